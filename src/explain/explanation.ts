@@ -32,7 +32,7 @@ export type NoteCode =
   | 'completed'
   | 'completes'
   | 'working'
-  /** It reports progress of a call that does not work. */
+  /** It reports progress of a call that is not working, and is ignored. */
   | 'idle'
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
@@ -49,7 +49,7 @@ export type NoteCode =
   | 'summary'
   | 'over_budget'
   | 'masked'
-  /** What the provider reported of the request for this reply. */
+  /** What the provider reported about the request for this reply. */
   | 'reported'
   | 'repaired'
 
@@ -62,7 +62,7 @@ export interface Reason<Code extends string = VerdictCode | NoteCode> {
   readonly law: string | null
   /** One sentence with ids and names, without content. */
   readonly text: string
-  /** Ids of the other events that it names, in log order. */
+  /** Ids of the events that the text is about. */
   readonly ids: readonly string[]
 }
 
@@ -76,8 +76,8 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * Id of the event that keeps it out of the view: a Condensation, the first result, the move of HEAD, or
-   * the first event with its id. Null if there is none.
+   * Id of the event without which it would be in the view: a Condensation, the first result, the event that
+   * moved HEAD, or the first event with its id. Null if there is no single such event.
    */
   readonly removedBy: string | null
   /** Ids of its calls or results. */
@@ -124,7 +124,10 @@ interface Report {
   readonly isBreak: boolean
 }
 
-/** What the provider reported of the request for a reply: withheld reasoning, a missed cache, a refusal. O(size). */
+/**
+ * Returns what the provider reported about the request for a reply: withheld reasoning, a missed cache, a
+ * refusal. O(size).
+ */
 export function reportsOf(event: Event): Report[] {
   const { input_transformations, prompt_cache_diagnostics, diagnostics, stop_details } = objectOf(
     replyOf(event)?.metadata,

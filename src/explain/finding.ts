@@ -39,10 +39,10 @@ export interface Finding {
   readonly kind: FindingKind
   readonly severity: Severity
   readonly text: string
-  /** Rule of the design, such as `U6`; `ruleOf` returns its sentence. Null if a law covers it. */
+  /** Rule of the design, such as `U6`; `ruleOf` returns its sentence. Null if no rule applies. */
   readonly rule: string | null
   readonly law: string | null
-  /** Position of the event; if it has an id, that is the first of `ids`. */
+  /** Position of the event in the log. Its id, if any, is the first of `ids`. */
   readonly seq: number
   /** Ids of the events that prove it, the cause first. */
   readonly ids: readonly string[]

@@ -85,7 +85,7 @@ interface WrittenRequest {
 const SYSTEMS = ['replace', 'append'] as const
 
 /**
- * Messages a server sends for a state: the treatment of later system prompts that fits more signed replies.
+ * Returns the request writer with the treatment of later system prompts that omits fewer signed replies.
  * O(content of the view).
  */
 function sentOf(
@@ -202,9 +202,9 @@ const withoutAdvice = (message: string): string =>
 export interface FindingOptions {
   /** Grammars in which requests are checked. Default: those recorded, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
-  /** Returns the messages of a request, if your program changes them. Default: `toMessages`. */
+  /** Returns the messages that your program sends. Default: `toMessages`. */
   readonly messages?: RequestWriter
-  /** Whether the conversation has ended, so that no call may be pending. Default: false. */
+  /** Whether the server has stopped, as for `checkLog`. Default: false. */
   readonly ended?: boolean
   /** Whether to search all texts for secrets. Default: true. */
   readonly secrets?: boolean
@@ -314,7 +314,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Path of two JSON values' first difference, at most down to a masked name; null if equal. O(size). */
+/** Path of the first difference of two JSON values; ends above a masked name. Null if equal. O(size). */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isRecord(was) || !isRecord(is)) return path
@@ -582,7 +582,7 @@ function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraf
   })
 }
 
-/** Shorter words do not identify a task. */
+/** Minimum length of a word that identifies a task. */
 const LEAST_WORD = 4
 
 const SHARE = 0.25
@@ -635,8 +635,8 @@ function wordSet(text: string): Set<string> {
 }
 
 /**
- * Branches without HEAD that contain tool results or replies. Where HEAD was moved away: a note; where an
- * event has an older parent: possibly lost. O(n · branches).
+ * Branches without HEAD that contain tool results or replies. A note if a state update moved HEAD away;
+ * otherwise a warning, because the branch may be lost. O(n · branches).
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log

@@ -36,8 +36,9 @@ export function firstWhere(
 }
 
 /**
- * Why no call worked where an event names it, and the events that show it. O(log n) per candidate.
- * @param candidates entries that may be its completion
+ * Returns why the call that an event names does not work there, with the ids of the events that show it.
+ * O(log n) per candidate.
+ * @param candidates entries that may have completed the call
  */
 export function whyNotWorking(
   { log }: State,
@@ -73,8 +74,8 @@ export interface Leaving {
 }
 
 /**
- * Entry that moved HEAD off an event's branch for good; null if there is no such entry, as in a state at
- * another event. O(entries since · log n).
+ * Entry that moved HEAD off an event's branch for good; null if HEAD is on the branch, or if the log did not
+ * set this HEAD, as after `switchTo`. O(entries since · log n).
  */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
@@ -136,8 +137,8 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
 }
 
 /**
- * Calls, with results, on a path that belong to some replies, and may join their batches while pending (U2);
- * null if one is pending at the entry. O(path) each.
+ * Calls of some replies on a path, each with its result: such a call may join a pending batch (U2). Null if
+ * one is pending at the entry. O(path) each.
  */
 export function callsOfReplies(
   replies: readonly (string | null)[],

@@ -166,7 +166,7 @@ interface Judged {
 /**
  * The fold's decision about a result on arrival; null if it ended a call of the view, or is not a result.
  * O(path).
- * @param below the end of its branch, from which it is seen
+ * @param below the end of its branch. Default: the result
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
@@ -194,7 +194,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/** Whether a call would get this result if it had no first. O(path + dropped results · path). */
+/** Whether this result would end the call without the first one. O(path + dropped results · path). */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResultEntry(entry) && callOfResult(state, entry)?.seq === call.seq)

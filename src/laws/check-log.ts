@@ -40,13 +40,14 @@ import { type View, viewEventsIn } from '../view/view.ts'
 
 /** What is known about a log, other than its content. */
 export interface CheckOptions {
-  /** Whether the server has stopped: no call is pending except for a user, and no run. Default: false. */
-  readonly ended?: boolean
-  /** Grammars against which requests and records of replies are checked. Default: none. */
-  readonly grammars?: readonly GrammarName[]
   /**
-   * Returns the messages that the server sends, if it shortens those of `toMessages`. Default: `toMessages`.
+   * Whether the server has stopped. If so, the status `running` breaks a law, and so does a pending call that
+   * waits neither for a user nor for the next run. Default: false.
    */
+  readonly ended?: boolean
+  /** Grammars in which requests and signed parts are checked. Default: none. */
+  readonly grammars?: readonly GrammarName[]
+  /** Returns the messages that the server sends. Default: `toMessages`. */
   readonly messages?: RequestWriter
   /** Conversation id, from which missing event ids are derived. Default: the empty string. */
   readonly conversationId?: string
@@ -156,7 +157,7 @@ function unknownParent(log: Log, entry: Entry): string {
   return `its parent ${quote(requested)} ${why}; a correct server names an earlier event`
 }
 
-/** V3 and K1. As much as the fold of each condensation. */
+/** V3 and K1. Costs as much as the fold of each condensation. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -211,8 +212,8 @@ interface Stop {
 
 /**
  * I1 to I4, I7, T5 and P1 for the recorded status. Logs without one show no resumption or end, and are not
- * checked. An end inferred from the last reply or finish tool is checked at the log's end. O(1) per event,
- * including status `finished`.
+ * checked. An end inferred from the last reply or finish tool is checked at the log's end. O(1) per event;
+ * O(view) where a message was not read.
  */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false

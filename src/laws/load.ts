@@ -27,7 +27,7 @@ export function loadItem(item: unknown): Loaded {
   return loadValue(item)
 }
 
-/** Whether a value has fields; lists do. */
+/** Whether a value is an object or a list. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 

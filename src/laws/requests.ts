@@ -33,7 +33,7 @@ const LATEST = 6
 
 /**
  * M14 and M15 per record, M1 to M3 and M16 for requests in the grammars, M5, M13 and M15 for signed parts
- * omitted at the end. O(log n) per event; at most 12 + 2 · log2(n) written requests per grammar.
+ * that the next request omits. O(log n) per event; at most 12 + 2 · log2(n) written requests per grammar.
  */
 export function watchRequests(
   report: Report,
@@ -125,7 +125,10 @@ function checkRequest(
 
 const SYSTEMS = ['append', 'replace'] as const
 
-/** Checks signed parts omitted at the end, and whether their replies ever followed their recorded prefix. */
+/**
+ * Checks signed parts that the next request omits, and whether their replies ever followed their recorded
+ * prefix.
+ */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

@@ -55,9 +55,11 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. Null until an entry has one. */
+  /** ISO 8601; the previous entry's if the event has no valid one. Null if there is none before. */
   readonly timestamp: string | null
-  /** Whether the entry is in the tree. Events with a duplicate id and unreadable lines are not. */
+  /**
+   * Whether the entry is in the tree. A fact with a duplicate id and a line without a readable id are not.
+   */
   readonly inTree: boolean
   /** Whether it can be HEAD: it is in the tree and not a state update (design D8). */
   readonly canBeHead: boolean
@@ -81,7 +83,10 @@ export interface EvictedBody {
   readonly callId: string | null
   /** LLM response id of such an action; known at least for the first action of each response. */
   readonly responseId: string | null
-  /** Calls a function with the position and tool call id of each action on its path, last first. O(path). */
+  /**
+   * Calls `report` with the position and tool call id of each action on the entry's path, last first.
+   * O(path).
+   */
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 

@@ -2,6 +2,6 @@
 
 /**
  * Process totals: `slots` copied in persistent structures, `units` of a view visited, index `probes`. Compare
- * them before and after.
+ * them before and after an operation.
  */
 export const work = { slots: 0, units: 0, probes: 0 }

@@ -20,11 +20,14 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * A change for {@link Records.make}; a null `record` deletes. Fails unless the version is `expected`; if that
-   * is null, unless there is no record.
+   * A change for {@link Records.make}; a null `record` deletes. With `expected`, it fails if the record has
+   * another version; with null, if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
-  /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */
+  /**
+   * Makes all changes or none. Returns the new versions, in order; null for a deletion. @throws ColloquyError
+   * `version_conflict`.
+   */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
    * The decision is repeated if another process was faster. Null deletes, undefined changes nothing. Returns

@@ -112,7 +112,7 @@ export const pendingBody = closedBody(messageFields)
 
 export const userBody = closedBody({
   email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
-  /** The identity provider's name for the user, which identifies it. */
+  /** The identity provider's name for the user, which identifies the user. */
   subject: text(1, 255).nullable().optional(),
   password: text(8, 256).nullable().optional(),
   api_key_name: text(1, 255).nullable().optional(),

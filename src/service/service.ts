@@ -88,16 +88,19 @@ export interface ServiceOptions {
   readonly controlPlane?: ControlPlaneOptions
   readonly webhooks?: readonly WebhookOptions[]
   readonly webhookDispatcher?: WebhookDispatcherOptions
-  /** Encrypts the API keys of profiles and settings. Without it, API keys cannot be stored. */
+  /**
+   * Encrypts the secrets in profiles, settings and start requests, and named secrets. Without it, secrets
+   * cannot be stored; secrets of start requests then exist only in memory. Default: none.
+   */
   readonly secret?: string
   readonly quota?: Quota
   /** Returns the remaining credits. Default: always 0. */
   readonly credits?: Credits
-  /** Maximum number of profiles, and of agent profiles. Default: 50. */
+  /** Maximum number of model profiles, and of agent profiles. Default: 50 each. */
   readonly maxProfiles?: number
   /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
   readonly askLlm?: AskLlm
-  /** Redacts what anonymous readers of public conversations get. Default: nothing. */
+  /** Rules that redact what anonymous readers of public conversations receive. Default: none. */
   readonly publicRedaction?: RedactionRules
   readonly workspace?: Workspace
   /** Extensions of the OpenHands web page. Default: none. */

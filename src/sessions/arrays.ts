@@ -36,8 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the elements of an array of records. A record is one element, or a request: an element with its
- * other fields, one with its system prompt, then its list. O(fields and elements).
+ * Returns the elements of an array of records. A record is one element. A request becomes an element with its
+ * other fields, one with its system prompt, and the elements of its list. O(fields and elements).
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -143,7 +143,7 @@ function keepMore(
 const keepUnknown = ({ line, fields }: Element, writer: SessionWriter): void =>
   writer.keepValue(fields, line, 'not a message')
 
-/** The system prompts at the start of an array; a log has one, with the text of all. */
+/** The system prompts at the start of an array. They become one prompt of the log, with all their text. */
 interface Prompts {
   readonly front: ReadonlySet<Element>
   readonly text: string
@@ -164,7 +164,10 @@ function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) 
   return { front, text: texts.join('\n\n') }
 }
 
-/** Adds a system prompt. A later one becomes a message of the environment in its position. */
+/**
+ * Adds a system prompt. A later message with the role `system` becomes a message of the environment; the
+ * prompt field of a later request replaces the prompt.
+ */
 function addPrompt(
   element: Element,
   content: unknown,
@@ -415,7 +418,7 @@ const asOutputPart = (part: RawObject): RawObject =>
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/** A failed, cancelled or early reply is truncated at the end of its output, to keep its text. */
+/** A failed, cancelled or unfinished reply is read as a truncated reply, so that its text is kept. */
 function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
@@ -608,7 +611,10 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
   ]
 }
 
-/** Without `parts`: each step's calls, and the text after them, or before open calls. */
+/**
+ * The parts of a message without `parts`: the calls of each step, then the text. The text is first if a call
+ * has no result.
+ */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

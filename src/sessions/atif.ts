@@ -45,7 +45,9 @@ interface TrajectoryPlace {
 
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/** The first name that no other trajectory of the file has: those of one run may share their session's id. */
+/**
+ * The first name that no other trajectory of the file has. Trajectories of one run may share a session id.
+ */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
   if (unused === undefined) return null
@@ -228,8 +230,8 @@ function readReply(
 }
 
 /**
- * Adds a step's results. A result without an id belongs to the last call, or to the call in its position if
- * their numbers match; without a call it is an environment message.
+ * Adds a step's results. A result without an id belongs to the call at its index if there are as many results
+ * as calls, else to the last call. Without calls it becomes an environment message.
  */
 function addResults(
   calls: readonly RawObject[],

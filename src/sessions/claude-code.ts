@@ -43,8 +43,8 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
 const NO_CALLS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Finds the calls of subagents: from the call's result, or in older versions from the side chain whose first
- * message is the call's prompt.
+ * Finds the calls that started subagents: by the call's result, or in older versions by the side chain whose
+ * first message is the call's prompt.
  */
 export class SubagentCalls {
   readonly #calls = new Map<string, string>()
@@ -159,8 +159,9 @@ export interface SplitReply {
 }
 
 /**
- * Some servers use one id for all replies: a line starts another if its request differs, or without request
- * ids if its parent is a result. First results may separate one request's lines.
+ * Returns the reply of each line. Some servers use one id for all replies: a line starts another reply if its
+ * request id differs, or, without request ids, if its parent is a result. Results may be between the lines of
+ * one request.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -407,7 +408,10 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
-/** Commands that become a prompt, such as a project's own, start with their message. */
+/**
+ * Start of a command that the client executed. Commands that become a prompt, such as a project's own, start
+ * with `<command-message>` instead.
+ */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function asLine(record: SessionRecord): Line {
@@ -456,7 +460,7 @@ export class Turns {
   #named = 0
   readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
-  /** The end of the session before its user went back, until the next line. */
+  /** Prompt and HEAD before the user went back; null after the next line. */
   #abandoned: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
   #leads: ReadonlySet<Line> | null = null
@@ -490,8 +494,8 @@ export class Turns {
   }
 
   /**
-   * Returns to the client's end of session, if under another prompt than the last line. A later line on the
-   * abandoned branch moves back: see `resume`.
+   * Moves HEAD to the line at which the client ended the session, if that is under another prompt than the
+   * last line. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -698,8 +702,9 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 }
 
 /**
- * Adds the summary after a boundary, null for the first. Kept messages follow it, or precede it if attached
- * to the boundary. Returns the last kept line or null. O(events in sight + messages kept).
+ * Adds a summary; `boundary` is the line before it that starts a compaction, or null. Kept messages follow
+ * the summary, or precede it if they are attached to the boundary. Returns the last kept line or null.
+ * O(events in sight + messages kept).
  */
 function addSummary(
   line: Line,

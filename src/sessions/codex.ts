@@ -78,7 +78,10 @@ interface Rollout {
   readonly thoughts: ReadonlySet<string>
   readonly completed: ReadonlySet<string>
   readonly isCompacted: boolean
-  /** Texts by event type that no item contains: the other type may repeat them. */
+  /**
+   * Counts of texts that only events contain, by event type and text. An event of the other type may repeat
+   * each once.
+   */
   readonly inEvents: Map<string, number>
   model: string
   turns: (Place | null)[]

@@ -34,7 +34,7 @@ type MessageStep = Extract<SessionStep, { does: 'say' }>
 
 interface Return {
   readonly to: Place | null
-  /** The number of these ids that stay in sight; null for all before `to`. */
+  /** The first `count` of these ids stay in sight; null if everything before `to` stays. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
@@ -217,7 +217,10 @@ class ChatSteps {
     this.steps[position] = { does: 'replace', record, count: this.steps.length - position - 1 }
   }
 
-  /** Messages are added separately. An update of the time alone follows each message. */
+  /**
+   * Adds the fields of a record except its messages. An update of only `lastUpdated` follows each message,
+   * and is counted, not added.
+   */
   #tell(key: string, object: RawObject, record: SessionRecord): void {
     this.about = { ...this.about, ...object, messages: undefined }
     const { messages: _, ...value } = object

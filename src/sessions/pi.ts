@@ -325,7 +325,7 @@ function anthropicBlock(block: RawObject): object {
     : textOnly(block, 'text')
 }
 
-/** A text also has the id of its item, which no grammar accepts. */
+/** Removes the item id of a text, because no grammar accepts it. */
 const textOnly = (block: RawObject, type: string): object =>
   isTextBlock(block) ? { type, text: block['text'] } : block
 

@@ -10,11 +10,17 @@ import { textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
-  /** Id from which trace and span ids are derived. Default: the tree's id, or `conversation` for a state. */
+  /**
+   * Id of the conversation in the spans, from which the trace id is derived. Default: the tree's id, or
+   * `conversation` for a state.
+   */
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
-  /** Whether to include messages, arguments and results. Default: false, as in the conventions. */
+  /**
+   * Whether to include the text of replies, and the arguments and results of calls. Default: false, as in the
+   * conventions.
+   */
   readonly content?: boolean
 }
 

@@ -23,7 +23,7 @@ export interface Origin {
   readonly line: number
   readonly id: string | null
   readonly time: unknown
-  /** Its parent, null for none; by default the previous event. */
+  /** Parent of the event; null for a root. Default: the previous event. */
   readonly after?: Place | null
 }
 
@@ -244,7 +244,9 @@ export class SessionWriter {
     }
   }
 
-  /** Adds the result of a call. A repeated one is counted, and one of an unknown call is stored unchanged. */
+  /**
+   * Adds the result of a call. A repeated result is counted only. A result of an unknown call is added, too.
+   */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, content)) return this.note('written twice: a tool result', origin.line)

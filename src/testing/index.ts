@@ -1,4 +1,7 @@
-/** `colloquy/testing`: arbitraries for fast-check, an optional peer, of events, messages and whole logs. */
+/**
+ * Entry `colloquy/testing`: arbitraries of events, parts and logs for fast-check (an optional peer
+ * dependency), tests of folds, deterministic clocks and ids, and the conformance kit for stores.
+ */
 
 export { openPart, textContent } from './content.ts'
 export { anyEvent, eventId, reasoningItem, toolCall } from './event.ts'

@@ -198,7 +198,10 @@ class Server {
     return { grammar: 'anthropic', parts, ...(waits === 0 ? {} : { waits }) }
   }
 
-  /** Whether a reply continues the paused one, even after HEAD moved back: thoughts start a turn. */
+  /**
+   * Whether the next reply continues a paused one, even after HEAD moved back. Such a reply has no thinking,
+   * because thinking starts a turn.
+   */
   #goesOn(): boolean {
     if (this.#waiting !== null) return true
     const before = this.events[this.#state.branch.view.units.last()?.first ?? -1]

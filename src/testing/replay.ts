@@ -10,7 +10,7 @@ import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.
 export interface ReplaySubject<S, Kept = unknown> {
   readonly initial: S
   readonly reduce: (state: S, fact: Fact) => S
-  /** Returns what is compared. Default: the state. */
+  /** Returns the value to compare. Default: the result of `encode`, or the state if there is none. */
   readonly project?: (state: S) => unknown
   /** Converts a state to its stored form. With `decode`, the test also continues from stored states. */
   readonly encode?: (state: S) => Kept

@@ -1,4 +1,4 @@
-/** Values as comparable text, and immutable values, for any state of a user. */
+/** Converts states of any type to comparable text, and freezes them. */
 
 import { canonicalJson } from '../event/encode.ts'
 
@@ -16,7 +16,10 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/** Converts a value that JSON would lose to an object, one level deep. Others are unchanged. O(entries). */
+/**
+ * Converts a value that JSON cannot represent into an object, one level deep. Returns any other value
+ * unchanged. O(entries).
+ */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }

@@ -39,7 +39,7 @@ function readRare(text: Uint8Array): RareFacts {
   return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
-/** A readable chunk. Its methods expect positions within the chunk. */
+/** A readable chunk. Its methods expect log positions that the chunk contains. */
 export class Chunk {
   readonly bytes: Uint8Array
   readonly first: number

@@ -22,7 +22,10 @@ import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
-/** Tokens of a service: a new one replaces the one before. Only hashes are stored. */
+/**
+ * Tokens that complete background calls. A new token for a call replaces the previous one. Only hashes are
+ * stored.
+ */
 export class CallTokens {
   readonly #store: Store
   readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>
@@ -152,7 +155,7 @@ export const callOperations = (
   }),
 ]
 
-/** Appends a completion, and runs the conversation again unless it is paused or waits for the user. */
+/** Appends a completion, and runs the conversation again if it is idle or running. */
 async function end(
   lifecycle: Lifecycle,
   path: { readonly conversation_id: string; readonly action_id: string },

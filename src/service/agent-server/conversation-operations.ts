@@ -81,7 +81,7 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
 
 const owner = optional(text())
 
-/** Only archived conversations, or only others. Default: all. */
+/** True: only archived conversations; false: only others. Default: all. */
 const archived = optional(boolean())
 
 /** Accepted for clients that send it: responses never contain skills. */
@@ -267,7 +267,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
 
 /**
  * One page. With a status, the store filters if it knows every status; otherwise a limited number of
- * conversations is opened. So a page may be short or empty with a next page, as with large conversations.
+ * conversations is opened. So a page may be short or empty and still have a next page, as with large
+ * conversations.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -316,8 +317,8 @@ async function count(
 }
 
 /**
- * Opens conversations of unknown status, as imported, which stores it. Returns whether all are known; never
- * in a read-only store.
+ * Opens up to `limit` conversations of unknown status, such as imported ones; opening stores the status.
+ * Returns whether every status is known now. In a read-only store, statuses stay unknown.
  */
 async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
   const { store } = lifecycle.engine

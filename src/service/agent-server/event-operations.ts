@@ -45,7 +45,7 @@ async function ownPage(store: Store, id: string, query: PageValues): Promise<Eve
   return searchPage(store, filterOf(storedId, query), query)
 }
 
-/** A kind by its name, or by the path of its class; only the name counts. */
+/** An event kind, as its name or a dotted class path that ends with the name. */
 const kindName = (): Parameter<EventKind> => {
   const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
   return {

@@ -64,7 +64,7 @@ const fork = z.strictObject({
   tags: tags.nullable().optional(),
   owner: id.nullable().optional(),
   from_event_id: z.string().nullable().optional(),
-  /** Whether usage is counted from the fork on. */
+  /** Whether usage is counted only from the fork on. */
   reset_metrics: z.boolean().default(true).optional(),
 })
 export type ForkBody = z.input<typeof fork>

@@ -205,8 +205,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
 ]
 
 /**
- * Pauses a conversation. A paused one receives another PauseEvent only if a run requested since has not
- * begun: the log lacks that request.
+ * Pauses a conversation. A paused conversation receives another PauseEvent only if a run is active or
+ * requested, which its log does not show.
  */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
@@ -243,8 +243,8 @@ function isRejected(log: Log, actionId: string): boolean {
 }
 
 /**
- * Appends a decision on exactly its state: a repeated decision must not approve executed calls. Returns the
- * new log length.
+ * Appends a decision only to the log from which it was made: a late approval must not apply to executed
+ * calls. Returns the new log length.
  * @param reserve called before anything is appended, with the id of the first event
  */
 async function appendDecision(

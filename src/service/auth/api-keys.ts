@@ -14,7 +14,7 @@ export interface ApiKeyInfo {
   readonly last_used_at: string | null
   /** The key is invalid before this time; null for no limit. */
   readonly not_before: string | null
-  /** The key is invalid from this time on; null for never. */
+  /** The key is invalid from this time on; null if it never expires. */
   readonly expires_at: string | null
   /** Organization of the key; null for a key that is bound to none. */
   readonly org_id: string | null
@@ -29,7 +29,7 @@ interface StoredKey extends ApiKeyInfo {
 
 /** API keys in a store. */
 export interface ApiKeys {
-  /** Creates a key. `key` is returned only now; the store has its hash. */
+  /** Creates a key. Only this call returns `key`; the store contains only its hash. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   readonly list: () => Promise<readonly ApiKeyInfo[]>
   readonly remove: (id: string) => Promise<boolean>

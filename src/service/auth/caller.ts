@@ -75,9 +75,9 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 }
 
 /**
- * Returns a check that rejects requests without a valid key, and cross-site requests without a key in a
- * header: otherwise, any web page could send requests as its visitor. Without keys, allowed origins may send
- * them. The check throws HttpProblem 401, 403.
+ * Returns a check that rejects requests without a valid key. Except for GET and HEAD, it also rejects
+ * cross-site requests without a key in a header: otherwise, any web page could send requests as its visitor.
+ * Without keys, allowed origins may send them. The check throws HttpProblem 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
   return async (request) => {

@@ -13,7 +13,7 @@ import type { AppUpdate } from '../request-schema.ts'
 import { SANDBOX_STATUSES, NO_STATE, type SandboxState } from './sandbox-provider.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
-/** The parts that describe conversations. */
+/** What the control plane's operations share. */
 export interface ControlPlaneContext {
   readonly lifecycle: Lifecycle
   readonly sandboxes: Sandboxes
@@ -73,7 +73,7 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
 /**
  * Client information, in order; null for null or deleted records. Queries each sandbox once. Status of a
  * conversation not in memory costs O(events since its last snapshot).
- * @param origin where the service is reached
+ * @param origin origin of the service's URL
  */
 export async function describeApps(
   { lifecycle, sandboxes }: ControlPlaneContext,

@@ -45,8 +45,8 @@ export class Deletions {
   }
 
   /**
-   * Deletes a conversation: first its start tasks, so they cannot create it again; its sandbox in the
-   * background, after its last conversation. O(its start tasks).
+   * Deletes a conversation. Its start tasks are deleted first, so that they cannot create it again; its
+   * sandbox is deleted in the background unless another conversation uses it. O(its start tasks).
    * @throws HttpProblem 404.
    */
   async delete(id: string): Promise<void> {
@@ -58,7 +58,9 @@ export class Deletions {
     })
   }
 
-  /** Deletes what the service stores for each conversation that the work deletes and passes to `onDelete`. */
+  /**
+   * Calls `work`, and deletes what the service stores for each conversation that `work` passes to `onDelete`.
+   */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

@@ -14,7 +14,10 @@ import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
-/** Maximum number of characters of several such messages as JSON: each change writes all of them. */
+/**
+ * Maximum characters of a conversation's pending messages as JSON, unless there is only one: each change
+ * writes all of them.
+ */
 export const MAX_PENDING_TEXT = 2 ** 22
 
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */

@@ -4,7 +4,7 @@ import type { SandboxFiles } from '../sandbox-files/contract.ts'
 export interface SandboxSpec {
   /** Unique name, such as the reference of a container image. */
   readonly id: string
-  /** Command to start in it; null for a working directory without a process. */
+  /** Command to start in the sandbox; null for a working directory without a process. */
   readonly command: readonly string[] | null
   readonly created_at: string
   readonly initial_env: Readonly<Record<string, string>>
@@ -51,14 +51,17 @@ export interface SandboxProvider {
   /** Files of the sandboxes, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /**
-   * Name of the machine that runs the sandboxes, if others cannot reach them; a lease in the store then
-   * binds each to its machine. Default: all processes reach all sandboxes.
+   * Name of this machine, if other machines cannot reach its sandboxes: a lease in the store then binds each
+   * sandbox to its machine. Default: none; all processes reach all sandboxes.
    */
   readonly machine?: string
   readonly specs: readonly SandboxSpec[]
   /** Starts or restarts a sandbox. Its state becomes STARTING, then RUNNING or ERROR. */
   readonly start: (id: string, specId: string) => Promise<void>
-  /** Returns the state of a sandbox, or null. Without a command it is RUNNING while its files exist. */
+  /**
+   * Returns the state of a sandbox; null if the provider does not know it. A sandbox without a command is
+   * RUNNING while its files exist.
+   */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
   readonly pause: (id: string) => Promise<void>
   readonly resume: (id: string, specId: string) => Promise<void>

@@ -30,7 +30,10 @@ interface SandboxLease {
   /** Epoch milliseconds. The machine renews it; afterwards another one may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that has the files, if its lease ended and this machine restarted the sandbox. */
+  /**
+   * The machine that still has the files, if its lease expired and another machine restarted the sandbox
+   * without them.
+   */
   readonly lostOn?: string
 }
 
@@ -168,7 +171,10 @@ export class Sandboxes {
     })
   }
 
-  /** Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409 without a provider. */
+  /**
+   * Resumes a sandbox; does nothing if it runs. @throws HttpProblem 404, 409 without a provider or for a
+   * sandbox of another machine.
+   */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }

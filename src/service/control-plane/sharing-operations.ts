@@ -56,7 +56,7 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** An empty store, in which queries of private conversations are checked. */
+/** An empty store, which answers queries about private conversations after checking them. */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -113,7 +113,10 @@ const visible = (event: Event | null): Event | null =>
 
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
-/** The reads with redaction, whenever an event was written. O(size of the result). */
+/**
+ * Returns the reads with redaction, which also applies to events that are already stored. O(size of the
+ * result).
+ */
 export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
   getConversation: (id) => store.getConversation(id),
   count: (filter) => store.count(filter),
@@ -156,7 +159,10 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/** @param rules redaction of texts that anybody may read; null: only the secrets of URLs are masked */
+/**
+ * @param rules redaction of texts that anybody may read; null: only secrets in URLs and known tokens are
+ *   masked
+ */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {

@@ -113,9 +113,9 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * A page of matching tasks. O(limit) by creation, and by update without a creation time; otherwise a limited
- * number of tasks is checked, so a page may be short or empty with a next page. Large requests, read a few at
- * a time, also shorten it.
+ * A page of matching tasks. O(limit) in the order of creation, or in the order of updates without a filter by
+ * creation time. Otherwise a limited number of tasks is checked, so a page may be short or empty and still
+ * have a next page. Large requests also shorten it.
  */
 async function findTasks(
   { tasks }: ControlPlane,

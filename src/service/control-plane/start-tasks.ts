@@ -51,7 +51,7 @@ export interface StartTask {
   readonly created_by_user_id: null
   readonly status: TaskStatus
   readonly detail: string | null
-  /** Null until the conversation exists. */
+  /** Null until the status is `READY`. */
   readonly app_conversation_id: string | null
   readonly sandbox_id: string | null
   readonly agent_server_url: string | null
@@ -173,8 +173,9 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 /**
  * Plans a task without starting it. Stores nothing except the request's secrets. Ids are chosen now, so continuing the task elsewhere
  * creates nothing twice.
- * @param origin where the service is reached
- * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.
+ * @param origin origin of the service's URL
+ * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
+ *   sandbox.
  */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
@@ -274,7 +275,10 @@ export class StartTasks {
     return task === null || isOver(task) ? null : task
   }
 
-  /** Starts a task. @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox. */
+  /**
+   * Starts a task. @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an
+   * unknown parent or sandbox.
+   */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
     this.worker.start(job)
@@ -307,7 +311,9 @@ export class StartTasks {
     })()
   }
 
-  /** Deletes a conversation's tasks, which ends the work on them; false if it has none. O(tasks). */
+  /**
+   * Deletes a conversation's tasks, which ends the work on them. Returns false if there are none. O(tasks).
+   */
   async forget(conversationId: string): Promise<boolean> {
     let existed = false
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
@@ -441,7 +447,7 @@ export class StartTasks {
     await this.#forgetStart(task)
   }
 
-  /** Deletes the sandbox of a failed start; a sandbox that failed itself stays, for its error. */
+  /** Deletes the sandbox of a failed start, unless the sandbox itself failed: its error remains readable. */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {
     if (!isOwn || id === null || (await this.#context.sandboxes.state(id)).status === 'ERROR') return
     await this.release(id)

@@ -48,8 +48,8 @@ export async function openConversation(
 }
 
 /**
- * Calls a function that appends. A conversation in memory is not read first: the append finds out whether it
- * exists. @throws HttpProblem 404; what the function throws.
+ * Calls a function that appends. A conversation in memory is not looked up first: the append fails if it was
+ * deleted. @throws HttpProblem 404; what the function throws.
  */
 export async function appendTo<T>(
   lifecycle: Lifecycle,

@@ -51,10 +51,12 @@ export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), d
 /** The agent server's form: a UUID in lowercase with dashes; other ids unchanged. */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
-/** The control plane's form: a UUID in small letters without dashes; other ids unchanged. */
+/** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The control plane's form; a UUID that is stored in capitals is unchanged, as no other form finds it. */
+/**
+ * The control plane's form; a UUID that is stored in uppercase is unchanged, since no other form finds it.
+ */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** The record of a conversation, or null; also null for an invalid id. */

@@ -56,9 +56,8 @@ export class LostRuns {
   }
 
   /**
-   * Handles expired leases: unfinished runs continue while slots are free, other conversations are recovered.
-   * Then executes run commands that such processes stored. O(expired leases + due commands), and a fold of
-   * each.
+   * Executes due run commands, then handles expired leases: unfinished runs continue while slots are free,
+   * other conversations are recovered. O(expired leases + due commands), each with a fold.
    */
   async check(): Promise<void> {
     await this.#carryOutCommands()

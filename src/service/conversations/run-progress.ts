@@ -49,8 +49,9 @@ const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
 
 /**
- * Whether another process's active run handles a message: a later event shows it is alive. False if its
- * status is not `running`, or its lease would have expired.
+ * Whether another process's active run handles a message: true once a later event of the run appears. False
+ * if the status changes to one other than `running`, or if no event appears before the lease expires (1 to 60
+ * seconds).
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

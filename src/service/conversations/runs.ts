@@ -78,8 +78,9 @@ export type Agent = (
 export interface AgentContext {
   /**
    * Issues a token with which one background call can be completed without a key: `POST` to its `path` with
-   * `Authorization: Bearer <token>`. Expires after some seconds, by default a day; a new token replaces it.
-   * Do not write it to `content` or `task`, which all readers of the log see.
+   * `Authorization: Bearer <token>`. It expires after `seconds`, by default 86,400 (a day); a new token for
+   * the call replaces it. Do not put it into the `content` or `task` of a result, which all readers of the
+   * log see.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
@@ -96,7 +97,7 @@ export interface RunsOptions {
   readonly starts: Pick<Starts, 'of'>
   /** Null: no conversation can be run. */
   readonly agent: ((conversation: Conversation, start: JsonObject) => Step | Promise<Step>) | null
-  /** Options of every run. A conversation's own `max_iterations` takes precedence. */
+  /** Options of each run. A conversation's own `max_iterations` takes precedence over `maxIterations`. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
   readonly maxRuns: number
   readonly leaseTtl: number
@@ -221,7 +222,7 @@ export class Runs {
   /**
    * Appends an event that requests a run, and starts it as `join` does. `append` first calls `reserve`, which
    * reserves a slot and stores the request, so the run is certain once the event is visible. Without an
-   * agent, only `append` is called. Returns its result.
+   * agent, only `append` is called. Returns the result of `append`.
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
    */
@@ -309,10 +310,11 @@ export class Runs {
   }
 
   /**
-   * Ensures a run from a position on: the active run, or another after it if that is ending. A later pause
-   * cancels it. Waits for a free slot and the store. Resolves when a run with a lease will handle it, or
-   * after a second, as a stored job that any process can execute. Also resolves when no run is needed or the
-   * run failed, which its log or `onFailure` reports.
+   * Ensures that a run handles the events before `from`: the active run, or another one after it if the
+   * active run is ending. A later pause cancels this. The work waits for a free slot and for the store.
+   * Resolves when a run with a lease will handle the events; after a second, stores a job that any process
+   * can execute, and resolves. Also resolves when no run is needed, or when the run failed, which its log or
+   * `onFailure` reports.
    * @param job the stored request, which ends with the command
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
@@ -336,8 +338,8 @@ export class Runs {
 
   /**
    * Handles a crashed run: continues it if unfinished, else recovers it, and ends the lease. Resolves to
-   * false while another process runs it, without a free slot, and after a second, while work continues. Agent
-   * failures are passed to `onFailure`.
+   * false if another process runs it, if no slot is free, or if the work takes longer than a second, and then
+   * continues in the background. Agent failures are passed to `onFailure`.
    * @param expired whether the store reported the lease as expired; otherwise this process's clock decides
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */

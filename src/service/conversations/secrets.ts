@@ -26,7 +26,9 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Whether a field with this name is a secret. Numbers and flags are not: `max_output_tokens` is 4096. */
+/**
+ * Whether a field with this name is a secret. Numbers and booleans are not secrets: `max_token` may be 4096.
+ */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&
@@ -143,7 +145,7 @@ export function withoutSecrets(value: JsonObject): JsonObject {
 
 /**
  * All secrets in a value. O(size).
- * @param minLength minimum length of the values of environments and headers, which may be as short as `1`
+ * @param minLength minimum length of environment and header values, which may be as short as `1`; default: 5
  */
 export function secretsIn(value: JsonValue, minLength = 5): string[] {
   if (typeof value === 'string') return secretsOfText(value)

@@ -57,8 +57,8 @@ export class Starts {
   }
 
   /**
-   * The whole start request, for the agent. Secrets that a process held only in memory are missing after its
-   * end.
+   * The whole start request, for the agent. Secrets that are held only in the memory of one process are
+   * missing in other processes and after its end.
    * @throws HttpProblem 409 for secrets that were sealed with another key.
    */
   async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {
@@ -99,7 +99,7 @@ export class Starts {
     await this.#records.remove(ref)
   }
 
-  /** Removes the secrets of a planned conversation, unless it was created in spite of the error. */
+  /** Removes the secrets of a planned conversation, unless the conversation exists after all. */
   async forgetUnlessMade({ id, metadata }: Planned): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return
@@ -131,7 +131,7 @@ export function startOf(metadata: JsonObject): StartMetadata {
 
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
-/** Without masked values, at any depth. O(size). */
+/** Returns the object without masked values, also in nested objects but not in lists. O(size). */
 function withoutMasks(value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) =>

@@ -58,7 +58,7 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
   })
 }
 
-/** A zip, written on demand: memory contains one file, and the names of all files. */
+/** A zip, written on demand: only one file, and the names of all files, are in memory. */
 async function* zipOf(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
   // The first day of the format: the events contain their own times.

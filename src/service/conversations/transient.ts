@@ -6,14 +6,16 @@ import { pause } from '../../conversation/async.ts'
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 
-/** Whether a run may begin later: the store or process was away beyond a lease. */
+/** Whether a run that failed to begin can be retried: the store was unavailable, or the lease was lost. */
 export const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
-/** Whether the failure affects all conversations: the store is away, or the service is shutting down. */
+/**
+ * Whether the failure affects all conversations: the store is unavailable, or the service is shutting down.
+ */
 export const isOfService = (error: unknown): boolean =>
   isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 
-/** How many times a stream retries, and the milliseconds before the first retry, doubled each time. */
+/** Maximum number of retries of a stream. */
 export const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 

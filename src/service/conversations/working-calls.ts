@@ -23,7 +23,7 @@ interface WatchedConversation {
   readonly from: number
 }
 
-/** Whether a completion wants a run: the user did not pause, and nothing waits for the user. */
+/** Whether a completion starts a run: only if the conversation is idle or running. */
 export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 

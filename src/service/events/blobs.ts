@@ -124,7 +124,7 @@ async function textOf(content: AsyncIterable<Uint8Array>): Promise<string> {
   return text
 }
 
-/** Characters in which the data of a URL begins. */
+/** Maximum characters before the data of a data URL. */
 const MAX_START = 1_000
 
 /** The bytes that a data URL, or base64 alone, encodes, decoded piece by piece. @throws HttpProblem 422 for another text. */
@@ -178,7 +178,10 @@ async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): 
 const hasTag = (header: string | null, hash: string): boolean =>
   header !== null && header.split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()))
 
-/** The range of a request; null for the whole blob, which also answers several ranges and invalid ones. */
+/**
+ * The range of a request; `beyond` if it begins after the end; null for the whole blob, which is also the
+ * response to several or invalid ranges.
+ */
 function rangeOf(
   headers: Headers,
   hash: string,

@@ -101,7 +101,7 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** The references in an event as clients receive it: without those of content that was masked. O(references). */
+/** The references in an event as clients receive it, except references to masked content. O(references). */
 export function wireBlobs(
   event: Event,
   { blobs = [] }: Pick<StoredEvent, 'blobs'>,

@@ -34,7 +34,7 @@ export const closedBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields)
 /** A body that a request may omit. */
 export const optionalBody = <B>(body: BodySpec<B>): BodySpec<B | undefined> => ({ ...body, optional: true })
 
-/** JSON Schema implies the limits of exact integers that zod adds. */
+/** Removes the limits of safe integers, which zod adds to every integer. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

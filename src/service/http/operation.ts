@@ -50,7 +50,7 @@ type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described
     /** Default: the words of its name. */
     readonly summary?: string
     readonly query?: Q
-    /** Parameters of the path that are not any text. */
+    /** Parameters of the path that accept only certain texts. */
     readonly params?: P
     readonly body?: BodySpec<B>
     readonly handle: (input: Input<Q, PathOf<R, P>, B>) => Promise<Reply> | Reply

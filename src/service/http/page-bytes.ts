@@ -4,7 +4,7 @@ import { MAX_PAGE_SIZE, MOST_LOOKED_AT, type Page } from '../../store/contract/q
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Bytes of bodies after which a page ends before it is full. */
+/** Characters of JSON after which a page ends before it is full. */
 export const MAX_PAGE_BYTES = 8 * 2 ** 20
 
 /** Number of items that are read before their size is checked. */
@@ -75,13 +75,13 @@ interface PageParts<R, T> {
   readonly read: (cursor: string | null, limit: number) => Promise<Page<R>>
   /** The response items; null for each that is left out. */
   readonly show: (some: readonly R[]) => Promise<readonly (T | null)[]>
-  /** Whether `read` filters: a short page means that it checked enough. */
+  /** Whether `read` itself filters. A short page then means that it has checked its maximum of items. */
   readonly isCompared: boolean
 }
 
 /**
- * A page of items. Large items, read a few at a time, shorten it; the maximum number of checked items may
- * leave it short or empty. O(checked items).
+ * A page of items. It may be short if items are large, and short or empty if the maximum number of items was
+ * checked. O(checked items).
  */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts

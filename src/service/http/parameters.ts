@@ -16,7 +16,7 @@ type Wrong = Omit<ValidationError, 'loc'>
 
 export interface Parameter<T> {
   readonly schema: JsonObject
-  /** What an omitted parameter means; null for a required one. */
+  /** Value of an omitted parameter; null if the parameter is required. */
   readonly omitted: { readonly value: T } | null
   readonly read: (raw: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
@@ -38,7 +38,10 @@ export const text = (): Parameter<string> => ({
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
-/** A text of a pattern. The error does not repeat the value: a client may have sent a secret in its place. */
+/**
+ * A text that matches a pattern. The error does not repeat the value: a client may have sent a secret in its
+ * place.
+ */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
   schema: { type: 'string', pattern: pattern.source },
   omitted: null,

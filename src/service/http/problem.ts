@@ -40,7 +40,7 @@ const MAX_MESSAGE = 1_000
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 
-/** The errors without lists and objects, and without values under the name of a secret. O(1). */
+/** The errors without inputs that are lists, objects or fields named as secrets. O(1). */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
   return errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),
@@ -101,7 +101,7 @@ const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/** The problem for a library error; null for others, which are the service's own. */
+/** The problem for a library error; null for any other error, which is an internal failure. */
 export function toProblem(
   error: unknown,
   { params = {}, query = {}, body }: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,

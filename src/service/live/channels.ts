@@ -1,6 +1,6 @@
 /**
- * What a socket carries after its key: a conversation's events, its session frames, or the events of
- * commands. Each channel reads its query, makes messages, and handles those of the client.
+ * Channels, which a socket serves after its key: a conversation's events, its session frames, or the events
+ * of commands. Each channel reads its query, sends messages, and handles the messages of the client.
  */
 
 import type { Conversation } from '../../conversation/conversation.ts'
@@ -45,7 +45,10 @@ export interface Channel {
    * @throws HttpProblem 422 for an invalid query, others for a channel that is unavailable; `Closing`.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /** Handles a text of the client, after `open`. Returns or throws why it is invalid; null if it is valid. */
+  /**
+   * Handles a text frame of the client, after `open`. Returns null, or the reason why the frame is invalid.
+   * @throws what handling the frame throws.
+   */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
@@ -218,7 +221,10 @@ const errorsText = (errors: readonly ValidationError[]): string =>
     .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
     .join(' ')
 
-/** Maximum bytes of a frame. A larger frame closes the socket, and the reader resumes after it. */
+/**
+ * Maximum bytes of a sent frame. A larger frame closes the socket; the client reads the event over HTTP and
+ * resumes after it.
+ */
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**

@@ -31,7 +31,7 @@ export class Frame {
   readonly type: FrameType
   /** The reader has received the log up to this position and resumes after it. -1: nothing yet. */
   readonly position: number
-  /** The end of a delta in its reply, as `after_delta` accepts it. */
+  /** Position in the reply after this delta, in the format of `after_delta`. */
   readonly resumeOffset: string | null
   readonly #event: string
   readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
@@ -126,7 +126,7 @@ export const CLOSE = {
   failed: 1011,
   /** Too many streams: try again later. */
   busy: 1013,
-  /** The key is missing, wrong, or in the URL: do not retry with it. */
+  /** The key is missing, invalid, expired, or in the URL: do not retry with it. */
   unauthorized: 4001,
   /** The conversation does not exist: do not retry. */
   unknown: 4004,

@@ -22,13 +22,13 @@ export interface LiveOptions {
   readonly maxPerConversation?: number
   /** Maximum number of readers. Default: 4,096. */
   readonly maxTotal?: number
-  /** Characters of cached frames: each is serialized once for all readers. Default: 16 Mi. */
+  /** Maximum characters of cached frames, which are serialized once for all readers. Default: 16 Mi. */
   readonly bufferChars?: number
   /** Milliseconds after which a reader that reads nothing is disconnected. Default: 15,000. */
   readonly writeTimeout?: number
   /** Milliseconds between heartbeats. Default: 20,000. */
   readonly heartbeatInterval?: number
-  /** Called with internal failures of streams. Default: none. */
+  /** Called with internal failures of streams. Default: `onFailure` of the service. */
   readonly onFailure?: (error: unknown) => void
 }
 
@@ -72,8 +72,8 @@ export class Live {
 
   /**
    * Starts a stream.
-   * @throws HttpProblem 404 for an unknown conversation, 422 for a position that it does not have, 429 for
-   *   too many readers; what the store throws.
+   * @throws HttpProblem 404 for an unknown conversation, 422 for an invalid start, 429 for too many readers,
+   *   503 when the service is shutting down; what the store throws.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine, runs } = this.lifecycle

@@ -8,11 +8,14 @@ import { invalid } from '../http/problem.ts'
 
 export const LIVE_QUERY = {
   after: optional(integer({ min: -1 })),
-  /** The last event that the reader has. It must be at position `after`: the log may have been replaced. */
+  /**
+   * Id of the last event that the reader has. If the log lacks it, or has it at another position than
+   * `after`, the stream begins with a `reset`.
+   */
   after_event_id: optional(text()),
   /**
-   * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later.
-   * Default: none.
+   * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp`
+   * or later. Default: only new events.
    */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
@@ -22,7 +25,10 @@ export const LIVE_QUERY = {
   ...BLOBS_QUERY,
 } as const
 
-/** The start parameters of a request; the first that is set counts, except an id next to a position. */
+/**
+ * The start parameters of a request. `after_event_id` and `after` take precedence over `resend_mode`. If both
+ * are set, the event must be at that position.
+ */
 export interface StartValues {
   readonly after: number | null
   readonly after_event_id: string | null
@@ -45,8 +51,8 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * Position to begin after, by default the log's `end`. Null for a position this log lacks: the reader's is
- * another, or lost its end.
+ * Position to begin after, by default the log's `end`. Null if this log lacks the position or the event: the
+ * reader has read another log, or this log has lost its end.
  * @throws HttpProblem 422 for `since` without a time.
  */
 export async function startAfter(
@@ -72,7 +78,10 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/** Lowest position at or after an instant. Times may decrease, so it reads all later events. O(those). */
+/**
+ * Lowest position of an event with this time or a later one. Times may decrease along the log, so all such
+ * events are read. O(such events).
+ */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

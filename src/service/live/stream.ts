@@ -15,7 +15,10 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/** The timeout is checked in parts: after a block, timers fire before the read event. */
+/**
+ * Number of consecutive timers that make up the write timeout: after the event loop was blocked, timers fire
+ * before read events.
+ */
 const CURSOR_PARTS = 4
 
 /** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */

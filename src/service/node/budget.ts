@@ -41,7 +41,10 @@ export interface ConnectionOptions {
 /** Names under which clients put keys into URLs, where logs and proxies read them. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/** `refused` is sent when the socket closes, since browsers hide the status of an upgrade. */
+/**
+ * With `refused`, the socket is accepted and then closed with the reason, since browsers hide the status of a
+ * failed upgrade.
+ */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }

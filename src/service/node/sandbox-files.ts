@@ -29,7 +29,7 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 /**
  * @param root the parent of the sandboxes' folders
  * @param commands runs commands
- * @param isPaused whether a sandbox is paused: it takes no command, upload or download
+ * @param isPaused whether a sandbox is paused: it then accepts no command, upload or download
  */
 export function sandboxFiles(
   root: string,
@@ -244,7 +244,7 @@ interface GitResult {
   readonly code: string | number | null
 }
 
-/** Settings in the environment, which take precedence over those of files. */
+/** Environment variables that disable filters; they take precedence over configuration files. */
 function withoutFilters(names: readonly string[]): Readonly<Record<string, string>> {
   const drivers = new Set(names.flatMap((name) => /^(filter\.[^]+)\.\w+$/.exec(name)?.[1] ?? []))
   const settings = [...drivers].flatMap((driver) => [

@@ -126,13 +126,22 @@ export interface ListenOptions {
   readonly port?: number
   /** Handles WebSocket upgrades. Other upgrades are served as requests; without this option, all are. */
   readonly upgrade?: Upgrade
-  /** Whether to reject other hosts, and sockets of other sites' pages: for a service without keys. */
+  /**
+   * Whether to reject requests whose `Host` is not this machine, and sockets from pages of other sites: for a
+   * service without keys. Default: false.
+   */
   readonly onlyLocal?: boolean
   /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */
   readonly allowOrigin?: AllowOrigin
-  /** Called when closing begins. Closing waits for it, and for requests, for half of `shutdownTimeout`. */
+  /**
+   * Called when closing begins. Closing waits for it and for requests, at most half of `shutdownTimeout`.
+   * Default: none.
+   */
   readonly onClosing?: () => Promise<void> | void
-  /** Called after that half, to close sockets and end streams. Closing waits for it until the deadline. */
+  /**
+   * Called after that wait, to close sockets and end streams. Closing waits for it, at most until the
+   * deadline. Default: none.
+   */
   readonly onShutdown?: () => Promise<void> | void
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
@@ -143,8 +152,8 @@ export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Accepts no more connections, serves those that wait, lets requests finish, and closes everything at the
-   * deadline. Can be called again.
+   * Accepts the connections that already wait, then no more; lets requests finish, and closes everything at
+   * the deadline. Can be called again.
    */
   readonly close: () => Promise<void>
   /** Closes it, for `await using`. */

@@ -370,8 +370,8 @@ export class Outlet {
   }
 
   /**
-   * Sends a frame. A full queue returns a promise: await it before sending more. It rejects with SlowReader
-   * when the peer reads nothing for too long.
+   * Sends a frame. Returns a promise if the queue is full: await it before sending more. It rejects with
+   * SlowReader when the peer reads nothing for `writeTimeout`.
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
@@ -434,7 +434,9 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
-  /** Ends streams and closes sockets with 1001; terminates those that do not close. */
+  /**
+   * Ends streams and closes sockets with 1001; terminates sockets that do not close within `closeTimeout`.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -630,7 +632,10 @@ interface UnauthenticatedBounds {
   readonly perAddress: number
 }
 
-/** Evicts the oldest socket, so that a client with a prompt key is always admitted. */
+/**
+ * Sockets that have not sent a key. At the maximum, the oldest is evicted, so that a client that sends its
+ * key at once is always admitted.
+ */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void
@@ -662,7 +667,7 @@ class Unauthenticated<T> {
     return () => this.#remove(address, socket)
   }
 
-  /** The address with the most sockets, so that one address never evicts another's. */
+  /** The address with the most sockets, so that a flood from one address evicts only its own sockets. */
   #largest(): [string, Set<T>] {
     let largest: [string, Set<T>] = ['', new Set()]
     for (const entry of this.#waiting) if (entry[1].size > largest[1].size) largest = entry

@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus format. `prom-client` needs Node modules (`cluster`, `http`, `v8`), but a service
- * mounts on any fetch server; nor does it limit series from requests.
+ * Metrics in the Prometheus format. `prom-client` is not used: it requires Node modules (`cluster`, `http`,
+ * `v8`), and it does not limit the series that requests create. A service can be mounted on any fetch server.
  */
 
 import type { LeftOut } from '../../messages/prefix.ts'

@@ -82,7 +82,10 @@ export class Users {
   }
 }
 
-/** Returns the credits of an organization, or of callers without one, as a decimal number, or null. */
+/**
+ * Returns the credits of an organization, or of callers without an organization (null), as a decimal string;
+ * null means 0.
+ */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 interface OrganizationParts {
@@ -93,7 +96,7 @@ interface OrganizationParts {
 
 const operation = operationsIn('Organizations')
 
-/** The organization of a caller's key, or the `X-Org-Id` header if the key is bound to none. */
+/** The organization of an API key; for other callers, the `X-Org-Id` header. Null if there is none. */
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
   if (caller.type === 'api_key') return caller.key.org_id
   const named = headers.get('x-org-id')
@@ -163,7 +166,10 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
 ]
 
 export interface Quota {
-  /** Starts and forks of each organization in a day (UTC); callers without one share a quota. */
+  /**
+   * Maximum number of starts and forks of an organization in a day (UTC). Callers without an organization
+   * share one quota.
+   */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]

@@ -81,14 +81,14 @@ export class Commands {
   }
 
   /**
-   * Starts a command. `output` resolves when it has ended; rejects if it cannot be run, which is an output
-   * for readers.
+   * Starts a command. `output` resolves when the command has ended, and rejects if it cannot be run; readers
+   * then receive an output with the error.
    * @throws HttpProblem for an invalid folder, and without a folder.
    */
   async start(body: {
     readonly command: string
     readonly cwd?: string | null | undefined
-    /** Seconds. */
+    /** Seconds. Default: 300. */
     readonly timeout?: number | undefined
   }): Promise<{ readonly event: CommandEvent; readonly output: Promise<CommandEvent> }> {
     const files = requireFiles(this.#files)
@@ -186,7 +186,7 @@ const operation = operationsIn('Commands')
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: 'Unknown event' }
 
-/** @param commands the commands of requests without a conversation */
+/** (move it to `commandOperations`; `FILTERS` has no parameter) */
 const FILTERS = {
   kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
   command_id__eq: optional(anyText()),

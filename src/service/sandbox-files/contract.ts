@@ -26,7 +26,7 @@ export interface FileEntry {
 }
 
 export interface CommandOutput {
-  /** -1 for a command that was ended by its timeout. */
+  /** -1 for a command that was ended by its timeout, by the caller or by a signal. */
   readonly exit_code: number
   /** Only the end of long output. */
   readonly stdout: string
@@ -35,12 +35,13 @@ export interface CommandOutput {
 
 /**
  * Every path is absolute, and inside the folder of a sandbox after symbolic links are resolved.
- * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown one.
+ * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown one, 409 for a
+ *   paused sandbox, 507 if the disk is full.
  */
 export interface SandboxFiles {
   readonly home: string
   readonly list: (path: string) => Promise<readonly FileEntry[]>
-  /** @throws HttpProblem 413 beyond the maximum bytes. */
+  /** Reads a file. @throws HttpProblem 413 for more than `limit` bytes. */
   readonly read: (path: string, limit: number) => Promise<Uint8Array<ArrayBuffer>>
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
   readonly makeFolder: (path: string) => Promise<void>

@@ -201,7 +201,9 @@ export function scopedOperations(
   ]
 }
 
-/** The editor's default is a name that no conversation has. */
+/**
+ * Returns the folder for the editor; empty, which means the conversation's folder, for the editor's default.
+ */
 const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {

@@ -115,7 +115,10 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
   return parent === null ? EMPTY_TREE : parent.trim()
 }
 
-/** A file in the working tree and at a revision (default HEAD), or after and before a commit, or null. @throws HttpProblem 400. */
+/**
+ * The text of a file in the working tree and at a revision (default: HEAD), or after and before a commit;
+ * null where the file does not exist. @throws HttpProblem 400 for an invalid revision, and as `files.read`.
+ */
 export async function diffOf(
   files: SandboxFiles,
   path: string,

@@ -47,7 +47,8 @@ export class AgentProfiles extends SealedMap {
   }
 
   /**
-   * Stores a profile. An existing one keeps its id, and masked secrets that are sent to the same address.
+   * Stores a profile. An existing profile keeps its id; a masked secret keeps its stored value if its address
+   * is unchanged.
    * @throws HttpProblem 409 beyond the limit, 413 for a profile that is too large, 422 for a secret that
    *   would be sent to another address.
    */
@@ -65,7 +66,7 @@ export class AgentProfiles extends SealedMap {
     return (await this.list()).filter((one) => one['llm_profile_ref'] === llmProfile).map(({ name }) => name)
   }
 
-  /** Profiles that refer to a renamed model profile refer to its new name. */
+  /** Updates the profiles that refer to a renamed model profile. */
   async onProfileRenamed(llmProfile: string, newName: string): Promise<void> {
     if ((await this.namesFor(llmProfile)).length === 0) return
     await this.change((all) => {

@@ -20,7 +20,9 @@ export class Profiles {
     this.#stored = new SealedMap(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
-  /** Returns all profiles, ordered by name. @throws HttpProblem 409 if one is encrypted with another secret. */
+  /**
+   * Returns all profiles, ordered by name. @throws HttpProblem 409 if they are encrypted with another secret.
+   */
   async all(): Promise<Profile[]> {
     return Array.from(await this.#stored.all(), ([name, llm]) => ({ name, llm }))
   }
@@ -40,8 +42,9 @@ export class Profiles {
   }
 
   /**
-   * Stores a profile. A masked secret keeps its value, for the same address.
-   * @throws HttpProblem 409 beyond the maximum, 422 for a secret that would be sent to another address.
+   * Stores a profile. A masked secret keeps its stored value if its address is unchanged.
+   * @throws HttpProblem 400 for an unknown masked secret in a list, 409 beyond the maximum or if secrets
+   *   cannot be stored, 422 for a secret that would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.#stored.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
@@ -58,7 +61,7 @@ export class Profiles {
 }
 
 /**
- * The requested value, in which masked secrets have their value from before.
+ * The requested value, in which masked secrets are replaced by their stored values.
  * @throws HttpProblem 422 for a secret that would be sent to another address.
  */
 export function mergeKnown(before: JsonObject, requested: JsonObject, loc: readonly string[]): JsonObject {
@@ -70,7 +73,7 @@ export function mergeKnown(before: JsonObject, requested: JsonObject, loc: reado
   return merged
 }
 
-/** Fields that are never sent; not all of their names match a secret's. */
+/** Fields that are never sent to clients. The pattern for names of secrets does not match all of them. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
 
 export const isKeySet = (llm: JsonObject): boolean =>

@@ -134,7 +134,9 @@ export class SealedMap {
     return value
   }
 
-  /** Stores what is made of the value before it. @throws HttpProblem 409 at the maximum. */
+  /**
+   * Stores the value that `valueOf` returns for the previous value. @throws HttpProblem 409 at the maximum.
+   */
   async put(name: string, valueOf: (before: JsonObject | undefined) => JsonObject): Promise<void> {
     const { noun, limit } = this.#options
     await this.change((all) => {
@@ -198,8 +200,8 @@ const URL_LIKE = /^[a-z][\w+.-]*:\/\//i
 type Path = readonly string[]
 
 /**
- * Rejects a change that would send an unknown stored secret to another address next to, above or below it.
- * O(size · depth).
+ * Rejects a change of an address next to, above or below a stored secret, unless the request contains the
+ * secret: it could otherwise be sent to an address of the client's choice. O(size · depth).
  * @param loc path of the changed value in the request
  * @param group whether the value only groups others, as settings do: a secret is not sent to the addresses of
  *   other groups

@@ -155,8 +155,8 @@ export const storeBody = silent(
 )
 
 /**
- * Merges maps at any depth; replaces lists and other values; null deletes a field; masked values are kept.
- * O(size).
+ * Merges maps at any depth; replaces lists and other values; null deletes a field; a masked value keeps the
+ * stored one. O(size).
  * @throws HttpProblem 400 for a masked secret in a list whose item matches no stored one, or several
  *   different ones.
  * @example

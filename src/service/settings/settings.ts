@@ -20,7 +20,7 @@ export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined
   readonly misc_settings_diff?: JsonObject | null | undefined
-  /** Null for no profile; the model then stays. */
+  /** Null for no profile; the model is then unchanged. */
   readonly active_profile?: string | null | undefined
   readonly active_agent_profile_id?: string | null | undefined
 }
@@ -58,8 +58,9 @@ export class Settings {
   /**
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
-   * @throws HttpProblem 404 for an unknown profile, 422 for a stored secret that would be sent to another
-   *   address; the error of `check`.
+   * @throws HttpProblem 400 for an unknown masked secret in a list, 404 for an unknown profile, 409 if
+   *   secrets cannot be stored or are encrypted with another secret, 422 for a stored secret that would be
+   *   sent to another address; the error of `check`.
    */
   async change(
     diff: SettingsDiff,

@@ -30,7 +30,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/** Whether a model can be called, even if slow or rate-limited: its key was accepted. Never rejects. */
+/** Checks whether a model can be called. A timeout or a rate limit counts as valid. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -57,8 +57,8 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 const PART_LENGTH = 5
 
 /**
- * Redacts secrets; null if five consecutive characters of one remain, in either case, since providers quote
- * ends of keys. O(length × length of the secrets).
+ * Redacts secrets; null if five consecutive characters of a secret remain, in any letter case, since
+ * providers quote ends of keys. O(length × length of the secrets).
  */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
@@ -86,7 +86,8 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && error.n
 
 /**
  * Calls Chat Completions at `base_url` for one token. Forwards only the status, follows no redirect. Sends
- * the key anywhere, including private networks and this machine: to forbid those, pass your own `askLlm`.
+ * the key to any address, including private networks and this machine. To forbid this, pass your own
+ * `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm

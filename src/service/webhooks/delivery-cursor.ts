@@ -127,7 +127,7 @@ export interface DeliveryCursor {
   readonly next: number | null
   /** End of the message being sent, or null. Stored first, so that a crash resends the same message. */
   readonly until: number | null
-  /** Digest of the last sent record; null while the creation is sent, perhaps received. */
+  /** Digest of the last sent record; null until the receiver has accepted the creation. */
   readonly digest: string | null
   readonly status: string | null
   readonly isGone?: boolean
@@ -136,7 +136,10 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has an item in `cursors` or `failing`, if any. */
 export interface Collections {
-  /** The one job that finds the conversations that existed before the webhook. */
+  /**
+   * The one job that marks the conversations created since the start of the webhook, or all of them with
+   * `from: 'start'`.
+   */
   readonly start: string
   readonly cursors: string
   readonly failing: string
@@ -187,7 +190,7 @@ export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   status: null,
 })
 
-/** The cursor of a conversation that existed before the webhook: only events from the next one on. */
+/** The cursor of a conversation that existed before the webhook: it sends only events from `next` on. */
 const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
   ...newCursor(record),
   next,

@@ -317,7 +317,10 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /** Follows the feed for a webhook; null while another process finds the conversations that existed before it. */
+  /**
+   * Follows the feed for a webhook; null while another process marks the conversations to send from their
+   * beginning.
+   */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
     const collections = collectionsOf(webhook.id)

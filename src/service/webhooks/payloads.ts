@@ -52,7 +52,7 @@ function whyNot(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The service's headers take precedence over configured ones in any case. */
+/** The service's headers take precedence over configured ones, also if these differ in letter case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
   required: Readonly<Record<string, string>>,

@@ -13,12 +13,14 @@ export interface WebhookOptions {
   /** Key that signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
   /**
-   * Name under which the position is stored; keep it when the URL changes. Default: the URL without query.
+   * Unique name under which the delivery progress is stored; keep it when the URL changes. Default: the URL
+   * without query.
    */
   readonly id?: string
   /**
-   * `start` sends all conversations. `now` (default) sends later conversations whole, and of earlier ones
-   * only events after the dispatcher has found them, which can take some time.
+   * `start` sends all conversations from their beginning. `now` (default) sends conversations that are
+   * created after the webhook's first start from their beginning; of earlier ones it sends only later events
+   * and changes.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */
@@ -30,13 +32,16 @@ export interface WebhookOptions {
   /** Maximum bytes of a request, unless one event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
   /**
-   * Maximum number of concurrent requests of a process, each for another conversation; at most half are
+   * Maximum number of concurrent requests of a process, each for a different conversation; at most half are
    * retries. Default: 8.
    */
   readonly concurrency?: number
   /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number
-  /** Milliseconds before the first retry. Doubles each time, with jitter of half. Default: 1,000. */
+  /**
+   * Maximum milliseconds before the first retry; doubles each time. The actual delay is a random value
+   * between half of it and all of it. Retries never end. Default: 1,000.
+   */
   readonly retryDelay?: number
   /** Maximum milliseconds between two retries. Default: 60,000. */
   readonly maxRetryDelay?: number

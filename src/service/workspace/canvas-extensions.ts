@@ -9,9 +9,9 @@ import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../reques
 
 /** Source of an extension to install. */
 export interface ExtensionSource {
-  /** Name of a folder in the operator's folder. */
+  /** Path of a folder within the operator's folder. */
   readonly source: string
-  /** A folder within it. Default: the folder itself. */
+  /** Path of a folder within `source`. Default: `source` itself. */
   readonly repo_path?: string | null | undefined
 }
 
@@ -41,9 +41,12 @@ export interface CanvasExtensions {
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>
-  /** Copies the source to a separate folder, and checks that it is the same extension. */
+  /**
+   * Copies the source of an installed extension for `apply`. Returns whether the copy is a valid version of
+   * this extension.
+   */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
-  /** Replaces the extension with the checked copy. @throws HttpProblem 409 if none was checked. */
+  /** Replaces the extension with the copy that `check` made. @throws HttpProblem 409 without a valid copy. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>
   readonly read: (name: string, file: 'entrypoint' | 'icon') => Promise<Uint8Array<ArrayBuffer> | null>
 }

@@ -9,7 +9,7 @@ import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.t
 
 const operation = operationsIn('Workspace')
 
-/** The folder of an editor's URL that names none. */
+/** Default folder in the editor's URL. */
 export const EDITOR_FOLDER = 'workspace'
 
 /** An editor that runs next to the service. */
@@ -64,7 +64,8 @@ function editorUrl(
 export interface Workspace {
   /**
    * Creates a directory and its parents, unless it exists.
-   * @throws HttpProblem 400, 403 for a path outside the folder.
+   * @throws HttpProblem 400 for an invalid path or a file in the way, 403 for a path outside the folder, 409
+   *   if the path is changed meanwhile, 507 if the disk is full.
    */
   readonly createDirectory: (path: string) => Promise<void>
 }

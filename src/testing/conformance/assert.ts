@@ -6,7 +6,7 @@ export function holds(condition: boolean, what: string): void {
   if (!condition) throw new Error(what)
 }
 
-/** Fails unless two values are equal to the bottom; the order of keys does not matter. */
+/** Fails unless two values are deeply equal; the order of keys does not matter. */
 export function equal(actual: unknown, expected: unknown, what: string): void {
   if (!isEqual(actual, expected))
     throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)

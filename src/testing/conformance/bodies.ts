@@ -12,7 +12,7 @@ import { searchAll } from './pages.ts'
 
 type Replace = NonNullable<Store['replaceEvents']>
 
-/** A check of a store that can replace bodies; nothing is asked of any other. */
+/** A check of a store that can replace bodies; any other store passes. */
 const check = (name: string, run: (trial: Trial, replace: Replace) => Promise<void>): Check => ({
   name: `replace: ${name}`,
   async run(trial) {

@@ -13,7 +13,7 @@ export interface OwnRows {
 /** A store to test, empty at first. Everything that a trial opens is closed after it. */
 export interface Trial {
   readonly store: Store
-  /** Opens the same data once more, as another process would, or the same one after a crash. */
+  /** Opens the same data once more, as another process would, or as after a crash. */
   readonly reopen: () => Promise<Store>
   readonly another: () => Promise<Store>
   /** Null for a store that refuses `within`. */

@@ -53,7 +53,7 @@ export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => pluc
 
 export const NO_TEXTS = [undefined, null, 7, {}, ['a']] as unknown as readonly string[]
 
-/** Milliseconds: longer than any trial, and soon over. */
+/** Milliseconds of a time limit that does not expire during a case; `SHORT` expires soon. */
 export const LONG = 600_000
 export const SHORT = 30
 

@@ -1,4 +1,4 @@
-/** Checks of the feed: whole, in order, from where it was left, while others write. */
+/** Checks of the feed: complete, in order, and resumable from a position, during concurrent writes. */
 
 import { type FeedItem, type FeedQuery, SHARDS } from '../../store/contract/feed.ts'
 import type { Store } from '../../store/contract/store.ts'

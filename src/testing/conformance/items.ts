@@ -116,7 +116,7 @@ export const ITEMS: readonly Check[] = [
   }),
 ]
 
-/** The last two differ in order by code points and by UTF-16 units. */
+/** The order of the last two by code points differs from that by UTF-16 units. */
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [

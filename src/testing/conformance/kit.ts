@@ -51,15 +51,15 @@ export interface ConformanceOptions {
   /** Opens an empty store; the case closes it. */
   open(): Promise<Store>
   /**
-   * Opens the data of an open or closed store again, as another process or after a crash. Without it, the
-   * list has no cases that need it: in-memory stores omit it.
+   * Opens the data of an open or closed store again, as another process would, or as after a crash. Without
+   * it, the cases that need it are left out. In-memory stores omit it.
    */
   reopen?(store: Store): Promise<Store>
-  /** A table for a store that accepts `within`. Without it, the store must reject `within`. */
+  /** A table in the store's database, to test `within`. Without it, the store must reject `within`. */
   readonly rows?: OwnRows
   /** Maximum milliseconds until a watch is called. Default: 20,000. */
   readonly watchTimeout?: number
-  /** Whether the stores have an index of text; else there are no cases of text search. Default: false. */
+  /** Whether the store has a text index. If not, cases of text search are left out. Default: false. */
   readonly fullText?: boolean
   /** Parts to test, for a store under construction. Default: all. */
   readonly parts?: readonly ConformancePart[]

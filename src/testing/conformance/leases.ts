@@ -8,7 +8,7 @@ import { after, begin, idsOf, pause, pluck } from './facts.ts'
 const LONG = 600_000
 const SHORT = 30
 
-/** The last two differ in order by code points and by UTF-16 units. */
+/** The order of the last two by code points differs from that by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 const sortLeases = (leases: readonly Lease[]): Lease[] =>

@@ -198,7 +198,7 @@ export const LISTS: readonly Check[] = [
   }),
 ]
 
-/** The ids that a list finds, page after page; pages may be short, and end. */
+/** The ids on all pages of a list. Pages may be short; fails after more than `limit` pages. */
 async function walk(store: Store, filter: ConversationFilter, limit: number): Promise<string[]> {
   const ids: string[] = []
   let pages = 0

@@ -1,4 +1,4 @@
-/** Checks of `within`: rows of the caller's own in the transaction of an append. */
+/** Checks of `within`: the caller's own rows in the transaction of an append. */
 
 import fc from 'fast-check'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'

@@ -1,4 +1,4 @@
-/** Checks of watch: a watch is woken after an append or a deletion, some time, wherever it was made. */
+/** Checks of watch: an append or a deletion by any process wakes a watch within `watchTimeout`. */
 
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'

@@ -24,11 +24,14 @@ export interface DrivenServer extends ServerClientOptions {
   close(): Promise<void>
   /** Texts that its tool received; needed if it does not run the case's tool. */
   touched?(): readonly string[]
-  /** The fake provider that it calls. A rejected request fails the case. */
+  /** The fake provider that the server calls. A rejected request fails the case. */
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
-/** Statuses of a command that does not fit: the conversation runs, nothing waits, or there are too many. */
+/**
+ * HTTP statuses for a command that does not fit: the conversation runs, nothing waits, or there are too many
+ * requests.
+ */
 const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
@@ -383,7 +386,7 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
     }
 }
 
-/** After an acknowledged pause, no agent event follows the current step until a user ends it. */
+/** After an acknowledged pause, no agent event follows the current step until a user ends the pause. */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
   hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
@@ -392,7 +395,7 @@ function checkPause(of: DrivenConversation, status: string, log: readonly Event[
   of.agentEvents = count
 }
 
-/** No call is executed twice, without being in a log, or after a rejection. */
+/** No call is executed twice without a second approval, without being in a log, or after a rejection. */
 function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
   const { name, argument } = driver.played.tool
   const isTouch = (event: Event): event is ActionEvent =>
@@ -455,7 +458,7 @@ interface DrivenConversation {
     readonly begun: number
     readonly ended: number
   }[]
-  /** When a pause was acknowledged that is still in force; else null. */
+  /** Number of the action that paused the conversation; null if it is not paused. */
   pausedAt: number | null
   agentEvents: number | null
   head: string | null | undefined

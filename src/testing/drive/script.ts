@@ -92,7 +92,7 @@ const WEIGHTS = {
 /** One random command that `driveServer` sends. */
 export interface Deed {
   readonly do: keyof typeof WEIGHTS
-  /** The conversation, counted from the latest. */
+  /** Index of the conversation, 0 for the latest. */
   readonly on: number
   readonly n: number
   readonly turns: number

@@ -13,7 +13,7 @@ export interface ProviderRequest {
   readonly grammar: GrammarName
   readonly body: RequestBody
   readonly stream: boolean
-  /** The violated rules; empty if it was accepted. */
+  /** Rules that the request violates; empty if it was accepted. */
   readonly refused: readonly string[]
 }
 
@@ -24,9 +24,9 @@ export interface FakeProvider {
   readonly requests: readonly ProviderRequest[]
   /** Violated rules of all rejected requests. */
   readonly refused: readonly string[]
-  /** Number of signed parts that accepted requests had. */
+  /** Number of signed parts in accepted requests. */
   readonly signed: number
-  /** Number of replies that a client left before their end. */
+  /** Number of responses that a client aborted before their end. */
   readonly unplayed: number
 }
 
@@ -181,7 +181,7 @@ interface BytePlan {
 
 const lost = (): Error => new TypeError('terminated: the connection was lost')
 
-/** Never a response: it ends with the client's own signal. */
+/** Never resolves; rejects with the signal's reason when the client aborts. */
 function never(signal: AbortSignal, onLeft: () => void): Promise<never> {
   return new Promise((_, reject) => {
     const leave = (): void => {

@@ -7,9 +7,12 @@ import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from '../../messa
 
 /** Options of `scriptedModel`. */
 export interface ScriptOptions {
-  /** Tools that the model calls, with the arguments of each. Default: none. */
+  /**
+   * Known tools, with the arguments of each. The model also calls unknown tools, and sends invalid arguments.
+   * Default: none.
+   */
   readonly tools?: Readonly<Record<string, fc.Arbitrary<object>>>
-  /** Whether it may be silent or endless until its client disconnects. Default: false. */
+  /** Whether a response may stay silent or endless until the client disconnects. Default: false. */
   readonly endless?: boolean
   /** Whether it may report that a request is too long, which needs a condenser. Default: false. */
   readonly tooLong?: boolean

@@ -1,4 +1,4 @@
-/** A thin client of an agent server: the published interface as functions, and nothing of this engine in it. */
+/** A thin client of an agent server: the published interface as functions. */
 
 import type { EventKind } from '../../event/kinds.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
@@ -78,14 +78,17 @@ export interface ServerClient {
   readonly search: (id: string, query?: EventQuery) => Promise<Received<ServerPage>>
   readonly count: (id: string, query?: EventFilterQuery) => Promise<Received<number>>
   readonly event: (id: string, eventId: string) => Promise<Received<Event>>
-  /** Searches as anybody, without a key (interface 4.1). */
+  /** Searches the events of a shared conversation; the server requires no key (interface 4.1). */
   readonly searchShared: (query: Query) => Promise<Received<ServerPage>>
   readonly share: (id: string, isPublic: boolean) => Promise<Received>
-  /** Returns the events of all pages of a search. @throws LawBroken for a rejected page. */
+  /** Returns the events of all pages of a search. @throws LawBroken if the server rejects a request. */
   readonly events: (id: string, query?: EventQuery) => Promise<Event[]>
   readonly connect: (id: string, query?: LiveQuery) => ServerSocket
   readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
-  /** Yields every frame after a position, over as many connections as it needs. */
+  /**
+   * Yields every frame after the position `after` (default: -1, the whole log), reconnecting as necessary,
+   * until the signal is aborted. Throws an Error with the close code if the server ends the stream for good.
+   */
   readonly follow: (
     id: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
@@ -379,7 +382,7 @@ export interface StreamQuery extends LiveQuery {
 /**
  * Yields the frames of `/api/conversations/{id}/events/stream` until the reader or server ends it. Each
  * position is the `id` of its server-sent event.
- * @throws Error with the status as its `cause` where the server refuses it.
+ * @throws Error with the status as its `cause` if the server refuses the stream.
  */
 async function* eventStream(
   address: ServerAddress,

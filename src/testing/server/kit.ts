@@ -565,7 +565,7 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   return id === undefined ? null : trial.log(id).catch(() => null)
 }
 
-/** The log is written in each of these, whatever the grammar of the server's model. */
+/** The log's requests are checked in each of these grammars, whatever the grammar of the server's model. */
 const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 /** @param ended whether nothing runs any more. @throws LawBroken for the first broken law. */

@@ -1,4 +1,6 @@
-/** Live events over sockets: once and in order, whatever breaks, with deltas and changes of state. */
+/**
+ * Cases of live events over sockets: once and in order, after any disconnect, with deltas and state changes.
+ */
 
 import { hold, same } from '../failure.ts'
 import { it, needing, type ServerCheck, test, type Trial } from './trial.ts'

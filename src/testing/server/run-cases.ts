@@ -1,4 +1,4 @@
-/** Runs: what the model is sent, what becomes of its calls, and what two callers at once bring about. */
+/** Cases of runs: the requests to the model, the results of its calls, and concurrent callers. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'

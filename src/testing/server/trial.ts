@@ -23,7 +23,7 @@ export interface ServerConformanceOptions {
    * stored data after each `stop` and `kill`.
    */
   start(): Promise<ServerClientOptions>
-  /** Stops the server in order. Without it, cases of restarts are skipped. */
+  /** Shuts down the server gracefully. Without it, cases of restarts are skipped. */
   stop?(): Promise<void>
   /** Kills the server. Without it, cases of crashes are skipped. */
   kill?(): Promise<void>
@@ -33,13 +33,13 @@ export interface ServerConformanceOptions {
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * Calls of two tools of the server: one stores a text and returns it in its result, one works until it is
-   * aborted. Default: `note` with a `text`, `wait` with `seconds`.
+   * Calls of two tools of the server. `note` stores a text and returns it in its result; `hold` runs until it
+   * is aborted. Default: `note` with a `text`, `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
-  /** Returns the texts that the first of `tools` stored. */
+  /** Returns the texts that the tool `note` stored. Without it, cases that need them are skipped. */
   notes?(): readonly string[] | Promise<readonly string[]>
-  /** Returns the messages of all requests to the model. */
+  /** Returns the messages of all requests to the model. Without it, cases that need them are skipped. */
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
   /** Features that the server lacks, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
@@ -257,7 +257,7 @@ export type Capability =
   | 'sharing'
   /** Messages may have parts of any type, with sealed content. */
   | 'parts'
-  /** It requires a key, which the options contain. */
+  /** Requests need a key: the `apiKey` that `start` returns. */
   | 'keys'
   /** `/sockets/events/{id}` in envelopes, with `after` and deltas. */
   | 'sockets'
@@ -279,7 +279,7 @@ export type Capability =
 
 export interface ServerCheck {
   readonly name: string
-  /** The laws that it may find broken, the most likely first. */
+  /** Laws that the case may find broken, the most likely first. */
   readonly laws: readonly string[]
   readonly needs: readonly Capability[]
   run(trial: Trial): Promise<void>

@@ -1,4 +1,4 @@
-/** One sandbox as processes: started, paused, resumed and ended, one after the other. */
+/** One sandbox as processes. Its starts, pauses, resumptions and its end run in order. */
 
 import { mkdir, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -12,7 +12,10 @@ import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './
 export interface ProcessSpec {
   readonly id: string
   readonly command: readonly string[] | null
-  /** Variables added to PATH, HOME, PORT, SESSION_API_KEY and SANDBOX_ID. */
+  /**
+   * Environment variables of the command. They can override PATH, HOME, LANG, LC_ALL, TZ and TMPDIR, but not
+   * PORT, SESSION_API_KEY and SANDBOX_ID, which the service sets. Default: none.
+   */
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Environment variable that finds processes which left their group, where the system shows it. */
+/** Environment variable by which processes that left their group are found, where the system shows it. */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
