@@ -1,4 +1,4 @@
-/** The front door: the names that most programs need; each is declared for one of the other entries too. */
+/** The main entry: the exports that most programs need. Another entry exports each of them too. */
 
 export { Conversation } from './conversation/conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './conversation/engine.ts'
@@ -15,7 +15,7 @@ export { maskSecrets } from './event/mask.ts'
 export { isAction, isObservation } from './event/published/payload-schema.ts'
 export { type Fact, isQuarantined } from './event/quarantine.ts'
 export type { ActionEvent, Event, EventOf, MessageEvent, ToolResultEvent } from './event/types.ts'
-/** `Event`, for code in which `Event` is a type of the DOM. */
+/** `Event` by another name, for code that also uses the DOM's `Event`. */
 export type { Event as ConversationEvent } from './event/types.ts'
 export type { Entry, LogWarning } from './log/entry.ts'
 export type { PendingCall } from './log/open-calls.ts'

@@ -8,10 +8,11 @@ import type { UIChunk } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Translates chunks of the reply to a message; null ends open parts. One per stream. O(chunk).
+ * Returns a function that translates chunks of the reply to the message `to`; null ends open parts. Create
+ * one per stream. O(chunk).
  *
- * No message that is streamed has an id of the log: a client keeps the position of a message that a snapshot
- * has, and appends the others.
+ * Streamed messages never have ids of events: a client would keep them at their streamed positions, instead
+ * of those in the final snapshot.
  */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
@@ -103,7 +104,10 @@ const toolCallResult = (toolCallId: string, content: string): AGUIEvent => ({
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** The events of what a reply's chunks do not show: activities, shared state, other updates, signatures. O(event). */
+/**
+ * Returns AG-UI events for what a reply's chunks do not contain: activities, shared state, and the requested
+ * details. O(event).
+ */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,
@@ -134,7 +138,10 @@ export function eventsOfLogged(
   return events
 }
 
-/** Progress of a call changes an activity, the shared state is replaced, and other updates have a name. */
+/**
+ * Progress of a call changes an activity, and shared state is replaced as a whole. Other updates are custom
+ * events, if requested.
+ */
 function eventsOfUpdate(
   { key, value = null }: ConversationStateUpdateEvent,
   hasUpdates: boolean,

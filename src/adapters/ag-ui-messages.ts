@@ -78,7 +78,9 @@ function userPart(part: Content): Exclude<Extract<Message, { role: 'user' }>['co
   return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
 }
 
-/** The event of a message that the log does not have; a result counts for a pending call only. */
+/**
+ * Returns the event for a new user message, or for the result of a pending call; null for any other message.
+ */
 export function messageEventOf(
   message: JsonObject,
   state: State,

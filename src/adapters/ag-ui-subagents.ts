@@ -22,7 +22,7 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** Ids of subagents that had ended before: the first snapshot has their messages. */
+  /** Ids of subagents that had ended before the first snapshot, which contains their messages. */
   #earlier: ReadonlySet<string> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
@@ -48,7 +48,7 @@ export class Subagents {
     })
   }
 
-  /** Returns the events of subagents since the last call. O(parts of their replies). */
+  /** Returns the subagents' AG-UI events since the previous `advance`. O(parts of their replies). */
   async advance(): Promise<AGUIEvent[]> {
     const events: AGUIEvent[] = []
     for (const { record, state, parent, status } of await this.#children()) {

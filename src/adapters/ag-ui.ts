@@ -24,11 +24,11 @@ export { agUiMessages }
 /** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: { readonly threadId: string; readonly runId: string }
-  /** The conversation's engine, with which the stream shows subagents. Default: no subagents. */
+  /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */
   readonly engine?: Pick<Engine, 'open'>
   /**
-   * `raw`: each event of the log. `updates`: state updates as custom events. `encrypted`: reasoning that
-   * only its provider can read. Default: none of these.
+   * `raw`: each event that is appended during the stream. `updates`: state updates as custom events, except
+   * shared state and progress. `encrypted`: signatures and encrypted reasoning. Default: none of these.
    */
   readonly details?: readonly LogDetail[]
 }
@@ -110,7 +110,7 @@ export async function* agUiEvents(
   yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
-/** Events from a position on, without what chunks of a reply show. */
+/** Returns AG-UI events for the entries from `start`, without what a reply's chunks contain. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const { entries } = state.log
   if (entries.length === start) return []
@@ -125,7 +125,7 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
 
 const POLL_INTERVAL = 200
 
-/** Yields the items of a generator, and null after each pause without one. */
+/** Yields a generator's items, and null after every {@link POLL_INTERVAL} milliseconds without an item. */
 async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null, void, undefined> {
   try {
     for (let next = items.next(); ;) {

@@ -1,4 +1,4 @@
-/** Items of the OpenAI Agents SDK as events of a conversation, and events of others as items. */
+/** Converts items of the OpenAI Agents SDK to events, and other writers' events to items. */
 
 import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'
@@ -8,12 +8,15 @@ import { toMessages } from '../messages/neutral.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { replay } from '../state/reduce.ts'
 
-/** Field with the items of an event: all of a reply on its first event, none on the others. */
+/**
+ * Field with the items of an event. A reply's first event has all items of the reply, its other events an
+ * empty list.
+ */
 const ITEMS = 'openai_agents'
 
 /**
- * Events of items, in order. Neighbours of one reply are one reply. O(size).
- * @param actions ids of the pending actions by call id, kept up to date
+ * Returns the events for items, in order. Adjacent items that the model wrote become one reply. O(size).
+ * @param actions ids of the pending actions by call id; this function updates it
  */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
@@ -51,7 +54,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   })
 }
 
-/** The event of an item that no model wrote. A result without its call becomes a message. */
+/** Returns the event for an item that no model wrote. A result without a pending call becomes a message. */
 function inputEvent(item: AgentInputItem | undefined, actions: Map<string, string>): Event {
   const items = item === undefined ? [] : [item]
   const fields = item as unknown as JsonObject
@@ -92,7 +95,7 @@ function withItems(event: Event, items: readonly AgentInputItem[]): Event {
   return event
 }
 
-/** The items that an event was made of, or null for an event of another writer. */
+/** Returns the items from which an event was made; null for an event of another writer. */
 export function itemsIn(event: Event): readonly AgentInputItem[] | null {
   const open: unknown =
     event.kind === 'ActionEvent'
@@ -106,7 +109,7 @@ export function itemsIn(event: Event): readonly AgentInputItem[] | null {
   return Array.isArray(items) ? (decode(items) as readonly AgentInputItem[]) : null
 }
 
-/** Bytes are kept as digits, since a log is JSON. */
+/** Stores bytes as lists of numbers, because a log is JSON. */
 const encode = (items: unknown): unknown =>
   JSON.parse(
     JSON.stringify(items, (_, value: unknown) =>
@@ -122,7 +125,10 @@ function decode(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
 }
 
-/** Items of events that others appended: what a model is sent of them, without reasoning, which is another model's. O(size). */
+/**
+ * Returns items for other writers' events: their messages as a model receives them, without system prompts
+ * and reasoning. O(size).
+ */
 export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
   const state = replay(
     events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),
@@ -161,7 +167,10 @@ function inputParts(part: Content): object[] {
   return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
 }
 
-/** An item of a Responses reply, or null for one that only the Agents SDK has. */
+/**
+ * Returns a message, function call, reasoning or compaction as an item of a Responses reply; null for any
+ * other item.
+ */
 function toWire(item: AgentInputItem): object | null {
   const fields = item as unknown as JsonObject
   const { id, status } = fields

@@ -1,4 +1,7 @@
-/** Values of LangGraph channels as items: versions of a growing list share the items of their elements. */
+/**
+ * Stores values of LangGraph channels as items. Versions of a growing list share the items with their
+ * elements.
+ */
 
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -14,20 +17,20 @@ export type SerializedValue = readonly [type: string, text: string]
 type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is a tree of chunks that versions share. Each level holds the items after the last full chunk:
- * elements on level 0, else chunk names.
+ * A list is a tree of chunks that versions share. Each level has what follows its last full chunk: elements
+ * on level 0, ids of chunks above.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 
-/** Elements of a chunk. One more element of a list of n rewrites O(CHUNK · log n). */
+/** Number of elements in a chunk. Appending to a list of n elements writes O(CHUNK · log n) elements. */
 const CHUNK = 8
-/** Maximum number of characters of chunks whose names are in memory. */
+/** Maximum size of the cache of stored chunks, in characters of texts and ids. */
 const MAX_TEXT = 2 ** 24
 
 export class ChannelValues {
   readonly #items: Items
   readonly #serde: SerializerProtocol
-  /** Names of chunks that the store has, by their texts: a digest costs more. */
+  /** Ids of stored chunks by their texts: a lookup is faster than a digest. */
   readonly #stored = new LRUCache<string, string>({ maxSize: MAX_TEXT, sizeCalculation: sizeOf })
 
   constructor(items: Items, serde: SerializerProtocol) {
@@ -102,7 +105,7 @@ export class ChannelValues {
 
 const sizeOf = (name: string, text: string): number => name.length + text.length
 
-/** Distinguishes chunks: their elements are JSON or digits, without line breaks. */
+/** Returns the cache key of a chunk. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
 /** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. O(length). */

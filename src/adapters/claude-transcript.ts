@@ -1,4 +1,4 @@
-/** Lines of a Claude Code transcript as events of a conversation, and events of others as lines. */
+/** Converts lines of a Claude Code transcript to events, and other writers' events to lines. */
 
 import type { SessionKey, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
 import { without } from '../event/json.ts'
@@ -36,10 +36,10 @@ export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string
   subpath: `subagents/agent-${agent}`,
 })
 
-/** Starts the subpath of a side chain. */
+/** Prefix of the subpath of a side chain. */
 export const SIDES = 'sides/'
 
-/** A side chain in the lines of the session has no transcript of its own. */
+/** Returns a key for a side chain, whose lines are in the session's transcript. */
 export const sideKey = ({ projectKey, sessionId }: SessionKey, name: string): SessionKey => ({
   projectKey,
   sessionId,
@@ -56,9 +56,9 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Links of subagents to the events of their calls that are not known to be stored. */
+  /** Ids of the calls that opened subagents, by subagent, if their records may not have them yet. */
   readonly subagents: Map<string, string>
-  /** Events of the side chains in its lines that are not known to be stored, by name. */
+  /** Events of side chains, by name of the side chain, that may not be stored yet. */
   readonly sides: Map<string, readonly Event[]>
 }
 
@@ -109,7 +109,10 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   return events
 }
 
-/** The event of a fact, except of a record that is not part of the conversation. */
+/**
+ * Returns the event of a fact, in a list. The list is empty for a quarantined line, and for a state update
+ * that does not move HEAD.
+ */
 const factEvents = ({ fact }: SessionFact): Event[] =>
   isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
     ? []
@@ -137,8 +140,9 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns the entries of a log, with the events of other writers on HEAD's branch as entries between them. O(size).
- * @param ids the events that were made of entries
+ * Returns the transcript entries of a log, and entries for other writers' events on HEAD's branch, in order;
+ * null if there are none. O(size).
+ * @param ids ids of the events made from entries
  */
 export function entriesOf(
   stored: readonly StoredEvent[],
@@ -177,7 +181,7 @@ export function entriesOf(
   return entries.length === 0 ? null : entries
 }
 
-/** The last of the entries that an event was made of. O(entries). */
+/** Returns the last of the entries from which an event was made. O(entries). */
 function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStoreEntry | undefined {
   const first = entries.findIndex(
     ({ uuid }) => uuid !== undefined && (id === uuid || id.startsWith(`${uuid}.`)),
@@ -190,7 +194,7 @@ function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStor
 
 const replyIn = (entry: SessionStoreEntry | undefined): unknown => objectOf(entry?.['message'])['id']
 
-/** Entries of other writers' events: what a model reads of them, without the reasoning of other models. */
+/** Returns entries for other writers' events: their messages as a model receives them, without reasoning. */
 function entriesOfOthers(
   events: readonly Event[],
   { projectKey, sessionId }: SessionKey,

@@ -22,17 +22,19 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items that were appended together, and where HEAD is without them. */
+/**
+ * Items of one event, one reply or adjacent events of other writers. Removing them moves HEAD to `parentId`.
+ */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
 }
 
-/** A change: where HEAD moves first, if it does, the items to append, and the caller's result. */
+/** A change of the history: a move of HEAD, then items to append, and the caller's result. */
 interface Change<T> {
   readonly head?: string | null
   readonly items?: readonly AgentInputItem[]
-  /** Names the change, so that it is made once. */
+  /** State update whose id identifies the change, so that a repetition is recognized. */
   readonly operation?: Event
   readonly result: T
 }
@@ -55,7 +57,7 @@ interface Change<T> {
  * await engine.close()
  */
 export function colloquySession({ conversation }: { readonly conversation: Conversation }): ColloquySession {
-  /** Makes a change in one append, and decides again when another writer was faster. */
+  /** Makes a change in one append. After a conflict, decides again on the new history. */
   const change = <T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> =>
     retryConflicts(async () => {
       const { result, events, expected } = await conversation.read((state) => {
@@ -136,7 +138,10 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** How often the session was cleared: operations before that do not count any more. O(result). */
+/**
+ * Returns how often the session was cleared. Ids of events of operations depend on it: after a clear, an
+ * operation id can be used again. O(result).
+ */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
@@ -152,7 +157,10 @@ const MUTATION_FIELDS = {
 
 const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
 
-/** Returns a copy of a transaction. An error names no content. @throws ColloquyError `invalid_argument`. */
+/**
+ * Returns a checked copy of a transaction. Errors do not quote its content. @throws ColloquyError
+ * `invalid_argument`.
+ */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -202,7 +210,10 @@ const stateUpdate = (key: string, value: JsonValue): Event => ({
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Replaces the last items: HEAD moves before the segment of the first one. */
+/**
+ * Replaces the last `count` items. HEAD moves before the segment of the first; earlier items of that segment
+ * are appended again.
+ */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -1,4 +1,7 @@
-/** Builds the package from the declarations of `tsc`. Entries share chunks, so an import opens few files. */
+/**
+ * Bundles the sources, and removes declarations of `tsc` that no entry needs. Entries share chunks, so an
+ * import opens few files.
+ */
 
 import { createHash } from 'node:crypto'
 import {
@@ -92,7 +95,7 @@ interface Manifest {
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
 
-/** Returns the entries by their published names, as paths below `src` without their extensions. */
+/** Returns the path of each entry, below `src` and without extension, by its published name. */
 export const entries = (): Map<string, string> =>
   new Map(
     Object.entries(manifest.exports).flatMap(([name, entry]) =>

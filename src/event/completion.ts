@@ -12,7 +12,7 @@ export const WORKING = 'WorkingObservation'
 /** The first result of a call that outlives its reply. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
-  /** A handle from which another process can continue the work. */
+  /** Any JSON with which another process can continue the work. */
   readonly task?: JsonValue
 }
 

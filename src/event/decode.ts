@@ -1,4 +1,4 @@
-/** Strict decoding: a value or a line is a valid event, or is refused with every reason. */
+/** Strict decoding: returns an event, or the issues of an invalid value or line. */
 
 import { copyJson, freezeJson } from './freeze.ts'
 import { type Issue, issue, typeName, toIssues } from './issues.ts'
@@ -44,7 +44,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** Parses a line of JSON. The engine's message is dropped, because it may quote a secret. */
+/** Parses a line of JSON. The message of `JSON.parse` is dropped, because it may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -85,7 +85,10 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/** An event with a field `quarantined` would be taken for a line that is not an event. */
+/**
+ * Whether an issue is an unknown field that may stay. `quarantined` may not: the event would be taken for a
+ * quarantined line.
+ */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 

@@ -1,4 +1,4 @@
-/** Writes events as JSON, or as canonical JSON, from which ids and comparisons are made. */
+/** Writes events as JSON, or as canonical JSON for ids and comparisons. */
 
 import type { Event } from './types.ts'
 

@@ -1,4 +1,4 @@
-/** Replaces an event's content by a placeholder, preserving its log's tree, calls and view. */
+/** Replaces an event's content with placeholders, without changing the log's tree, calls and units. */
 
 import { isObject } from './json.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
@@ -12,7 +12,9 @@ export const ERASED = '[erased]'
 const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
 const SILENCE: readonly TextContent[] = [{ type: 'text', text: '' }]
 
-/** Keys that a state is folded from: ids, a status or a policy, no content. */
+/**
+ * Keys of state updates whose values the fold needs. The values are ids, a status or a policy, not content.
+ */
 const FOLDED: ReadonlySet<unknown> = new Set([
   'execution_status',
   'confirmation_policy',
@@ -25,7 +27,8 @@ const FOLDED: ReadonlySet<unknown> = new Set([
 
 /**
  * Erases texts, files, arguments, reasoning and names of people. Id, parent, time, kind, source, references,
- * tool names, usage numbers and a state update's statuses stay. An empty content list stays empty. O(1).
+ * codes, statuses, usage, tool definitions, and names of tools, skills and models stay. An empty content list
+ * stays empty. O(parts).
  * @example
  * const error = { kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c', error: '/home/ann' }
  * erasedFact(error).error // '[erased]'
@@ -151,7 +154,7 @@ function messageContent(event: MessageEvent): object {
   })
 }
 
-/** A placeholder for each block: a batch with thinking is not split by a condensation. */
+/** Returns a placeholder for each thinking block, so that the batch still starts a thinking loop (U5). */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
@@ -168,7 +171,10 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** A reply's record without its parts and digests, which short texts could be guessed from. */
+/**
+ * Returns a reply's record without its content and container, and without digests, from which short texts
+ * could be guessed.
+ */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

@@ -186,7 +186,7 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, z.ZodMiniType>>
 
-/** Removes what JSON implies: that keys are strings, and that integers are exact up to 2^53 - 1. */
+/** Removes the rule that keys are strings, which JSON implies, and zod's limits of integers. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.propertyNames
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

@@ -1,7 +1,4 @@
-/**
- * Makes values safe to share by freezing them deeply, and refuses values that JSON cannot represent before
- * they are stored.
- */
+/** Deep-freezes values, so that they can be shared, and reports what JSON cannot represent. */
 
 import type { Issue } from './issues.ts'
 import { setOwn } from './json.ts'
@@ -19,8 +16,8 @@ const MAX_ISSUES = 100
 export const decodedLists = new WeakSet<object>()
 
 /**
- * Marks a list whose items are results of `decodeEvent`, or frozen copies with an id and a time: a store need
- * not check them again. Freezes the list; a copy of it has no mark. O(1).
+ * Freezes and marks a list of decoded events, or of frozen copies with an added id and timestamp, so that a
+ * store does not check them again. A copy of the list is not marked. O(1).
  */
 export function decodedList<T>(list: readonly T[]): readonly T[] {
   decodedLists.add(list)
@@ -42,8 +39,8 @@ interface FreezeWalk {
 }
 
 /**
- * Copies a value as deep-frozen JSON; only reads it. An undefined property counts as absent, and `__proto__`
- * is an ordinary key.
+ * Copies a value as deep-frozen JSON; never changes it. An undefined property counts as absent, and
+ * `__proto__` is an ordinary key.
  *
  * Never throws. Issues report getters, functions, symbols, bigints, NaN and infinities, class instances,
  * cycles, nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
@@ -60,8 +57,8 @@ export function copyJson(value: unknown): JsonCopy {
 /**
  * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
  *
- * Returns the issues that no event can hold: nesting beyond {@link MAX_DEPTH}, and numbers that overflow to
- * infinity. The value is then partly frozen and must be discarded. Never throws, at any depth. O(size).
+ * Returns an issue for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
+ * to infinity. The value is then partly frozen and must be discarded. Never throws, at any depth. O(size).
  * @example
  * freezeJson(JSON.parse('{"a":[1]}')) // []
  */
@@ -82,8 +79,8 @@ const AROUND = 16
 export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, MAX_DEPTH - AROUND + 1)
 
 /**
- * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(what is
- * new).
+ * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(size of
+ * the rest).
  * @example
  * const text = JSON.parse('{"type":"text","text":"hi"}')
  * freezePart(text) // true
@@ -121,7 +118,7 @@ function freezeItem(container: object, key: string | number, room: number, passe
   return Number.isFinite(item)
 }
 
-/** Maximum number of values that {@link copyPlain} visits: a value can contain itself. */
+/** Maximum number of objects and lists that {@link copyPlain} visits, because a value can contain itself. */
 const MAX_PLAIN_VALUES = 100_000
 
 /** Returns the copy of a value without issues, or undefined if it may have one. Tracks no path, for speed. */

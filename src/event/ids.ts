@@ -7,7 +7,7 @@ export const ROOT = '__root__'
 
 /**
  * Pattern of a legal id: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT}
- * (design D19). It has no property escapes, so a JSON Schema can carry it to other languages.
+ * (design D19). It has no property escapes, so validators in other languages can read it from a JSON Schema.
  */
 // oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
@@ -27,7 +27,7 @@ export function isLegalId(text: string): boolean {
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 
-/** The same id for the same key in every process; different in every conversation. */
+/** Returns an id from kind, conversation and key, which is the same in every process. */
 export const keyedId = (
   kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
   conversationId: string,

@@ -1,4 +1,7 @@
-/** Entry `colloquy/events`: what an event is. It needs only zod, so that a user interface can load it. */
+/**
+ * Entry `colloquy/events`: types, schemas and decoding of events. It needs only zod, so a user interface can
+ * load it.
+ */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'
 export {

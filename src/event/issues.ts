@@ -10,7 +10,7 @@ export interface Issue {
   readonly msg: string
   /** Stable name of the problem, such as `missing`, `extra_forbidden` or `string_type`. */
   readonly type: string
-  /** The value, with secrets masked; absent if there is none or it is unsafe. */
+  /** The value, with secrets masked. Absent if the field is missing, or if a text may contain a secret. */
   readonly input?: unknown
 }
 

@@ -1,4 +1,4 @@
-/** Small queries and edits on JSON objects. They leave their input as it is. */
+/** Helpers for JSON objects and JSON text. Only `setOwn` changes its argument. */
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
@@ -43,7 +43,8 @@ export function without(object: JsonObject, ...keys: readonly string[]): JsonObj
 }
 
 /**
- * The object with one of its fields changed, or the same object when the change returns its input. O(keys).
+ * Returns a copy with one field changed; the same object if the field is missing, or `change` returns its
+ * argument. O(keys).
  * @example
  * const given = { a: 1, b: 2 }
  * edit(given, 'a', (a) => a + 1) // { a: 2, b: 2 }
@@ -80,8 +81,8 @@ export function editEach(
 }
 
 /**
- * Returns the value with the replacements of `change`; parts without one are shared, and what is nested deeper
- * than any event can be stays as it is. O(size).
+ * Replaces parts of a value with what `change` returns for them, and does not descend into replacements.
+ * Unchanged parts are shared; parts deeper than `depth` stay. O(size).
  */
 export function mapDeep(value: unknown, change: (value: unknown) => unknown, depth = 1_000): unknown {
   const other = change(value)

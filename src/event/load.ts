@@ -1,4 +1,4 @@
-/** Lenient decoding of logs: upcasts old shapes, and quarantines bad lines, which never cost the rest. */
+/** Lenient decoding of logs: upcasts old shapes, and quarantines bad lines without affecting the others. */
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'

@@ -1,4 +1,4 @@
-/** Replaces every `encrypted_content` by null, at any depth, in each shown or logged value. */
+/** Replaces every `encrypted_content` with null, at any depth, in values that are shown or logged. */
 
 import { setOwn } from './json.ts'
 
@@ -17,7 +17,10 @@ const NAMED = new RegExp(NAME)
 
 const ESCAPE = String.raw`\u00`
 
-/** White space, escaped or not. It matches more than that, but no text value follows such letters. */
+/**
+ * White space, escaped or not. It also matches n, r and t without a backslash, after which no string value
+ * begins.
+ */
 const SPACE = String.raw`[\s\\nrt]*`
 
 /** A quote, or its numeric escape. Matches only where the backslashes begin, as in the name. */
@@ -25,8 +28,8 @@ const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**
  * The secret inside a text with JSON (a completion's log, a call's arguments, a quarantined line), at any
- * quoting level. A text that ends inside it, or whose secret is a list or object, is masked to its end,
- * because no pattern finds where that ends.
+ * quoting level. If the text ends inside the secret, or the secret is a list or object, the rest of the text
+ * is masked: a pattern cannot find the end of a list.
  */
 const SECRET_IN_TEXT = new RegExp(
   String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,

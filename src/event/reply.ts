@@ -1,4 +1,6 @@
-/** Record of a model's reply, in its events' open part, to send the reply back unchanged. */
+/**
+ * Record of a model's reply, in additional fields of its events, from which the reply is sent back unchanged.
+ */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -26,23 +28,32 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * the first. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */
+  /** Id of HEAD at the model call; null if there was none, true if it was this event's parent. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
-  /** The requested model, if its name differs and the reply has reasoning. */
+  /**
+   * The requested model, if the provider returned another name (apart from a date), and the reply has
+   * reasoning or signed parts.
+   */
   readonly requested_model?: string
-  /** Digest of the request's system prompt and messages. */
+  /** Digest of the request's system prompt and messages, if the reply has signed parts. */
   readonly prefix?: string
   readonly tools?: string
-  /** Digest of the reply's signed parts. */
+  /** Digest of the reply's parts up to the last signed one; missing if none is signed. */
   readonly digest?: string
-  /** The digest with HEAD at its first call, its second and so on, where it differs. */
+  /**
+   * The digests of the reply up to its first call, its second and so on, without the last; missing if all
+   * equal `digest`.
+   */
   readonly cuts?: readonly string[]
-  /** Why the model stopped, in the provider's terms, unless it was the usual end. */
+  /** The provider's stop reason; missing if the reply ended normally or with calls. */
   readonly stop_reason?: string
   readonly outcome?: EarlyEnd
-  /** Input, output, cache read, cache write and reasoning tokens, without zeros at the end. */
+  /**
+   * Input, output, cache read, cache write and reasoning tokens, without zeros at the end. Input includes
+   * cached tokens, and output reasoning tokens.
+   */
   readonly tokens?: readonly number[]
   /** Usage that `tokens` does not contain, in the provider's fields. */
   readonly usage?: JsonObject
@@ -63,7 +74,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** Returns an event's reply record; null unless an object. Its fields are unchecked. O(1). */
+/** Returns an event's reply record; null if it has none. Its fields are unchecked. O(1). */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'
@@ -76,9 +87,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Adds to one append's events the HEAD at which their replies were requested (D20), unless recorded. `head`
- * is the first event's parent. A reply requested there records true on its first event, nothing on further
- * calls. O(events).
+ * Records `after`, the HEAD at which a reply was requested, in the events of one append that record none
+ * (D20). If it equals `head`, the first event's parent, the reply's first event records true, and its further
+ * calls nothing. O(events).
  * @example
  * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
  * const reply = { kind: 'MessageEvent', source: 'agent', llm_message }
@@ -116,7 +127,10 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/** Id under HEAD at the reply's request: null if none, true for its parent; undefined if unrecorded. O(1). */
+/**
+ * Returns the id of HEAD at the reply's request: null if there was none, true if it was the event's parent,
+ * undefined if not recorded. O(1).
+ */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined

@@ -1,4 +1,4 @@
-/** SHA-256 of bytes that arrive in pieces, wherever it runs: by the runtime where it has a synchronous hash. */
+/** Incremental SHA-256: the runtime's hash if it has a synchronous one, otherwise a hash in JavaScript. */
 
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex } from '@noble/hashes/utils.js'

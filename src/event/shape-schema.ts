@@ -13,7 +13,10 @@ export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
-/** Returns a schema's check, compiled at first use. Only unfit values go to the slower parser, for paths. */
+/**
+ * Returns a schema's check, compiled at first use. Only invalid values go to the slower parser, which reports
+ * paths.
+ */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
   return (value) => {
@@ -31,7 +34,7 @@ export const jsonObject = z.record(z.string(), json) as z.ZodMiniType as z.ZodMi
 
 export const maybeText = z.exactOptional(z.nullable(z.string()))
 
-/** A whole number. zod first reports a missing number; this message lets the issue say integer. */
+/** An integer. zod reports that a number is missing; this message makes the issue require an integer. */
 export const integer = z.int({ error: 'int' })
 
 export const source = z.enum(SOURCES)

@@ -4,8 +4,8 @@ export function quote(text: string | null): string {
 }
 
 /**
- * White space of JavaScript or Python, for a regular expression class: Python runs most checking servers, and
- * adds U+001C to U+001F and U+0085.
+ * White space in JavaScript or Python, for a character class. Python adds U+001C to U+001F and U+0085, and
+ * most servers that reject blank text run it.
  */
 export const SPACES = '\\s\\u0085\\u001c-\\u001f'
 
@@ -35,7 +35,7 @@ export interface Lanes {
   readonly low: number
 }
 
-/** Returns the same hash as numbers. O(length). */
+/** Returns the hash of {@link hashText} as numbers. O(length). */
 export function hashLanes(text: string): Lanes {
   let high = 0xdeadbeef
   let low = 0x41c6ce57

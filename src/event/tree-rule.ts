@@ -9,16 +9,16 @@ interface RuleNode {
 }
 
 /**
- * Access to a tree at an event's arrival. Make one object per kind of tree, not per event: every fold uses
- * the rule. Calls may read a database.
+ * Access to the tree to which an event is added. Create one object per kind of tree, not per event: every
+ * fold uses it. A method may read a database.
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** Parent of a node that cannot be HEAD, or an ancestor, with no node that can be HEAD between them. */
+  /** Parent of a node that cannot be HEAD, or a further ancestor, if no node between them can be HEAD. */
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event, and whether the event requested a move, even to an unknown id. */
+/** HEAD after an event, and the move that it requested: none, made, or to an unknown id. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
@@ -29,8 +29,9 @@ export function canKindBeHead(kind: string | null | undefined): boolean {
 }
 
 /**
- * Returns the parent for a `requested` `parent_id`; null for a root; undefined if unknown: the caller refuses
- * the event, or appends it at HEAD with a warning. At most one lookup, none for HEAD.
+ * Returns the parent for a `requested` `parent_id`: HEAD if that is null or missing, null for a root.
+ * Undefined for an unknown id: the caller rejects the event, or appends it at HEAD with a warning. At most
+ * one lookup, none for HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
@@ -55,7 +56,10 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** HEAD after an event that cannot be HEAD; null for a line that could not be decoded, or outside the tree. */
+/**
+ * Returns HEAD after a fact that cannot be HEAD. Pass `event` as null for a line that could not be decoded,
+ * or that is outside the tree.
+ */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

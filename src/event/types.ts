@@ -18,7 +18,10 @@ import type {
   ToolDefinition,
 } from './shapes.ts'
 
-/** Fields of every event. An imported one may lack `id` and `timestamp`: an append adds them (D15). */
+/**
+ * Fields of every event. A live append assigns a missing `id` and `timestamp`; an import derives them (D15).
+ * A missing or null `parent_id` means HEAD; `__root__` means no parent.
+ */
 interface EventBase {
   readonly id?: string
   readonly timestamp?: string
@@ -131,10 +134,13 @@ export interface ActionEvent extends EventBase {
   readonly reasoning_content?: string | null
   readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly responses_reasoning_item?: ReasoningItemModel | null
-  /** The parsed arguments; null when they could not be parsed. */
+  /**
+   * The parsed arguments. Null for a call that cannot be executed, such as one with invalid arguments or of
+   * an unknown tool.
+   */
   readonly action?: Action | null
   readonly tool_name: string
-  /** The provider's id of the call; results refer to it. */
+  /** The provider's id of the call, which its results have too. */
   readonly tool_call_id: string
   readonly tool_call: MessageToolCall
   readonly llm_response_id: string

@@ -1,4 +1,4 @@
-/** Removes the signed parts of a reply, which a provider refuses once the reply or what it saw has changed. */
+/** Removes the signed parts of a reply, which a provider rejects once the reply or its prefix has changed. */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -8,8 +8,8 @@ type Mask = (text: string) => string
 const ENCRYPTED = 'encrypted_content'
 
 /**
- * Returns the event without thinking signatures, encrypted reasoning, and the record's bare parts, which may
- * be signed too. Other events are unchanged. O(size).
+ * Returns the event without thinking signatures and encrypted reasoning. The record's parts, which may be
+ * signed too, keep only their types and indices. Other events are unchanged. O(size).
  */
 export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event
@@ -46,7 +46,10 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** The blocks as thinking without signatures, with these texts where there are any. O(blocks). */
+/**
+ * Returns the blocks as thinking without signatures. `texts` replaces their texts; otherwise redacted data is
+ * masked and becomes the text. O(blocks).
+ */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

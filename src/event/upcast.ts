@@ -37,7 +37,7 @@ function upcaster(
   })
 }
 
-/** Tools whose class is not their name in capitals, and former names of tools. */
+/** Stems of classes that are not the tool's name in PascalCase, also by former names of tools. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
@@ -216,7 +216,7 @@ function liftTool(tool: JsonObject): JsonObject {
   )
 }
 
-/** The parts as one object; but the object as it was when two of them share a key. */
+/** Returns the merged parts, or `object` if two parts share a key. */
 function mergeFields(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
   const entries = parts.flatMap((part) => Object.entries(part))
   const joint = Object.fromEntries(entries)

@@ -37,7 +37,7 @@ export const STATUS_TONES: Readonly<Record<Status, Tone>> = {
 
 /** A short description of an event. Each text is one line, and safe to print anywhere. */
 export interface Described {
-  /** At most eleven letters. */
+  /** At most {@link ROLE_WIDTH} characters. */
   readonly role: string
   readonly tone: Tone
   readonly subject: string
@@ -151,7 +151,7 @@ export function progressText({ progress, content }: CallProgress): string {
   return [amount, more].filter((text) => text !== '').join(' ')
 }
 
-/** A call that works after its reply, by how far it is. */
+/** Role and tone of a call that outlives its reply, by its status. */
 export const WORK_STATUSES: Readonly<
   Record<WorkStatus['outcome'], { readonly role: string; readonly tone: Tone }>
 > = {

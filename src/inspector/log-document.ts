@@ -16,7 +16,7 @@ export interface LogIssue {
 /** A log, as the inspector shows it. */
 export interface LogDocument {
   readonly title: string
-  /** Id of the conversation, part of derived event ids; empty for a file. */
+  /** Id of the conversation, from which missing event ids are derived; empty for a file. */
   readonly conversation: string
   readonly name: string
   readonly parent: string | null
@@ -31,7 +31,10 @@ export interface LogDocument {
   readonly facts: readonly Fact[]
 }
 
-/** Maximum length of a log for which findings write requests and search texts: others need minutes. */
+/**
+ * Maximum number of facts in a log for which findings check requests and search for secrets: longer logs
+ * would take minutes.
+ */
 export const LONG_LOG = 20_000
 
 /**
@@ -48,8 +51,8 @@ export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'pa
 /** Where a page gets its logs. */
 export interface PageSource {
   /**
-   * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, with
-   * a key.
+   * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, which
+   * may require a key.
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]

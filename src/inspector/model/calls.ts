@@ -47,7 +47,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** How far a call is at a place, or was at its completion. O(log calls with progress). */
+/** Returns the status of a call at a position, or at its completion. O(log calls with progress). */
 export function workStatus(
   replayed: Replayed,
   position: number,
@@ -61,8 +61,8 @@ export function workStatus(
 }
 
 /**
- * The names of the conversations that calls opened, by action id: from results and task handles of the log,
- * then from the page's list. O(facts + titles).
+ * Returns the names of the conversations that calls opened, by action id. Results and tasks in the log
+ * precede the page's list. O(facts + titles).
  */
 export function childNames(
   { document: { facts, name } }: Replayed,
@@ -85,7 +85,10 @@ export function childNames(
   return names
 }
 
-/** The id of the action that an event is, ends or completes; null for none. O(1). */
+/**
+ * Returns the id of an action, or of the action that an observation or completion belongs to; null for any
+ * other event. O(1).
+ */
 export function callOf(event: Event | null): string | null {
   if (event === null) return null
   if (event.kind === 'ActionEvent') return event.id ?? null

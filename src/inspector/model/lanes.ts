@@ -7,7 +7,7 @@ import { workSpans } from './calls.ts'
 export interface Lanes {
   /** The column of each position; 255 for an entry without a dot, such as one outside the tree. */
   readonly column: Uint8Array
-  /** A bit for each column with a line through a position, from above to below. */
+  /** For each position, a bit for each column whose line continues in the next row. */
   readonly through: Uint32Array
   readonly forks: ReadonlyMap<number, readonly number[]>
   readonly width: number

@@ -41,7 +41,7 @@ export function* replaying(document: LogDocument): Generator<number, Replayed> {
   return { document, states, loaded }
 }
 
-/** The log with more facts. O(facts + length of the list). */
+/** Returns the log with more facts. O(length of the result). */
 export function extended({ document, states, loaded }: Replayed, facts: readonly Fact[]): Replayed {
   let state = states.at(-1) as State
   const more = facts.map((fact) => (state = reduce(state, fact)))
@@ -98,8 +98,8 @@ export function startedBy(
 }
 
 /**
- * All findings of a log, worst first: the document's, else computed. Encrypted content is not on the page, so
- * grammars with it are not checked. O(n log n + size).
+ * All findings of a log, worst first: the document's, else computed. Encrypted content is not on the page: if
+ * the grammar of a reply has it, no request is checked. O(n log n + size).
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings

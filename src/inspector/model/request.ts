@@ -33,8 +33,8 @@ export interface Request {
 }
 
 /**
- * Returns a form's request for a state; never throws. Proves nothing for grammars with encrypted content,
- * which is not on the page. O(content of the view).
+ * Returns a form's request for a state, or why it is refused. Does not compare replies with their records if
+ * the grammar has encrypted content, which is not on the page. O(content of the view).
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
@@ -57,7 +57,7 @@ export interface Difference {
   readonly before: Ask | null
   readonly shared: number
   readonly broken: PrefixBreak | null
-  /** What the provider of the reply to this request reported. */
+  /** What the provider reported with the reply to this request. */
   readonly reports: readonly string[]
 }
 
@@ -65,7 +65,7 @@ interface PrefixBreak {
   readonly change: PrefixChange
   readonly by: number | null
   readonly cacheTokens: number
-  /** Signed parts that can no longer be sent. */
+  /** Number of signed parts that can no longer be sent. */
   readonly reasoning: number
 }
 
@@ -76,7 +76,7 @@ const asSent = (state: State, { front, messages, form }: Request): object => ({
   messages,
 })
 
-/** Compares the request at a place with the previous one. O(content of the view · log facts). */
+/** Compares the request at a position with the previous one. O(content of the view · log facts). */
 export function differenceAt(
   replayed: Replayed,
   asks: readonly Ask[],
@@ -127,14 +127,17 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 
 export interface Ask {
   readonly seq: number
-  /** Number of facts in the log at the request, if the log records it. */
+  /**
+   * Number of facts up to HEAD at the request; up to the reply, without it, if the log does not record that
+   * HEAD.
+   */
   readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null
   readonly reports: readonly string[]
 }
 
-/** O(n log n). */
+/** Returns the requests of a log, one per reply, in log order. O(n log n). */
 export function asksOf({ states }: Replayed): Ask[] {
   const state = states.at(-1) as State
   const seen = new Set<string>()
@@ -166,7 +169,7 @@ function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
   return requested === undefined || requested === null || requested.seq >= seq ? seq : requested.seq + 1
 }
 
-/** The index of the last request before a place; -1 for none. O(log n). */
+/** Returns the index of the last request before a position; -1 for none. O(log n). */
 function askBefore(asks: readonly Ask[], position: number): number {
   let low = 0
   for (let high = asks.length; low < high;) {

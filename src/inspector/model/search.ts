@@ -24,7 +24,10 @@ export function kindCounts({ states }: Replayed): [string, number][] {
 
 const kindName = (kind: string | null): string => kind ?? UNREADABLE
 
-/** Yields the positions of matching events in log order, some thousand events at a time. O(size). */
+/**
+ * Yields the positions of all matches so far, in log order, after every {@link SLICE} events; returns all of
+ * them. O(size).
+ */
 export function* matching(
   { states }: Replayed,
   filter: SearchFilter,

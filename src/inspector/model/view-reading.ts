@@ -26,8 +26,8 @@ export interface Reading {
 const SLICE = 64
 
 /**
- * Measures a view. O(units) words of memory, O(units after the common start with another measurement) time,
- * O(content) for new units.
+ * Measures a view, in steps. O(units, and content of units that `before` does not have) time, O(units +
+ * length of the log) memory.
  * @param before another reading of the same log, usually the last one
  */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
@@ -122,7 +122,7 @@ export interface UnitRow {
 
 /**
  * The units of a view from an index on, in order. O(units from there).
- * @param starts the starts of the stretches; null while they are unknown, and no cut point is shown
+ * @param starts the starts of the stretches; null while unknown, without cut points in the result
  */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
@@ -157,7 +157,10 @@ export interface BudgetLine {
   readonly refused: string | null
 }
 
-/** Where `fitToBudget` would cut if units counted alone: a merged message has its frame twice. O(units). */
+/**
+ * Estimates where `fitToBudget` would cut. Units are counted separately, so messages that a request merges
+ * count their frames twice. O(units).
+ */
 export function budgetLine(
   { state, units, sizes, starts, messageTokens }: Reading,
   budget: number,
@@ -219,7 +222,7 @@ export const NO_TOKENS: Tokens = {
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
-/** Tokens of the system prompt and of the tools, if the log has them. O(size). */
+/** Returns the estimated tokens of the system prompt and of the tools; 0 without them. O(size). */
 export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
   const prompt = branch.systemPrompt?.event
   if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }

@@ -14,7 +14,7 @@ const NUMBERS = new Intl.NumberFormat('en')
 
 export const digits = (count: number): string => NUMBERS.format(Math.round(count))
 
-/** Maximum size of the cache. Weak keys would slow down each garbage collection. */
+/** Maximum number of descriptions in the cache. Weak keys would slow down each garbage collection. */
 const KEPT = 400
 
 const DESCRIBED = new Map<Entry | Event, Described>()
@@ -63,7 +63,9 @@ export function EventLinks({
   )
 }
 
-/** A link to another conversation of the page; on a page without it, where it is. */
+/**
+ * A link to another conversation of the page; if the page does not have it, its name and where to find it.
+ */
 export function ConversationLink({
   family: { titles, choose, find },
   name,

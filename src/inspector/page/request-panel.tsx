@@ -36,7 +36,10 @@ export function RequestPanel(props: RequestProps): ComponentChild {
   )
 }
 
-/** A request of a longer view is written on demand, because it needs seconds. */
+/**
+ * Maximum number of events in a view whose request is written at once. A longer one takes seconds, and is
+ * written on demand.
+ */
 const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {

@@ -35,7 +35,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
   #watch: ResizeObserver | null = null
   #at = 0
 
-  /** Scrolls before rows are made, so that a step makes them once. */
+  /** Scrolls before rows are rendered, so that moving to another event renders them once. */
   static override getDerivedStateFromProps(next: TimelineProps, scroll: Scroll): Scroll {
     return scroll.position === next.reader.position && scroll.matches === next.matches
       ? scroll
@@ -130,7 +130,7 @@ interface RowProps {
   readonly go: (position: number) => void
 }
 
-/** Scrolls only as far as needed. Reads no layout: the box reports its offset. */
+/** Scrolls if the selected row is not visible. Reads no layout: the box reports its offset. */
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   const { reader, matches: result } = props
   const count = result === null ? lengthOf(reader.session) : result.length

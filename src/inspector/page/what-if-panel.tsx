@@ -1,4 +1,6 @@
-/** Tries a condensation, a cut, another leaf or another grammar on the shown state; the log stays. */
+/**
+ * Tries a condensation, a cut, another leaf or another grammar on the shown state; the log does not change.
+ */
 
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'

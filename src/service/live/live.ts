@@ -171,7 +171,6 @@ class RunEnds {
 
 /**
  * Checks the start position, then returns the stream.
- * @throws HttpProblem 422; what the store throws.
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
  * events and deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the
@@ -179,6 +178,7 @@ class RunEnds {
  * the reader's log is not this one, at the start or later, it yields a `reset` and starts again at the log's
  * first event. A slow client does not delay others. The stream throws `unknown_conversation` when the
  * conversation is deleted, and the store's error when the store stays unavailable.
+ * @throws HttpProblem 422; what the store throws.
  */
 export async function session(
   parts: SessionParts,
