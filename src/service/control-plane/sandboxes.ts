@@ -138,8 +138,8 @@ export class Sandboxes {
   }
 
   /**
-   * Starts a sandbox. O(sandboxes that may run), whose states are queried, as for a resume.
-   * @throws HttpProblem 409 without a provider, 404 for an unknown spec.
+   * Starts a sandbox. O(sandboxes that may run): it queries their states, as `resume` does.
+   * @throws HttpProblem 409 without a provider and for a sandbox of another machine, 404 for an unknown spec.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
