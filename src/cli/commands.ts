@@ -1,11 +1,11 @@
 /** The commands and their options in one table, from which the parser, the types and the help pages are made. */
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { parseInstant } from '../event/index.ts'
+import { parseInstant, SOURCES } from '../event/index.ts'
 import { EVENT_KINDS } from '../index.ts'
 import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
-import { MAX_PAGE_SIZE, nearestName } from '../store/kit/index.ts'
+import { MAX_PAGE_SIZE, nearestName, TEXT_ROLES } from '../store/kit/index.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import { UsageError } from './failure.ts'
 import { wrapWords } from './print/text.ts'
@@ -112,6 +112,7 @@ const JSON_FLAG = { json: FLAG }
 const VIEWED = { ...FILE, ...STORED, ...JSON_FLAG }
 const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
+const PERIOD = { since: option('TIME', asTime), until: option('TIME', asTime) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
 
 type InputKind = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
@@ -219,10 +220,11 @@ export const COMMANDS = {
       ...LEAF,
       // With fewer there is nothing to keep after a summary.
       'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
+      summary: option('TEXT', asVisible),
     },
     more: [
       'A view of more than N events (4 or more) is cut to about N/2; a view whose log requests a condensation is cut to about half of its events. The first two events, the system prompt, the last user message and pending calls are kept; a batch is kept or removed as a whole. Nothing is written.',
-      `The summary is “${PLACEHOLDER_SUMMARY}”.`,
+      `TEXT replaces the removed events; the default is “${PLACEHOLDER_SUMMARY}”.`,
       'With --json, writes {"file","condensation","reason","view_before","view"}: condensation is the event to append, or null; reason is events, request, not_needed or nothing_to_forget; view_before is the number of events before, and view the ids after.',
     ],
   }),
@@ -246,6 +248,7 @@ export const COMMANDS = {
       open: FLAG,
       redact: FLAG,
       html: option('PATH', asText),
+      force: needing('html', FLAG),
     },
     check({ html, port, open }) {
       const isServed = port !== undefined || open !== undefined
@@ -253,7 +256,7 @@ export const COMMANDS = {
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
-      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them.',
+      'With --html, writes one file that contains the logs and opens without a server; share it only with people who may read them. With --force, replaces an existing file.',
       'Without --conversation, offers the newest 2,000 conversations of the database; with it, that conversation and those that it started.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
@@ -294,6 +297,7 @@ export const COMMANDS = {
       ...NEEDS_STORED,
       format: option('FORMAT', oneOf(LAYOUTS)),
       output: option('PATH', asText),
+      force: needing('output', FLAG),
       redact: FLAG,
     },
     check(options) {
@@ -310,6 +314,7 @@ export const COMMANDS = {
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
       'Lines that could not be read as events are written unchanged, at their position.',
       'Nothing is left out: encrypted content, such as reasoning, is in the export.',
+      'With --force, replaces an existing file or an earlier export.',
       'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids are kept.',
     ],
   }),
@@ -319,6 +324,8 @@ export const COMMANDS = {
     options: {
       ...NEEDS_STORED,
       kind: repeated('KIND', oneOf(EVENT_KINDS)),
+      source: option('SOURCE', oneOf(SOURCES)),
+      ...PERIOD,
       text: option('TEXT', asText),
       ...LEAF,
       desc: FLAG,
@@ -326,7 +333,8 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'Events are in order of time. TEXT is part of a message; case is ignored.',
+      'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
+      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
       `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
@@ -337,15 +345,21 @@ export const COMMANDS = {
     options: {
       ...NEEDS_DATABASE,
       query: required(option('TEXT', asVisible)),
+      conversation: option('ID', asText),
+      owner: option('ID', asText),
+      role: option('ROLE', oneOf(TEXT_ROLES)),
+      ...PERIOD,
+      rank: FLAG,
+      results: FLAG,
       index: FLAG,
       ...PAGE,
       ...JSON_FLAG,
     },
     more: [
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
-      'Matches are sorted newest first.',
+      'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
-      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
+      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
       'With --json, one object {"items","cursor"} on one line.',
     ],
   }),
@@ -397,10 +411,11 @@ export const COMMANDS = {
     options: {
       ...NEEDS_STORED,
       event: required(option('EVENT_ID', asText)),
+      reason: option('TEXT', asVisible),
       ...CONFIRMED,
     },
     more: [
-      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
+      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
     ],
   }),
   serve: command({

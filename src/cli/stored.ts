@@ -28,11 +28,12 @@ interface List<Name extends ListCommand, Item> {
 }
 
 const search: List<'search', StoredEvent> = {
-  async find(store, { conversation, kind: kinds, text, leaf, desc, limit, cursor }) {
+  async find(store, { conversation, kind: kinds, source, since, until, text, leaf, desc, limit, cursor }) {
     const { id } = await getConversation(store, conversation)
     // The store returns an empty path for an unknown event; the user who typed its id needs an error.
     if (leaf !== undefined) await getEvent(store, id, leaf)
-    const filter = given({ kinds, text, leafId: leaf, limit, cursor })
+    const period = { timestampGte: since, timestampLt: until }
+    const filter = given({ kinds, source, ...period, text, leafId: leaf, limit, cursor })
     return store.search({
       conversationId: id,
       order: desc === true ? 'timestamp_desc' : 'timestamp',
@@ -52,9 +53,16 @@ const search: List<'search', StoredEvent> = {
 }
 
 const searchText: List<'search-text', TextHit> = {
-  async find(store, { query, index, limit, cursor }, io) {
+  async find(store, { query, conversation: name, since: from, until: to, ...options }, io) {
+    const { index, owner, role, rank, results, limit, cursor } = options
     if (index === true) await completeIndex(store, io)
-    return store.searchText({ query, order: 'time', ...given({ limit, cursor }) })
+    const conversation = name === undefined ? undefined : (await getConversation(store, name)).id
+    return store.searchText({
+      query,
+      order: rank === true ? 'rank' : 'time',
+      includeResults: results === true,
+      ...given({ conversation, owner, role, from, to, limit, cursor }),
+    })
   },
   json: ({ conversationId: conversation_id, id: event_id, seq: position, ...hit }) => {
     return { conversation_id, event_id, position, ...hit }
@@ -198,7 +206,7 @@ export async function deleteConversations({ options }: RequestOf<'delete'>, page
 }
 
 export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): Promise<number> {
-  const { db, conversation, event: eventId, json, 'dry-run': dryRun = false } = options
+  const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
   return page.attempt(aboutStored(db, conversation, json), async () => {
     const { id, fact } = await withStore(db, { write: false }, async (store) => {
       const { id } = await getConversation(store, conversation)
@@ -206,7 +214,7 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): P
     })
     const [conversationPath, eventPath] = [id, eventId].map(encodeURIComponent)
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
-    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, {}))
+    if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
     const isShown = dryRun && !isQuarantined(fact)
     await page.answer(json, { conversation: id, event: eventId, dry_run: dryRun }, [
       `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,

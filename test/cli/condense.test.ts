@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { PLACEHOLDER_SUMMARY } from '../../src/cli/commands.ts'
 import type { Condensation } from '../../src/event/index.ts'
 import { loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
 import { readFileSync } from 'node:fs'
@@ -24,7 +23,7 @@ async function condensed(events: readonly object[], ...argv: string[]): Promise<
 
 describe('condense', () => {
   it('answers with the event, the reason, and the view before and after', async () => {
-    const { file, ...answer } = await condensed(messages(9), '--max-events', '8')
+    const { file, ...answer } = await condensed(messages(9), '--max-events', '8', '--summary', 'so far')
     expect(file).toMatch(/log\.jsonl$/)
     const id = answer.condensation?.id ?? ''
     expect(answer).toEqual({
@@ -32,7 +31,7 @@ describe('condense', () => {
         kind: 'Condensation',
         source: 'environment',
         forgotten_event_ids: ['m2', 'm3', 'm4', 'm5', 'm6', 'm7'],
-        summary: PLACEHOLDER_SUMMARY,
+        summary: 'so far',
         summary_offset: 2,
         llm_response_id: '',
         id,
@@ -103,12 +102,12 @@ describe('condense', () => {
 
   it('shows what stays, what goes and what comes', async () => {
     const file = folder({ 'log.jsonl': lines(...messages(9)) })('log.jsonl')
-    const { out, code } = await colloquy(['condense', file, '--max-events', '8'])
+    const { out, code } = await colloquy(['condense', file, '--max-events', '8', '--summary', 'so far'])
     expect(code).toBe(0)
     const rows = out.trimEnd().split('\n')
     expect(rows[0]).toContain('the view: 9 events before, 4 after, as it is too long')
     expect(rows.slice(1).map((row) => row[2])).toEqual([' ', ' ', '−', '−', '−', '−', '−', '−', '+', ' '])
-    expect(rows[9]).toContain(PLACEHOLDER_SUMMARY)
+    expect(rows[9]).toContain('so far')
     expect((await colloquy(['condense', file, '--max-events', '9'])).out).toContain('9 events; nothing to do')
   })
 
@@ -118,6 +117,7 @@ describe('condense', () => {
     [['condense', SAMPLE, '--max-events', '3'], '--max-events must be an integer, 4 or more'],
     [['condense', SAMPLE, '--max-events', '8.5'], '--max-events must be an integer'],
     [['condense', SAMPLE, '--max-events', 'x'], '--max-events must be an integer'],
+    [['condense', SAMPLE, '--max-events', '8', '--summary', ' '], '--summary must not be blank'],
     [['view', SAMPLE, '--max-events', '8'], 'view has no option --max-events'],
     [['messages', SAMPLE, '--budget', '-1'], '--budget must be an integer, 0 or more'],
     [['messages', SAMPLE, '--budget', 'x'], '--budget must be an integer, 0 or more'],

@@ -194,7 +194,7 @@ describe('erase', () => {
   it('shows the event in a dry run, then erases it once, from the file too', async () => {
     const file = await database()
     const id = await eventIn(file)
-    const argv = ['erase', '--db', file, '--conversation', 'a', '--event', id]
+    const argv = ['erase', '--db', file, '--conversation', 'a', '--event', id, '--reason', 'a password']
     const shown = await colloquy([...argv, '--dry-run'])
     expect([shown.code, shown.out]).toEqual([0, expect.stringContaining(`a says ${WORDS}`)])
     expect(bytesOf(file)).toContain(`a says ${WORDS}`)
@@ -205,6 +205,7 @@ describe('erase', () => {
     expect(bytesOf(file)).not.toContain(`a says ${WORDS}`)
     const { out } = await colloquy(['export', '--db', file, '--conversation', 'a'])
     expect(out.match(/"key":"erased"/g)).toHaveLength(1)
+    expect(out).toContain('a password')
   })
 
   it('refuses what is not there, a prefix of an id, and a wrong usage', async () => {
@@ -225,8 +226,11 @@ describe('erase', () => {
       ['--conversation', 'a', '--yes'],
       ['--event', id, '--yes'],
       ['--conversation', 'a', '--event', id],
+      ['--conversation', 'a', '--event', id, '--reason', ' ', '--yes'],
     ])
       expect((await colloquy([...argv, ...command])).code).toBe(2)
+    const long = ['--conversation', 'a', '--event', id, '--reason', 'x'.repeat(1_001), '--yes']
+    expect((await colloquy([...argv, ...long])).code).toBe(1)
     expect(bytesOf(file)).toContain(`a says ${WORDS}`)
   })
 })

@@ -41,10 +41,12 @@ it('text is found once the database has an index, a page at a time', async () =>
     ],
     cursor: null,
   })
-  const shown = await colloquy([...argv, '--query', 'deploy', '--limit', '1'])
+  const shown = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
   expect(shown.out).toContain('1 event, more follow')
   expect(shown.out).toContain('deploy, then deploy again')
   expect(shown.out).toContain('For the next page, repeat the command with --cursor=')
-  const none = await colloquy([...argv, '--query', '"('])
+  const none = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
   expect([none.code, none.out]).toEqual([0, expect.stringContaining('nothing')])
+  const unknown = await colloquy([...argv, '--query', 'deploy', '--conversation', 'three'])
+  expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('no conversation "three"')])
 })

@@ -144,6 +144,7 @@ describe('a command over a database that makes no sense', () => {
       says: "unknown --format 'tar'",
     },
     { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], says: 'PATH.jsonl' },
+    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], says: '--force needs --output' },
     { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export accepts no FILE' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--json'],
@@ -154,8 +155,18 @@ describe('a command over a database that makes no sense', () => {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--kind', 'Odd'],
       says: "unknown --kind 'Odd'",
     },
-    { argv: ['delete', '--db', 'x.db', '--before', 'noon', '--yes'], says: '--before must be a date' },
-    { argv: ['delete', '--db', 'x.db', '--before', '2026-02-30', '--yes'], says: '--before must be a date' },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--source', 'me'],
+      says: "unknown --source 'me'",
+    },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--since', 'noon'],
+      says: '--since must be a date',
+    },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--until', '2026-02-30'],
+      says: '--until must be a date',
+    },
     ...['0', '101', '-1', '1.5', 'x', '1e1'].map((limit) => ({
       argv: ['search', '--db', 'x.db', '--conversation', 'c', `--limit=${limit}`],
       says: '--limit must be a number from 1 to 100',

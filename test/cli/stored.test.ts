@@ -119,6 +119,10 @@ describe('search', () => {
     { ask: ['--desc'], ids: [expect.any(String), 'n', 'o', 'a', 'm'] },
     { ask: ['--kind', 'MessageEvent'], ids: ['m', 'n'] },
     { ask: ['--kind', 'ActionEvent', '--kind', 'ObservationEvent'], ids: ['a', 'o'] },
+    { ask: ['--source', 'agent'], ids: ['a'] },
+    { ask: ['--source', 'environment'], ids: ['o'] },
+    { ask: ['--since', '2026-01-01T00:00:01.000002Z', '--until', '2026-01-02'], ids: ['a', 'o'] },
+    { ask: ['--since', '2026-01-01T00:00:01.000003Z', '--kind', 'ActionEvent'], ids: [] },
     { ask: ['--text', 'hello'], ids: ['m', 'n'] },
     { ask: ['--leaf', 'n'], ids: ['m', 'n'] },
   ])('finds what is asked for: $ask', async ({ ask, ids }) => {

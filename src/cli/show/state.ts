@@ -200,12 +200,12 @@ const KEPT_FIRST = 2
 
 /** Returns a condensation and its trigger, `events` or `request`; or null and the reason. */
 function condensed({ state: before, options }: Subject<'condense'>) {
-  const { 'max-events': maxEvents } = options
+  const { 'max-events': maxEvents, summary = PLACEHOLDER_SUMMARY } = options
   const keepFirst = Math.min(KEPT_FIRST, Math.floor(maxEvents / 2) - 2)
   const plan = planCondensation(before, { maxEvents, keepFirst })
   if (plan.type === 'keep') return { event: null, reason: 'not_needed', after: before }
   if (plan.type === 'refuse') return { event: null, reason: plan.reason.code, after: before }
-  const body = condensationOf(plan, PLACEHOLDER_SUMMARY)
+  const body = condensationOf(plan, summary)
   // The same for a file and for the conversation that was imported from it.
   const event = { ...body, id: deriveEventId('', before.log.entries.length, body) }
   const reason = plan.triggers.includes('request') ? 'request' : 'events'
