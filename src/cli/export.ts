@@ -1,14 +1,14 @@
 /** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that import reads back. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
 import type { Quarantined } from '../event/index.ts'
 import { type ConversationRecord, isQuarantined, type Store, type StoredEvent } from '../index.ts'
 import { type Layout, layoutOf, type RequestOf } from './commands.ts'
 import { getConversation, readLog, undashed, withStore } from './db/store.ts'
-import { FileError, fromSystem } from './failure.ts'
+import { codeOf, FileError, fromSystem } from './failure.ts'
 import { documentsOf, ownDocument } from './input/documents.ts'
 import { decodePiece, wrap } from './input/recording.ts'
 import type { NewFile } from './input/zip.ts'
@@ -21,14 +21,18 @@ interface Source {
 }
 
 export async function exportConversation({ options }: RequestOf<'export'>, page: Page): Promise<number> {
-  const { db, conversation, output } = options
+  const { db, conversation, output, force = false } = options
   const about = aboutStored(db, conversation)
   return page.attempt({ ...about, name: output ?? about.name }, async () => {
     const record = await withStore(db, { write: false }, async (store) => {
       const stored = await getConversation(store, conversation)
       const source = options.redact === true ? redacted(store, stored) : { store, record: stored }
       if (output === undefined) await printLines(source, page)
-      else await writeTo(output, (path) => writeLayout(source, layoutOf(options), path))
+      else {
+        const layout = layoutOf(options)
+        const kind = layout === 'directory' ? layout : 'file'
+        await writeTo({ output, kind, force }, (path) => writeLayout(source, layout, path))
+      }
       return source.record
     })
     if (output === undefined) return 0
@@ -126,21 +130,48 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
   return !isQuarantined(again) || wrap({ ...again, issues: [] }) === wrap({ ...fact, issues: [] })
 }
 
+/** The names that an export writes into its directory; a directory with other names is never replaced. */
+const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
+
+export interface Target {
+  readonly output: string
+  readonly kind: 'file' | 'directory'
+  /** Whether to replace an existing file or an earlier export. */
+  readonly force: boolean
+}
+
 /**
- * Writes under a temporary name in the same folder, then moves, so that a failure leaves nothing.
+ * Reserves the name, writes under a temporary name in the same folder, then moves. A failure leaves the
+ * previous content.
  * @throws FileError `exists` for an existing output, and the errors of the file system.
  */
-export async function writeTo(target: string, write: (path: string) => Promise<void>): Promise<void> {
-  const output = resolve(target)
-  if ((await stat(output).catch(() => null)) !== null)
-    throw new FileError('exists', 'already exists; use another path')
+export async function writeTo(target: Target, write: (path: string) => Promise<void>): Promise<void> {
+  const output = resolve(target.output)
   const suffix = randomBytes(6).toString('hex')
   const temporary = join(dirname(output), `.${basename(output).slice(0, 100)}.${suffix}.tmp`)
+  const isNew = await reserve(target)
   try {
     await write(temporary)
+    if (target.kind === 'directory') await (isNew ? rmdir(output) : rm(output, { recursive: true }))
     await rename(temporary, output)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
+    if (isNew) await rm(output, { recursive: true, force: true })
     throw fromSystem(error)
   }
+}
+
+/** Creates the output, so that no other process can; false for an existing one that may be replaced. */
+async function reserve({ output, kind, force }: Target): Promise<boolean> {
+  try {
+    await (kind === 'file' ? writeFile(output, '', { flag: 'wx' }) : mkdir(output))
+    return true
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw fromSystem(error)
+  }
+  if (!force) throw new FileError('exists', 'already exists; use another path, or add --force')
+  const names = kind === 'directory' ? await readdir(output) : []
+  const foreign = names.find((name) => !WRITTEN.includes(name))
+  if (foreign === undefined) return false
+  throw new FileError('exists', `contains ${foreign}, which is not a file of an export; use another path`)
 }

@@ -22,17 +22,29 @@ export class FileError extends Error {
   }
 }
 
-const FILE_CODES: Readonly<Record<string, string>> = {
-  ENOENT: 'not_found',
-  ENOTDIR: 'not_found',
-  EEXIST: 'exists',
+const DENIED = ['unreadable', 'permission denied; change the permissions, or use another path'] as const
+const FULL = ['unwritable', 'the disk is full; make room, and repeat the command'] as const
+
+/** The code and the message of errors of the file system; other errors have the words of the system. */
+const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: string]>> = {
+  ENOENT: ['not_found', 'no such file or directory'],
+  ENOTDIR: ['not_found', 'not a directory'],
+  EEXIST: ['exists', 'already exists; use another path'],
+  EISDIR: ['unreadable', 'is a directory, not a file'],
+  EACCES: DENIED,
+  EPERM: DENIED,
+  ENOSPC: FULL,
+  EDQUOT: FULL,
 }
 
-/** An error of the file system in the words of the system; any other error unchanged. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : ''
+
+/** An error of the file system as one of the command; any other error unchanged. */
 export function fromSystem(error: unknown, subject?: string): unknown {
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return error
-  const code = FILE_CODES['code' in error ? String(error.code) : ''] ?? 'unreadable'
-  return new FileError(code, getSystemErrorMessage(error.errno), subject)
+  const [code, message] = SYSTEM_ERRORS[codeOf(error)] ?? ['unreadable', getSystemErrorMessage(error.errno)]
+  return new FileError(code, message, subject)
 }
 
 export const rejectRead =

@@ -1,8 +1,7 @@
 /** Copies conversations from files into a database, and reports the result for each. */
 
 import { createHash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import { basename, extname, resolve } from 'node:path'
+import { basename, extname, relative, resolve } from 'node:path'
 import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
 import {
   type ConversationRecord,
@@ -29,7 +28,14 @@ import {
   legalId,
   titleIn,
 } from './input/documents.ts'
-import { type DocumentName, type SessionFile, sessionFilesIn, type SidecarFiles } from './input/open.ts'
+import {
+  type DocumentName,
+  isBlankFile,
+  type SessionFile,
+  sessionFilesIn,
+  type SidecarFiles,
+  valueOf,
+} from './input/open.ts'
 import {
   factsOf,
   newProblems,
@@ -43,22 +49,28 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import { lasting } from './print/io.ts'
-import { counted, glimpse, quoted, safe } from './print/text.ts'
+import { ClosedPipe, lasting } from './print/io.ts'
+import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
 import { inWords, oddities, upcastRepairs } from './show/check.ts'
 import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
-/** Imports all files in order, even without a reader of the reports; returns the worst exit code. */
+/**
+ * Imports all files in order, even without a reader of the reports; returns the worst exit code.
+ * @throws FailedOutput at the end, when a report could not be written for another reason.
+ */
 export async function importFiles(request: Request, { io }: Page): Promise<number> {
-  const page = new Page({ ...io, stdout: lasting(io.stdout) })
+  const stdout = lasting(io.stdout)
+  const page = new Page({ ...io, stdout })
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
     const act = files === null ? importFile(request, page, file) : importFolder(request, page, file, files)
     worst = Math.max(worst, await act)
   }
+  const failure = stdout.failure()
+  if (failure !== null && !(failure instanceof ClosedPipe)) throw failure
   return worst
 }
 
@@ -75,17 +87,18 @@ async function importFolder(
         'several_conversations',
         '--conversation applies to one file, and FILE is a directory: pass a file, or omit --conversation',
       )
-    let [worst, read, failed] = [0, 0, 0]
+    const blank: string[] = []
+    let failed = 0
     for (const { file, name: fallback } of files) {
-      if ((await stat(file)).size === 0) continue
-      const code = await importFile(request, page, file, fallback)
-      worst = Math.max(worst, code)
-      read += 1
-      if (code !== 0) failed += 1
+      if (await isBlankFile(file)) blank.push(plain(relative(name, file)))
+      else if ((await importFile(request, page, file, fallback)) !== 0) failed += 1
     }
+    const read = counted(files.length - blank.length, 'file')
     const failures = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
-    if (json !== true) await page.print([`${safe(name)}: ${counted(read, 'file')} read${failures}`])
-    return worst
+    if (json !== true) await page.print([`${safe(name)}: ${read} read${failures}`])
+    const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.join(', ')}`
+    if (blank.length > 0) await page.complain(`${safe(name)}: ${leftOut}`)
+    return failed === 0 ? 0 : 1
   })
 }
 
@@ -117,6 +130,7 @@ interface Copy {
 
 /** Copies the conversation of a file, and the others in it, each after its parent. */
 async function copyAll(copy: Copy, name: string, source: Source): Promise<readonly ImportReport[]> {
+  const { store } = copy
   const { session, sidecarFiles, form, facts } = source
   if (session === null) return [await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles))]
   const reports: ImportReport[] = []
@@ -124,7 +138,11 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
     const plan = planSession(copy, one, fallbackId, parentId)
     const report = await copyConversation(copy, { form, facts: factsOf(one) }, plan)
     reports.push(report)
-    await linkSubagents(copy.store, report.conversation, one)
+    await linkSubagents(store, report.conversation, factsOf(one))
+    const { parentConversationId } = plan.description
+    const isUnlinked = one.subagent?.actionId === null
+    const parent = isUnlinked ? await store.getConversation(parentConversationId ?? '') : null
+    if (parent !== null) await linkSubagents(store, parent.id, readLog(store, parent))
     for (const [index, child] of one.children.entries())
       await copySession(child, `${report.conversation}-${index + 1}`, report.conversation)
   }
@@ -133,41 +151,26 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
 }
 
 /**
- * Adds the calls that opened subagents to their records, because parent and child are imported in any order
- * and may have grown. O(facts), and for a subagent's own file O(its parent's log).
+ * Adds the calls of a log that opened subagents to their records, because parent and child are imported in any
+ * order and may have grown. O(facts).
  */
-async function linkSubagents(store: Store, id: string, { facts, subagent }: Session): Promise<void> {
-  for (const { fact } of facts) {
-    const child = childIn(fact)
-    if (child !== null) await linkSubagent(store, child.id, child.actionId, id)
-  }
-  if (subagent === null) return
-  if (subagent.actionId !== null) return linkSubagent(store, id, subagent.actionId)
-  const parentId = (await store.getConversation(id))?.parentConversationId ?? ''
-  const parent = parentId === '' ? null : await store.getConversation(parentId)
-  if (parent === null) return
-  for await (const events of readLog(store, parent))
-    for (const { fact } of events) {
-      const child = childIn(fact)
-      if (child?.id === id) return linkSubagent(store, id, child.actionId)
+async function linkSubagents(
+  store: Store,
+  parentId: string,
+  facts: AsyncIterable<readonly Pick<ReadFact, 'fact'>[]>,
+): Promise<void> {
+  for await (const some of facts) {
+    for (const { fact } of some) {
+      if (isQuarantined(fact) || fact.kind !== 'ObservationEvent') continue
+      const { kind, conversation_id: name } = fact.observation as JsonObject
+      const id = kind === 'SubagentObservation' ? legalId(name) : null
+      const child = id === null ? null : await store.getConversation(dashed(id))
+      const subagent = asObject(child?.metadata['subagent'])
+      if (child?.parentConversationId !== parentId || subagent === null || 'action_id' in subagent) continue
+      const metadata = { ...child.metadata, subagent: { ...subagent, action_id: fact.action_id } }
+      await store.updateConversation(child.id, { metadata })
     }
-}
-
-/** The subagent conversation named in a result, and the call that opened it. */
-function childIn(fact: Fact): { readonly id: string; readonly actionId: string } | null {
-  if (isQuarantined(fact) || fact.kind !== 'ObservationEvent') return null
-  const { kind, conversation_id: name } = fact.observation as JsonObject
-  const id = kind === 'SubagentObservation' ? legalId(name) : null
-  return id === null ? null : { id: dashed(id), actionId: fact.action_id }
-}
-
-async function linkSubagent(store: Store, id: string, actionId: string, parentId?: string): Promise<void> {
-  const record = await store.getConversation(id)
-  const subagent = asObject(record?.metadata['subagent'])
-  if (record === null || subagent === null || typeof subagent['action_id'] === 'string') return
-  if (parentId !== undefined && record.parentConversationId !== parentId) return
-  const metadata = { ...record.metadata, subagent: { ...subagent, action_id: actionId } }
-  await store.updateConversation(id, { metadata })
+  }
 }
 
 type Position = Pick<AppendResult, 'version' | 'headId'>
@@ -313,14 +316,9 @@ const LISTED_NAMES = 5
 
 function parseDocument(name: string, bytes: Buffer | undefined, notes: string[]): JsonObject | null {
   if (bytes === undefined) return null
-  try {
-    const value = asObject(JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')))
-    if (value !== null) return value
-  } catch {
-    // Reported below.
-  }
-  notes.push(`${name} is not a JSON object, and is ignored`)
-  return null
+  const value = asObject(valueOf(bytes.toString('utf8').replace(/^\ufeff/, '')))
+  if (value === null) notes.push(`${name} is not a JSON object, and is ignored`)
+  return value
 }
 
 const idOfName = (name: string): string =>
@@ -328,6 +326,9 @@ const idOfName = (name: string): string =>
 
 /** Maximum number of facts that are appended at a time. */
 const BATCH = 200
+
+/** After this many lines without any JSON, a file is of another kind. */
+const HOPELESS = 1000
 
 /**
  * Facts in batches. The first has a line of JSON, so a file of another kind creates nothing.
@@ -338,10 +339,11 @@ async function* batchesOf(
   report: ImportReport,
 ): AsyncIterableIterator<readonly ReadFact[]> {
   const batch: ReadFact[] = []
+  const isHopeless = (): boolean => report.broken?.count === report.events + batch.length
   const close = (): readonly ReadFact[] => {
-    report.events += batch.length
-    if (report.broken?.count === report.events)
+    if (report.broken !== null && isHopeless())
       throw new FileError('not_json', noJsonMessage(report.broken, report.form))
+    report.events += batch.length
     return batch.splice(0)
   }
   for await (const some of read) {
@@ -350,8 +352,11 @@ async function* batchesOf(
       const { fact } = decoded
       // No store keeps transient events.
       if (!isQuarantined(fact) && !KINDS[fact.kind].stored) report.skipped += 1
-      else if (batch.push(decoded) === BATCH) yield close()
+      else batch.push(decoded)
+      if (batch.length >= (isHopeless() ? HOPELESS : BATCH)) yield close()
     }
+    // A chunk is appended at once, because facts may be large.
+    if (batch.length > 0 && !isHopeless()) yield close()
   }
   const last = close()
   if (last.length > 0) yield last

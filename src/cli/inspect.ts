@@ -21,7 +21,7 @@ import {
 import type { Session } from '../sessions/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
-import { writeTo } from './export.ts'
+import { type Target, writeTo } from './export.ts'
 import { FileError, fromSystem } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
 import { ClosedPipe } from './print/io.ts'
@@ -43,7 +43,7 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
       const template = await readTemplate()
       return html === undefined
         ? serveLogs(template, logs, options, page)
-        : writePage(template, logs, html, page)
+        : writePage(template, logs, { output: html, kind: 'file', force: options.force === true }, page)
     }
     if (db === undefined) return show(await filesOf(files, options, page))
     if (html !== undefined && conversation === undefined)
@@ -196,13 +196,14 @@ const childrenOf = (session: Session | null, parent: LogTitle, redact: boolean):
 async function writePage(
   template: string,
   { titles, read }: Logs,
-  output: string,
+  target: Target,
   page: Page,
 ): Promise<number> {
+  const { output } = target
   const logs = await Promise.all(titles.map((_, index) => read(index)))
   // From here on, errors are about the file that is written.
   return page.attempt(aboutFile(output), async () => {
-    await writeTo(output, (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
+    await writeTo(target, (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
     await page.print([`Written to ${safe(output)}: it opens in any browser, without a server`])
     return 0
   })

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
-import { eventFileName } from '../../src/cli/export.ts'
+import { eventFileName, writeTo } from '../../src/cli/export.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile, stored } from './database.ts'
 import { called, colloquy, exported, folder, lines, output } from './world.ts'
@@ -78,19 +79,41 @@ describe('a path', () => {
     const before = namesIn(index())
     const again = await exported(index, ...argv)
     expect(again).toMatchObject({ code: 1, out: '' })
-    expect(again.err).toMatch(/^colloquy: [^\n]*already exists; use another path\n$/)
+    expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
+    expect((await exported(index, ...argv, '--force')).code).toBe(0)
     // No temporary file remains, hidden or not.
     expect(namesIn(index())).toEqual(before)
   })
 
-  it('of which the folder does not exist is one line', async () => {
+  it('of a directory with anything else in it is left alone, --force or not', async () => {
     const index = await filled()
-    const { code, out, err } = await exported(index, '--output', index('none/out.jsonl'))
-    expect({ code, out, err }).toEqual({
-      code: 1,
-      out: '',
-      err: `colloquy: ${index('none/out.jsonl')}: no such file or directory\n`,
-    })
+    mkdirSync(index('out'))
+    writeFileSync(index('out/thesis.txt'), 'years of work')
+    const { code, err } = await exported(index, '--format', 'directory', '--output', index('out'), '--force')
+    expect(code).toBe(1)
+    expect(err).toContain('contains thesis.txt')
+    expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
+  })
+
+  it.each([
+    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is a directory, not a file' },
+    {
+      argv: ['--format', 'directory', '--output', 'x.db', '--force'],
+      says: 'not a directory',
+    },
+    { argv: ['--output', 'none/out.jsonl'], says: 'no such file or directory' },
+  ])('that cannot be written is one line: $says', async ({ argv, says }) => {
+    const index = await filled()
+    mkdirSync(index('dir'))
+    const before = namesIn(index())
+    const { code, out, err } = await exported(
+      index,
+      ...argv.map((word, i) => (argv[i - 1] === '--output' ? index(word) : word)),
+    )
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^colloquy: [^\n]+\n$/)
+    expect(err).toContain(says)
+    expect(namesIn(index())).toEqual(before)
   })
 
   it('goes by its name where no format is given', async () => {
@@ -201,4 +224,16 @@ describe('the name of an event’s file', () => {
     }
     expect(eventFileName(123_456, '6f1c9f0e-1a2b')).toBe('event-123456-6f1c9f0e-1a2b.json')
   })
+})
+
+it('an output is written by one of two at once, whole', async () => {
+  const output = folder({})('out.jsonl')
+  const written = await Promise.allSettled(
+    ['first', 'second'].map((text) =>
+      writeTo({ output, kind: 'file', force: false }, (path) => writeFile(path, text, { flag: 'wx' })),
+    ),
+  )
+  const index = written.findIndex(({ status }) => status === 'fulfilled')
+  expect(written[1 - index]).toMatchObject({ status: 'rejected', reason: { code: 'exists' } })
+  expect(readFileSync(output, 'utf8')).toBe(['first', 'second'][index])
 })

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { colloquy, folder, lines, output } from './world.ts'
 import { makeZip } from './zip.ts'
@@ -175,8 +175,8 @@ describe('a zip', () => {
       [`${HEX}/events/event-00001-b.json`]: JSON.stringify(output('b', 'two')),
       [`${HEX}/acp/state.json`]: '{}',
     }
-    const index = folder({ 'trajectory.zip': makeZip(files) })
-    const { report } = await imported([index('trajectory.zip'), '--db', index('x.db')])
+    const index = folder({ trajectory: makeZip(files) })
+    const { report } = await imported([index('trajectory'), '--db', index('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 3, head: { value: 'a', added: true } })
     expect(report.notes).toEqual([`left out: ${HEX}/acp/state.json`])
   })
@@ -212,5 +212,28 @@ describe('a zip', () => {
     })
     expect((await imported([index('a.zip'), '--db', index('x.db')])).report.conversation).toBe('run 7')
     expect((await imported([index('b.zip'), '--db', index('x.db')])).report.conversation).toBe('b')
+  })
+
+  it('is refused while one file is damaged', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 500 }, (_, i) => [
+        `c/events/event-${String(i).padStart(5, '0')}-m${i}.json`,
+        JSON.stringify(output(`m${i}`, 'word '.repeat(4000))),
+      ]),
+    )
+    const whole = makeZip(many)
+    // Changes one byte, so that one file's checksum is wrong.
+    const broken = Buffer.from(whole)
+    const index = folder({})
+    const where = whole.indexOf('event-00400-m400.json') + 40
+    broken[where] = (broken[where] as number) ^ 0xff
+    writeFileSync(index('c.zip'), broken)
+    const failed = await imported([index('c.zip'), '--db', index('x.db')])
+    expect(failed).toMatchObject({ code: 1, report: { error: { code: 'not_a_zip' } } })
+    writeFileSync(index('c.zip'), whole)
+    const { report } = await imported([index('c.zip'), '--db', index('x.db')])
+    expect(report).toMatchObject({ conversation: 'c', events: 500, added: 500 })
+    const { record } = await conversation(index('x.db'), 'c')
+    expect(record).toMatchObject({ version: 500, headId: 'm499' })
   })
 })

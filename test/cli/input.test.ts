@@ -144,6 +144,10 @@ describe('a directory', () => {
     expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
   })
 
+  it('prefers its own', async () => {
+    expect(await ids(folder({ 'event-00000-a.json': A, 'events/event-00000-b.json': B })())).toEqual(['a'])
+  })
+
   it('with none is an error', async () => {
     expect(await ids(folder({ 'notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
     expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })

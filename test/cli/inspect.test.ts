@@ -95,7 +95,7 @@ describe('inspect --html', () => {
   it('names the file that it cannot write, not what it reads', async () => {
     const index = folder({ 'a.jsonl': lines(output('m', 'hi')), 'there.html': '' })
     for (const [name, says] of [
-      ['there.html', 'already exists; use another path'],
+      ['there.html', 'already exists; use another path, or add --force'],
       ['none/x.html', 'no such file or directory'],
     ] as const) {
       const { code, out, err } = await colloquy(['inspect', index('a.jsonl'), '--html', index(name)])

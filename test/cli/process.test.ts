@@ -179,15 +179,16 @@ describe('the process', () => {
 
   it.skipIf(!existsSync('/dev/full'))('tells a full disk once, as none of its inputs', async () => {
     const index = many()
-    const report = 'colloquy: standard output: no space left on device\n'
+    const report = 'colloquy: standard output: the disk is full; make room, and repeat the command\n'
     for (const argv of [
       ['replay', SAMPLE, SAMPLE],
       ['tree', SAMPLE, SAMPLE, '--json'],
       ['import', index('all'), '--db', index('x.db')],
       ['conversations', '--db', index('x.db')],
-      ['export', '--db', index('x.db'), '--conversation', 'c0'],
+      ['export', '--db', index('x.db'), '--conversation', 'c1'],
     ])
       expect([argv, full(argv)]).toEqual([argv, { status: 1, stderr: report }])
+    expect(await listed(index('x.db'))).toBe(30)
   })
 
   it('imports the rest after it was killed', async () => {

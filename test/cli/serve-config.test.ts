@@ -71,7 +71,9 @@ describe('colloquy serve, with nothing said', () => {
     const { url } = await served([], { cwd: path() })
     const { port } = new URL(url)
     const second = served(['--db', 'b.db', '--port', port], { cwd: path() })
-    await expect(second).rejects.toThrow(`ended: colloquy: port ${port} of 127.0.0.1 is in use\n`)
+    await expect(second).rejects.toThrow(
+      `ended: colloquy: port ${port} of 127.0.0.1 is in use: use another port, or 0 for any free one\n`,
+    )
   })
 })
 

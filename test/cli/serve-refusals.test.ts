@@ -11,7 +11,7 @@ const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
 
 describe('a file that is refused', () => {
   it.each<[says: string, file: object | string]>([
-    ['is not JSON', '{\n  max_body_bytes: 1 }'],
+    ['is not JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
     ['is not JSON', ''],
     ['Invalid input: expected object', '[]'],
     ['Unrecognized key: "port"', { port: 80 }],
@@ -62,7 +62,7 @@ describe('a file that is refused', () => {
     ],
     ['webhooks[0].kinds[0]: Invalid option', hook({ kinds: ['Message'] })],
     ['webhooks[0].kinds: Too small', hook({ kinds: [] })],
-    ['webhooks[0].headers["a b"]: Invalid key', hook({ headers: { 'a b': '' } })],
+    ['webhooks[0].headers["a b"]: is no name of a header', hook({ headers: { 'a b': '' } })],
     ['webhooks[0].headers.a: must be on one line', hook({ headers: { a: 'x\r\nb: y' } })],
     ['webhooks[0].max_retry_delay: Too big', hook({ max_retry_delay: 1e12 })],
     ['webhooks[0].id: must be 1 to 200 printable characters', hook({ id: '' })],
@@ -102,7 +102,7 @@ describe('what else is refused', () => {
     [what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, says: string]
   >([
     ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
-    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: illegal operation on a directory'],
+    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
     ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help serve)'],
     [
       'a workspace that is not there',

@@ -86,7 +86,11 @@ describe('colloquy serve', () => {
     const { url } = await served(['--db', path('a.db')])
     const { port } = new URL(url)
     const { code, out, err } = await colloquy(['serve', '--db', path('b.db'), '--port', port])
-    expect([code, out, err]).toEqual([1, '', `colloquy: port ${port} of 127.0.0.1 is in use\n`])
+    expect([code, out, err]).toEqual([
+      1,
+      '',
+      `colloquy: port ${port} of 127.0.0.1 is in use: use another port, or 0 for any free one\n`,
+    ])
   })
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([

@@ -203,14 +203,20 @@ describe('importing a session that has grown', () => {
 })
 
 describe('importing a folder with empty files', () => {
-  it('makes no conversation of them', async () => {
+  it('makes no conversation of them, and names them', async () => {
     const index = folder({
       'all/chat.json': JSON.stringify(openaiChat(TALK)),
       'all/p/empty.jsonl': '',
+      'all/blank.jsonl': '\ufeff\n \t\n',
+      'all/blank.json': ' \n',
     })
-    const { code, out, err } = await colloquy(['import', '--db', index('x.db'), index('all')])
-    expect([code, err]).toEqual([0, ''])
-    expect(out).toContain('1 file read')
+    for (const more of [[], ['--json']]) {
+      const { code, err } = await colloquy(['import', '--db', index('x.db'), index('all'), ...more])
+      expect(code).toBe(0)
+      expect(err).toBe(
+        `colloquy: ${index('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
+      )
+    }
     const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     expect(JSON.parse(listed.out).items).toHaveLength(1)
   })

@@ -1,7 +1,12 @@
-/** Files that are quarantined as a whole are reported. */
+/**
+ * Files without a readable conversation are reported: other formats by name, and files that are quarantined
+ * as a whole.
+ */
 
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { colloquy, folder } from './world.ts'
+import { answers, colloquy, folder } from './world.ts'
+import { makeZip } from './zip.ts'
 
 const A = '{"id":"a","kind":"PauseEvent"}'
 
@@ -40,5 +45,33 @@ describe('what is quarantined whole', () => {
     expect(await colloquy(['check', index('a.jsonl')])).toMatchObject({ code: 1, err: '' })
     for (const name of ['b.jsonl', 'c.jsonl'])
       expect(await colloquy(['replay', index(name)])).toMatchObject({ code: 0, err: '' })
+  })
+})
+
+describe('a file of another form', () => {
+  it.each<[string, Buffer, string]>([
+    ['first.db', Buffer.from('SQLite format 3\0 and more'), 'is a SQLite database: use --db'],
+    ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip: unpack it first'],
+    ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text: save it as UTF-8'],
+    ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text: save it as UTF-8'],
+  ])('%s is named', async (name, bytes, says) => {
+    const file = folder({ [name]: bytes })(name)
+    for (const [word, stdin] of [
+      [file, ''],
+      ['-', bytes],
+    ] as const) {
+      const { code, all, err } = await answers(['check', word], { stdin })
+      expect(code).toBe(1)
+      expect(all[0].error).toEqual({ code: 'not_json', message: says })
+      expect(err).toBe(`colloquy: ${word}: ${says}\n`)
+    }
+  })
+
+  it('a zip of sessions is said not to be read', async () => {
+    const bytes = makeZip({ 'x/a.jsonl': `${A}\n` })
+    const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
+    expect(code).toBe(1)
+    expect(err).toContain('for sessions, pass the files')
+    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip: pass it as a file')
   })
 })

@@ -45,6 +45,21 @@ describe('an archive that is', () => {
   it.each<{ name: string; zip: Buffer; says: string; code?: string }>([
     { name: 'cut short', zip: makeZip({ [event]: EVENT }).subarray(0, 80), says: 'cannot be read' },
     {
+      name: 'of a wrong checksum',
+      zip: makeZip({ [event]: EVENT }, { [event]: { crc: 1 } }),
+      says: `${event} is damaged`,
+    },
+    {
+      name: 'encrypted',
+      zip: makeZip({ [event]: EVENT }, { [event]: { flags: 0x0801, crc: 1 } }),
+      says: 'is damaged',
+    },
+    {
+      name: 'said to be smaller',
+      zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 3 } }),
+      says: 'is damaged',
+    },
+    {
       name: 'of an unknown method',
       zip: makeZip({ [event]: EVENT }, { [event]: { method: 99 } }),
       says: 'unknown compression type 99',

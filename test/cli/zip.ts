@@ -5,6 +5,9 @@ import { crc32, deflateRawSync } from 'node:zlib'
 /** False claims about a file of an archive. */
 export interface Claims {
   readonly unpacked?: number
+  readonly crc?: number
+  /** Bit 0: encrypted. */
+  readonly flags?: number
   readonly method?: number
   /** Index of another file whose bytes this one shares. */
   readonly sameAs?: number
@@ -24,9 +27,9 @@ export function makeZip(
     const packed = deflateRawSync(data)
     const header = Buffer.alloc(26)
     header.writeUInt16LE(20, 0)
-    header.writeUInt16LE(0x0800, 2)
+    header.writeUInt16LE(claim.flags ?? 0x0800, 2)
     header.writeUInt16LE(claim.method ?? 8, 4)
-    header.writeUInt32LE(crc32(data), 10)
+    header.writeUInt32LE(claim.crc ?? crc32(data), 10)
     header.writeUInt32LE(packed.length, 14)
     header.writeUInt32LE(claim.unpacked ?? data.length, 18)
     header.writeUInt16LE(Buffer.byteLength(name), 22)

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import type { JsonValue } from '../../event/index.ts'
-import { FileError } from '../failure.ts'
+import { FileError, rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import type { FileTree } from './zip.ts'
 
@@ -27,20 +27,47 @@ export interface Piece {
   readonly bytes: Buffer
 }
 
+const ZIP = Buffer.from('PK\u0003\u0004')
+
+/** The first bytes of files that are not text in UTF-8, and what to do with them. */
+const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
+  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
+  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
+  { start: ZIP, what: 'a zip: pass it as a file, not on standard input' },
+  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
+  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
+]
+
 /**
  * Opens a file, a directory, a zip or, for `-`, standard input.
  * @throws FileError when it has another format, and the errors of the file system.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
-  if (name === '-') return openText('', io.stdin)
-  if ((await stat(name)).isDirectory()) return openDirectory(name)
+  const isFile = name !== '-'
+  if (isFile && (await stat(name)).isDirectory()) return openDirectory(name)
   const extension = extname(name).toLowerCase()
-  if (extension !== '.zip') return openText(extension, createReadStream(name, { highWaterMark: CHUNK }))
+  const begun = await begin(isFile ? fileChunks(name) : io.stdin)
+  const other = OTHER_FORMS.find(({ start }) => begun.read.subarray(0, start.length).equals(start))
+  const isZip = isFile && (extension === '.zip' || other?.start === ZIP)
+  if (other === undefined && !isZip) return openText(extension, begun)
+  await begun.rest.return?.()
+  if (!isZip) throw new FileError('not_json', `is ${other?.what}`)
   const { openZip } = await import('./zip.ts')
   return openTree('zip', await openZip(name, isNeeded), null)
 }
 
-const CHUNK = 1 << 20
+/** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
+export async function isBlankFile(name: string): Promise<boolean> {
+  try {
+    const begun = await begin(fileChunks(name))
+    await begun.rest.return?.()
+    return trimmed(begun.read).length === 0
+  } catch {
+    return false
+  }
+}
+
+const fileChunks = (name: string) => createReadStream(name, { highWaterMark: 1 << 20 })
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
@@ -59,25 +86,32 @@ export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   }
 }
 
+/** The position of the first error in a text that is not JSON, without a quotation, which may be a secret. */
+export function errorPosition(text: string): string {
+  try {
+    JSON.parse(text)
+    return ''
+  } catch (error) {
+    return / \(line \d+ column \d+\)/.exec(String(error))?.[0] ?? ''
+  }
+}
+
 /**
  * A `.json` file is one document. Any other text has one event a line, unless all of it is one array, or an
  * object whose first line is not JSON by itself.
  */
-async function openText(extension: string, source: AsyncIterable<Uint8Array>): Promise<Opened> {
+async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
-  let begun: Begun = { read: Buffer.alloc(0), rest: buffersOf(source), isWhole: false }
-  while (!begun.isWhole && !trimmed(begun.read).includes('\n'))
-    begun = withoutBom(await readOn(begun, (chunk) => chunk.includes('\n')))
-  const [first = ''] = trimmed(begun.read).toString('latin1').split('\n', 1)
   const [opening] = trimmed(begun.read)
-  const mayBeDocument = opening === OPEN_BRACKET || (opening === OPEN_BRACE && valueOf(first) === undefined)
+  const isObject = opening === OPEN_BRACE
+  const mayBeDocument = opening === OPEN_BRACKET || (isObject && valueOf(firstLine(begun)) === undefined)
   if (!isJsonFile && !mayBeDocument) return openLines(begun)
-  const all = begun.isWhole ? begun : await readOn(begun, () => false)
+  const all = await readOn(begun, () => false)
   const value = all.isWhole ? valueOf(all.read) : undefined
   if (value === undefined) {
     if (!isJsonFile) return openLines(all)
-    const why = all.isWhole ? 'the file is not JSON' : 'the file is too large: write one event per line'
-    throw new FileError('not_json', why)
+    if (!all.isWhole) throw new FileError('not_json', 'the file is too large: write one event per line')
+    throw new FileError('not_json', `the file is not JSON${errorPosition(all.read.toString('utf8'))}`)
   }
   const bytes = trimmed(all.read)
   const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
@@ -98,6 +132,20 @@ interface Begun {
   readonly isWhole: boolean
 }
 
+/** Reads the first line that is not blank, or more. */
+async function begin(source: AsyncIterable<Uint8Array>): Promise<Begun> {
+  let isBlank = true
+  const begun = await readOn({ read: Buffer.alloc(0), rest: buffersOf(source), isWhole: false }, (chunk) => {
+    const from = isBlank ? chunk.findIndex((byte) => !isSpace(byte) && !BOM.includes(byte)) : 0
+    isBlank = from < 0
+    return !isBlank && chunk.includes('\n', from)
+  })
+  const hasBom = begun.read.subarray(0, BOM.length).equals(BOM)
+  return hasBom ? { ...begun, read: begun.read.subarray(BOM.length) } : begun
+}
+
+const firstLine = ({ read }: Begun): string => trimmed(read).toString('latin1').split('\n', 1)[0] ?? ''
+
 /** A longer text is read as lines, because a document is one string, whose length is limited. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
@@ -113,9 +161,6 @@ async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolea
   }
   return { read: Buffer.concat(chunks), rest, isWhole: false }
 }
-
-const withoutBom = (begun: Begun): Begun =>
-  begun.read.subarray(0, BOM.length).equals(BOM) ? { ...begun, read: begun.read.subarray(BOM.length) } : begun
 
 /** Without the white space before it. */
 function trimmed(text: Buffer): Buffer {
@@ -224,7 +269,7 @@ async function openDirectory(directory: string): Promise<Opened> {
   const inner = names.includes('events') ? await readdir(join(directory, 'events')) : []
   const tree = {
     paths: [...names.toSorted(), ...inner.toSorted().map((name) => `events/${name}`)],
-    read: (path: string) => readFile(join(directory, path)),
+    read: (path: string) => readFile(join(directory, path)).catch(rejectRead(path)),
   }
   const path = resolve(directory)
   const folder = basename(path) === 'events' ? basename(dirname(path)) : basename(path)
@@ -262,7 +307,9 @@ async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string 
       'no_events',
       `the ${form} contains no event-NNNNN-<id>.json; for sessions, pass the files, or import their directory`,
     )
+  const isDirect = all.some((path) => folderOf(path) === folder)
   const events = all
+    .filter((path) => !isDirect || folderOf(path) === folder)
     .map((path) => ({ path, line: eventNumber(baseOf(path)) ?? 0 }))
     .toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
   const ignored = tree.paths.filter((path) => !isNeeded(path) && !SERVER_FILES.has(baseOf(path)))

@@ -1,7 +1,7 @@
 /** Reads and writes zips. */
 
 import { readFile, writeFile } from 'node:fs/promises'
-import { deflateRawSync } from 'node:zlib'
+import { crc32, deflateRawSync } from 'node:zlib'
 import { unzipSync, Zip, ZipPassThrough } from 'fflate'
 import { FileError } from '../failure.ts'
 
@@ -26,20 +26,36 @@ const BYTES_PER_FILE = 64
 export async function openZip(file: string, isNeeded: (path: string) => boolean): Promise<FileTree> {
   const zip = await readFile(file)
   const paths: string[] = []
+  const checksums = new Map<string, number>()
   let bytes = 0
+  let entry = 0
   const filter = ({ name, originalSize }: { readonly name: string; readonly originalSize: number }) => {
     if (!name.endsWith('/')) paths.push(name)
+    checksums.set(name, zip.readUInt32LE(entry + 16))
+    entry += 46 + [28, 30, 32].reduce((sum, field) => sum + zip.readUInt16LE(entry + field), 0)
     bytes += BYTES_PER_FILE + (isNeeded(name) ? originalSize : 0)
     if (bytes > MAX_BYTES) throw new Error('it unpacks to too much; unpack it, and pass the files')
     return isNeeded(name)
   }
   try {
+    entry = directoryIn(zip)
     const files = new Map(Object.entries(unzipSync(zip, { filter })))
+    for (const [path, content] of files)
+      if (crc32(content) !== checksums.get(path)) throw new Error(`${path} is damaged`)
     return { paths, read: async (path) => Buffer.from(files.get(path) ?? []) }
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown'
     throw new FileError('not_a_zip', `the zip cannot be read: ${why}`)
   }
+}
+
+/** The position of the list of files, with their checksums, which the library does not check. */
+function directoryIn(zip: Buffer): number {
+  const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
+  if (end < 0) throw new Error('its end is missing')
+  const isLarge = zip.toString('latin1', Math.max(end - 20, 0), end - 16) === 'PK\u0006\u0007'
+  if (!isLarge) return zip.readUInt32LE(end + 16)
+  return Number(zip.readBigUInt64LE(Number(zip.readBigUInt64LE(end - 12)) + 48))
 }
 
 export interface NewFile {

@@ -29,14 +29,15 @@ export class FailedOutput extends Error {
   override readonly name = 'FailedOutput'
 }
 
-/** Wraps the sink for work that continues without a reader. */
-export const lasting = (sink: Sink): Sink => ({
-  ...sink,
-  write: (text) =>
-    sink.write(text).catch((error: unknown) => {
-      if (!(error instanceof ClosedPipe)) throw error
-    }),
-})
+/** Wraps the sink for work that must not stop half way: unwritable output is dropped. */
+export function lasting(sink: Sink): Sink & { readonly failure: () => unknown } {
+  let failure: unknown = null
+  return {
+    ...sink,
+    failure: () => failure,
+    write: (text) => sink.write(text).catch((error: unknown) => void (failure ??= error)),
+  }
+}
 
 const BATCH = 1 << 16
 

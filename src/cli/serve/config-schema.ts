@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { isLegalId } from '../../event/index.ts'
 import { EVENT_KINDS } from '../../index.ts'
 import { FileError, rejectRead } from '../failure.ts'
-import { valueOf } from '../input/open.ts'
+import { errorPosition, valueOf } from '../input/open.ts'
 import type { Io } from '../print/io.ts'
 
 /** What the file configures; a missing option has the library's default. */
@@ -19,9 +19,9 @@ export type Config = ReturnType<typeof configOf>
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
-  // A parser's message quotes the text, which may contain a secret.
-  const value = valueOf(await readFile(file).catch(rejectRead(file)))
-  if (value === undefined) throw refusal(['is not JSON'])
+  const text = await readFile(file, 'utf8').catch(rejectRead(file))
+  const value = valueOf(text)
+  if (value === undefined) throw refusal([`is not JSON${errorPosition(text)}`])
   const checked = checkSettings(value)
   if ('issues' in checked) throw refusal(checked.issues)
   const problems: string[] = []
@@ -190,9 +190,11 @@ export function checkSettings(
   const { success, data, error } = settings.safeParse(value)
   if (success) return { settings: data }
   return {
-    issues: error.issues.map(({ path, message }) =>
-      path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`,
-    ),
+    issues: error.issues.flatMap((issue) => {
+      const path = issue.path.length === 0 ? '' : `${z.core.toDotPath(issue.path)}: `
+      const issues = issue.code === 'invalid_key' ? issue.issues : [issue]
+      return issues.map(({ message }) => path + message)
+    }),
   }
 }
 

@@ -360,7 +360,7 @@ function trackUpgrades(
 }
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is in use',
+  EADDRINUSE: 'is in use: use another port, or 0 for any free one',
   EACCES: 'requires more permissions',
   EADDRNOTAVAIL: 'is no address of this machine',
   ENOTFOUND: 'is no address of this machine',
