@@ -1,5 +1,6 @@
 /** The conversations of a memory store: records, logs and leases by id, and the records in order. */
 
+import type { BlobAudit } from '../contract/blobs.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
 import type { Lease } from '../contract/store.ts'
@@ -17,7 +18,7 @@ import {
 } from '../kit/query/conversation-query.ts'
 import { comparePlaces, compareRecords, fitsRecord, recordTime } from '../kit/query/fits.ts'
 import { compareIds } from '../kit/record.ts'
-import { type MemoryLog, newLog } from './log.ts'
+import { auditStrings, forgetStrings, type MemoryLog, newLog, type SharedStrings } from './log.ts'
 import { SortedList } from './sorted.ts'
 
 export interface Kept {
@@ -33,6 +34,7 @@ export interface Kept {
 
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
+  readonly #strings: SharedStrings = new Map()
   readonly #created = listBy('createdAt')
   readonly #updated = listBy('updatedAt')
   readonly #keyed = new Map<string, SortedList<Kept>>()
@@ -52,7 +54,7 @@ export class Conversations {
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
-    const stored = { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot }
+    const stored = { record, log: newLog(this.#strings), lease: null, generation: 0, feedStart, snapshot }
     this.#kept.set(record.id, stored)
     this.#list(stored)
   }
@@ -73,20 +75,25 @@ export class Conversations {
     this.#updated.add(stored)
   }
 
-  /** O(log n · keys). */
+  /** O(log n · keys + long strings). */
   delete(stored: Kept): void {
     this.#unlist(stored)
     this.#kept.delete(stored.record.id)
-  }
-
-  /** O(conversations). */
-  logs(): MemoryLog[] {
-    return [...this.#kept.values()].map(({ log }) => log)
+    forgetStrings(stored.log)
   }
 
   /** Number of events in all logs. O(conversations). */
   get events(): number {
-    return this.logs().reduce((sum, { rows }) => sum + rows.length, 0)
+    return this.#logs().reduce((sum, { rows }) => sum + rows.length, 0)
+  }
+
+  /** O(events + long strings). */
+  audit(): BlobAudit {
+    return auditStrings(this.#logs(), this.#strings)
+  }
+
+  #logs(): MemoryLog[] {
+    return [...this.#kept.values()].map(({ log }) => log)
   }
 
   /** Returns the leases that were not released, in the order of ids. O(conversations). */

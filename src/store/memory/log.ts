@@ -5,6 +5,7 @@ import { type EventKind, KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
+import type { BlobAudit } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
   type AppendContext,
@@ -16,7 +17,14 @@ import {
   pathSegments,
   type TreeNode,
 } from '../kit/append/decide-append.ts'
-import { blobsOf, type Digests, type LargeString, replaceStrings, withReferences } from '../kit/blobs.ts'
+import {
+  blobsOf,
+  type Digests,
+  type LargeString,
+  NO_BLOBS,
+  replaceStrings,
+  withReferences,
+} from '../kit/blobs.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
 import { messageText } from '../kit/query/message-text.ts'
 import { merge, type Range, SortedList } from './sorted.ts'
@@ -39,12 +47,16 @@ interface Group {
 
 type Groups = Map<string, Group>
 
+/** The long strings of all logs by hash, and the number of logs that use each. */
+export type SharedStrings = Map<string, { readonly string: LargeString; logs: number }>
+
 export interface MemoryLog {
   readonly rows: LogRow[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
   /** The long strings of its events, by hash. */
   readonly strings: Map<string, LargeString>
+  readonly shared: SharedStrings
   /** All events that a search finds, and the same by kind and source. */
   readonly all: SortedList<LogRow>
   readonly groups: Groups
@@ -52,11 +64,12 @@ export interface MemoryLog {
   tip: LogTip
 }
 
-export const newLog = (): MemoryLog => ({
+export const newLog = (shared: SharedStrings = new Map()): MemoryLog => ({
   rows: [],
   ids: new Map(),
   lanes: new Map(),
   strings: new Map(),
+  shared,
   all: new SortedList(compareRows),
   groups: new Map(),
   laneGroups: new Map(),
@@ -120,15 +133,52 @@ export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRo
     Object.assign(row, kept(log, Object.freeze({ ...row.event, fact }), digests))
     delete row.text
   }
-  const used = new Set(log.rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
-  for (const hash of log.strings.keys()) if (!used.has(hash)) log.strings.delete(hash)
+  forgetStrings(log, new Set(log.rows.flatMap(hashesOf)))
 }
 
-/** The event to keep, with the strings that the log has already, and the same with references. O(values). */
+/** Forgets the long strings of a log, except used ones. O(strings). */
+export function forgetStrings(log: MemoryLog, used: ReadonlySet<string> = new Set()): void {
+  for (const hash of log.strings.keys()) {
+    if (used.has(hash)) continue
+    log.strings.delete(hash)
+    const shared = log.shared.get(hash)
+    if (shared === undefined) continue
+    shared.logs -= 1
+    if (shared.logs === 0) log.shared.delete(hash)
+  }
+}
+
+/** Compares the long strings with the events that use them. O(events + strings). */
+export function auditStrings(logs: readonly MemoryLog[], shared: SharedStrings): BlobAudit {
+  const used = new Set(logs.flatMap(({ rows }) => rows.flatMap(hashesOf)))
+  const lacking = logs.flatMap(({ rows, strings }) =>
+    rows.filter((row) => hashesOf(row).some((hash) => !strings.has(hash))),
+  )
+  return {
+    ...NO_BLOBS,
+    blobs: shared.size,
+    bytes: [...shared.values()].reduce((sum, { string }) => sum + string.bytes, 0),
+    events: logs.reduce((sum, { rows }) => sum + rows.filter(({ refs }) => refs !== null).length, 0),
+    unused: [...shared.keys()].filter((hash) => !used.has(hash)),
+    missing: lacking.map(({ event }) => ({ conversationId: event.conversationId, seq: event.seq })),
+  }
+}
+
+const hashesOf = ({ refs }: LogRow): string[] => (refs?.blobs ?? []).map(({ hash }) => hash)
+
+function keepString(log: MemoryLog, string: LargeString): void {
+  if (log.strings.has(string.hash)) return
+  const shared = log.shared.get(string.hash) ?? { string, logs: 0 }
+  shared.logs += 1
+  log.shared.set(string.hash, shared)
+  log.strings.set(string.hash, shared.string)
+}
+
+/** The event to keep, with the strings that a log has already, and the same with references. O(values). */
 function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
-  for (const one of strings) if (!log.strings.has(one.hash)) log.strings.set(one.hash, one)
+  for (const one of strings) keepString(log, one)
   const textOf = ({ hash, text }: LargeString): string => log.strings.get(hash)?.text ?? text
   const fact = replaceStrings(event.fact as object as JsonValue, strings, textOf)
   freezeJson(fact)

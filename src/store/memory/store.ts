@@ -644,11 +644,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async auditBlobs() {
-      const logs = open(conversations).logs()
-      const strings = [...new Map(logs.flatMap((log) => [...log.strings])).values()]
-      const bytes = strings.reduce((sum, one) => sum + one.bytes, 0)
-      const events = logs.flatMap(({ rows }) => rows.filter(({ refs }) => refs !== null)).length
-      return { ...kit.NO_BLOBS, blobs: strings.length, bytes, events }
+      return open(conversations).audit()
     },
 
     async feed(query) {
