@@ -332,6 +332,14 @@ describe('files beside a database that may not be made or used', () => {
     expect(toStoreError(thrown)).toEqual(code('store_read_only', /next to the database.*permission.*folder/))
     expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /Open it for writing/))
   })
+
+  it.each([{ errcode: 776 }, { code: 'SQLITE_READONLY_ROLLBACK' }])(
+    'need writing where a crashed writer must be undone: %o',
+    (thrown) => {
+      const message = 'attempt to write a readonly database'
+      expect(toStoreError({ ...thrown, message })).toEqual(code('store_read_only', /Open it for writing/))
+    },
+  )
 })
 
 describe('options', () => {

@@ -233,6 +233,9 @@ const RESULTS: Readonly<Record<number, string>> = {
 /** The file under an open connection is another one, or was deleted. */
 const MOVED: readonly unknown[] = [1032, 'SQLITE_READONLY_DBMOVED']
 
+/** A crashed writer's changes must be undone, which needs the database to be opened for writing. */
+const UNDO: readonly unknown[] = [776, 'SQLITE_READONLY_ROLLBACK']
+
 type Meaning = readonly [code: ErrorCode, message: string]
 
 const BUSY: Meaning = [
@@ -257,7 +260,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
-/** For a fault of the files next to the database, which has an extended code of READONLY. */
+/** For a fault of the files next to the database, which has another extended code of READONLY. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
   'SQLite cannot write the files next to the database that even reads require. Get permission to write in its folder.',
@@ -281,7 +284,7 @@ export function toStoreError(error: unknown): unknown {
   if (number === undefined && name === null && !isClosed(code, detail)) return error
   const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
   const isExtended = (number ?? 0) > 0xff || name?.split('_')[2] !== undefined
-  const isFolder = primary === 'READONLY' && isExtended
+  const isFolder = primary === 'READONLY' && isExtended && !UNDO.includes(number ?? name)
   const known = isFolder ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
   const [meaning, sentence] = MOVED.includes(number ?? name) ? OTHER : known
   return new ColloquyError(
