@@ -37,6 +37,13 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
  * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
  * null without such strings. O(values), and O(characters) of the strings.
  * @param digests known digests; new ones are added
+ * @example
+ * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
+ * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }
+ * const fact = { kind: 'MessageEvent', id: 'm', source: 'user', llm_message }
+ * const [{ hash, path, bytes }] = blobsOf(fact)
+ * [path.join('.'), bytes] // ['llm_message.content.0.text', 65537]
+ * replaceStrings(fact, blobsOf(fact), () => blobText(hash)).llm_message.content[0].text.slice(0, 14) // 'colloquy:blob/'
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null

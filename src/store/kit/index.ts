@@ -19,9 +19,13 @@ export {
   decideAppend,
   EMPTY_TIP,
   idsToLoad,
+  type Lane,
+  type LaneEnd,
   type LaneOrigin,
   type LogTip,
+  type PathSegment,
   pathSegments,
+  type PlacedEvent,
   type TreeNode,
 } from './append/decide-append.ts'
 export { checkReplaced, checkReplacements } from './append/replace.ts'
@@ -29,32 +33,46 @@ export { checkReplaced, checkReplacements } from './append/replace.ts'
 // Searches, lists and their pages.
 export {
   type CheckedEventFilter,
+  type CheckedEventQuery,
   checkEventFilter,
   checkEventQuery,
   checkReadOptions,
   eventCursor,
 } from './query/event-query.ts'
-export {
-  type CheckedConversationFilter,
-  checkConversationFilter,
-  checkConversationQuery,
-  checkExact,
-  keysOf,
-  lookedCount,
-  lookedPage,
-  walkOf,
-} from './query/conversation-query.ts'
+export * from './query/conversation-query.ts'
 export { nearestName } from './query/check-value.ts'
-export { fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
-export { pageOf } from './query/page.ts'
-export { noFullText } from './query/text-query.ts'
+export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
+export { foldText, messageText } from './query/message-text.ts'
+export { countWithin, pageOf } from './query/page.ts'
+
+// Texts of all conversations: the indexed line of an event, and the pages of a search.
+export { eventText, lineOf, sizeOfLine } from './query/text-tokens.ts'
+export {
+  type CheckedTextQuery,
+  checkTextQuery,
+  findTextPage,
+  firstPlace,
+  fitsText,
+  type FoundText,
+  noFullText,
+  placeBehind,
+  type RankedHits,
+  type RankedPlace,
+  type RankPlace,
+  scoreText,
+  type TextClause,
+  textPlace,
+  type TextSource,
+} from './query/text-query.ts'
 
 // Records, leases, snapshots, items and the feed.
 export {
+  type CheckedLeaseQuery,
   checkLease,
   checkLeaseQuery,
   checkParts,
   checkStatus,
+  type Clock,
   compareIds,
   laterOf,
   microsNow,
@@ -63,27 +81,53 @@ export {
   patchRecord,
 } from './record.ts'
 export {
+  type CheckedChange,
+  type CheckedItem,
+  type CheckedItemQuery,
   checkChanges,
   checkClaim,
   checkItemFilter,
   checkItemQuery,
   dueItems,
   itemConflict,
+  itemCursor,
   itemOf,
   pageOfItems,
 } from './items.ts'
 export {
   checkFeedQuery,
+  type CheckedFeedQuery,
   FEED_CHANGE,
   feedEnd,
+  type FeedPart,
+  type FeedPlan,
   type FeedRow,
   fillFeed,
+  heldPositions,
   planFeed,
   rowsFor,
   shardOf,
 } from './feed.ts'
 
-// Long strings, and what all stores share within a process.
-export { blobReader, checkGetOptions, findBlob, NO_BLOBS, withReferences } from './blobs.ts'
+// Long strings, which a store can store once by their content.
+export { blobText, LARGE_STRING } from '../../event/text.ts'
+export {
+  blobReader,
+  blobsOf,
+  checkGetOptions,
+  checkRange,
+  type Digests,
+  findBlob,
+  type LargeString,
+  NO_BLOBS,
+  replaceStrings,
+  type SplitBody,
+  splitBody,
+  textContent,
+  withReferences,
+} from './blobs.ts'
+export { digestOf, utf8Pieces } from '../../event/sha-256.ts'
+
+// Watches within a process, and errors.
 export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

@@ -89,6 +89,15 @@ const OPTIONS = {
 /**
  * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`;
  * `invalid_argument` for an unknown option.
+ * @example
+ * const query = checkTextQuery({ query: 'deploy' })
+ * const line = lineOf('Deploy it.')
+ * fitsText(line, query) // true
+ * scoreText(line, sizeOfLine(line), query.includes) > 0 // true
+ * const place = textPlace(5_000n, 0, 0)
+ * firstPlace(5_000n) <= place && place < placeBehind(5_000n) // true
+ * const source = { *newest() { return [] }, *ranked() { return null } }
+ * findTextPage(query, source).next().value // { items: [], cursor: null }
  */
 export function checkTextQuery(query: TextQuery): CheckedTextQuery {
   checkOptionNames(query, OPTIONS)
