@@ -142,23 +142,20 @@ export function forgetStrings(log: MemoryLog, used: ReadonlySet<string> = new Se
     if (used.has(hash)) continue
     log.strings.delete(hash)
     const shared = log.shared.get(hash)
-    if (shared === undefined) continue
-    shared.logs -= 1
-    if (shared.logs === 0) log.shared.delete(hash)
+    if (shared !== undefined && (shared.logs -= 1) === 0) log.shared.delete(hash)
   }
 }
 
 /** Compares the long strings with the events that use them. O(events + strings). */
 export function auditStrings(logs: readonly MemoryLog[], shared: SharedStrings): BlobAudit {
-  const used = new Set(logs.flatMap(({ rows }) => rows.flatMap(hashesOf)))
-  const lacking = logs.flatMap(({ rows, strings }) =>
-    rows.filter((row) => hashesOf(row).some((hash) => !strings.has(hash))),
-  )
+  const rows = logs.flatMap((log) => log.rows).filter(({ refs }) => refs !== null)
+  const used = new Set(rows.flatMap(hashesOf))
+  const lacking = rows.filter((row) => hashesOf(row).some((hash) => !shared.has(hash)))
   return {
     ...NO_BLOBS,
     blobs: shared.size,
     bytes: [...shared.values()].reduce((sum, { string }) => sum + string.bytes, 0),
-    events: logs.reduce((sum, { rows }) => sum + rows.filter(({ refs }) => refs !== null).length, 0),
+    events: rows.length,
     unused: [...shared.keys()].filter((hash) => !used.has(hash)),
     missing: lacking.map(({ event }) => ({ conversationId: event.conversationId, seq: event.seq })),
   }
