@@ -165,7 +165,11 @@ export function checkGetOptions(options: GetOptions = {}): boolean {
 
 export const BLOB_MODES = ['whole', 'refs'] as const satisfies readonly BlobMode[]
 
-/** Checks a byte range and limits it to `length`. O(1). @throws `invalid_argument`. */
+/**
+ * Checks a byte range and limits it to `length`. O(1). @throws `invalid_argument`.
+ * @example
+ * checkRange({ end: 9 }, 4) // { from: 0, to: 4 }
+ */
 export function checkRange(
   { start, end }: BlobRange = {},
   length: number = Number.MAX_SAFE_INTEGER,
