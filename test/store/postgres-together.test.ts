@@ -334,8 +334,9 @@ describe('appends at once', () => {
       expect(results.map(({ version, headId }) => [version, headId])).toEqual(
         ids.map((id) => [round + 1, `${id} ${round}`]),
       )
-      // The first is sent alone.
-      expect(statements).toBeLessThan(5)
+      // The first is sent alone. In the first round each append reads its log before, over the pool's ten
+      // connections: those that arrive together share a call.
+      expect(statements).toBeLessThan(round === 0 ? 20 : 5)
     }
     const other = await opened(schema, (send) => send())
     for (const id of ids)
