@@ -173,3 +173,22 @@ describe('frames', () => {
     expect(cache.event({ ...item, seq: 5, fact: note('n3', 'y') })?.text('event')).toContain('"y"')
   })
 })
+
+it('every run ends with a state, also a run that ends while the reader is slow', async () => {
+  engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create()
+  const ends = new Set<() => void>()
+  const onEnd = (_id: string, listener: () => void) => {
+    ends.add(listener)
+    return () => void ends.delete(listener)
+  }
+  const parts = { engine, runs: { has: () => false, onEnd }, conversation, signal: stop.signal }
+  const frames = await session({ ...parts, cache: new FrameCache(1_000) }, ALL)
+  await until(frames, ({ type }) => type === 'caught_up')
+  const endRun = (): void => ends.forEach((end) => end())
+  endRun()
+  expect(await frames.next()).toMatchObject({ value: { type: 'state' } })
+  endRun()
+  expect(await frames.next()).toMatchObject({ value: { type: 'state' } })
+  await frames.return()
+})

@@ -153,6 +153,8 @@ class RunEnds {
         if (this.#isNew) {
           this.#isNew = false
           yield { type: 'run_ended' }
+          // Another run may have ended while the reader was slow.
+          continue
         }
         next ??= items.next()
         const runEnded = new Promise<null>((resolve) => (this.#wake = () => resolve(null)))
