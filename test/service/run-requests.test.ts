@@ -4,9 +4,12 @@
  */
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { Runs } from '../../src/service/conversations/runs.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import type { ServiceOptions } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { gate } from './gate.ts'
 import { mortal } from './mortal-store.ts'
 import { BASE, idle, text, serviceOver, virtually, waiting, WAYS, type World } from './run-ways.ts'
@@ -249,4 +252,29 @@ it('looks after the other lost runs while an agent hangs', async () => {
   expect(looked.took).toBeLessThan(3_000)
   expect((await sayings(world, 'lost')).at(-1)).toBe('agent')
   world.kill()
+})
+
+it('a request that is stored while the service closes is left to another process', async () => {
+  const [writable, state] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  const real = memoryStore()
+  const changeItems = async (...changes: Parameters<typeof real.changeItems>) => {
+    await writable.promise
+    return real.changeItems(...changes)
+  }
+  const runs = new Runs({
+    store: wrapStore(real, { changeItems }),
+    starts: { of: () => Promise.resolve({}) },
+    agent: scriptedAgent(),
+    options: {},
+    maxRuns: 1,
+    leaseTtl: 1_000,
+    onFailure: () => undefined,
+  })
+  const joined = runs.join({ id: 'c', state: () => state.promise } as never, 1)
+  await vi.advanceTimersByTimeAsync(1_000)
+  state.reject(new ColloquyError('closed', 'The engine is closed.'))
+  await runs.settle()
+  writable.resolve()
+  await joined
+  expect((await real.countItems(WANTED)).count).toBe(1)
 })

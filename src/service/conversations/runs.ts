@@ -155,7 +155,7 @@ interface RunCommand {
   /** Settled for the callers that wait now; later ones wait for another promise. */
   durable: PromiseWithResolvers<void>
   readonly requests: Set<Job<WantedRun>>
-  isOver: boolean
+  state: 'open' | 'done' | 'failed'
 }
 
 function release(command: RunCommand): void {
@@ -323,7 +323,7 @@ export class Runs {
     if (!this.possible) return
     let command = this.#commands.get(id)
     if (command === undefined) {
-      command = { from, durable: Promise.withResolvers(), requests: new Set(), isOver: false }
+      command = { from, durable: Promise.withResolvers(), requests: new Set(), state: 'open' }
       this.#commands.set(id, command)
       this.#carryOut(conversation, command)
     }
@@ -332,8 +332,10 @@ export class Runs {
     if (job !== null) command.requests.add(job)
     if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== null) return
     const stored = await this.wanted.add(crypto.randomUUID(), { conversation_id: id, from })
-    if (command.isOver) await this.#forget(stored)
-    else command.requests.add(stored)
+    if (command.state === 'open') command.requests.add(stored)
+    else if (command.state === 'done') await this.#forget(stored)
+    // Another process can carry it out.
+    else stored.abandon()
   }
 
   /**
@@ -429,13 +431,14 @@ export class Runs {
         if (!isExpected(error)) this.#options.onFailure(error)
         // Another process can carry out the stored requests.
         if (isOfService(error)) {
+          command.state = 'failed'
           command.durable.promise.catch(() => undefined)
           command.durable.reject(error)
           for (const job of command.requests) job.abandon()
           return
         }
       } finally {
-        command.isOver = true
+        if (command.state === 'open') command.state = 'done'
         if (this.#commands.get(id) === command) this.#commands.delete(id)
       }
       release(command)
