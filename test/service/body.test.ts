@@ -1,7 +1,9 @@
 /** Bodies of limited size, with a declared length and in chunks. */
 
 import { describe, expect, it } from 'vitest'
-import { readBytes } from '../../src/service/http/app.ts'
+import { allowOrigins } from '../../src/service/http/cors.ts'
+import { createApp, readBytes, streamOf } from '../../src/service/http/app.ts'
+import { operationsIn, string } from '../../src/service/http/operation.ts'
 
 const LIMIT = 4
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)
@@ -62,4 +64,52 @@ it('nothing is read of a body that declares too much, and no more than the maxim
 
 it('no body is empty', async () => {
   expect(await outcome(new Request('http://localhost'))).toBe('')
+})
+
+it('a stream that is cancelled ends its generator, whose failure is ignored', async () => {
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  let ended = 0
+  const pieces = async function* () {
+    try {
+      for (;;) yield bytes('a')
+    } finally {
+      ended += 1
+      await Promise.reject(new Error('the store is away'))
+    }
+  }
+  const reader = streamOf(pieces()).getReader()
+  await reader.read()
+  await reader.cancel()
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  process.off('unhandledRejection', note)
+  expect([ended, unhandled]).toEqual([1, []])
+})
+
+it('a handler sends what its operation declares, and nothing else', async () => {
+  const operation = operationsIn('Test')
+  const failures: string[] = []
+  const app = createApp(
+    [
+      operation('get /silent', { name: 'silent', handle: () => undefined }),
+      operation('get /talkative', { name: 'talkative', handle: () => 'a removed secret' }),
+      operation('get /text', { name: 'text', returns: string, handle: () => 'text' }),
+      operation('get /forgetful', { name: 'forgetful', returns: string, handle: () => undefined }),
+    ],
+    {
+      requireUser: () => Promise.resolve(),
+      onFailure: (error) => void failures.push(String(error)),
+      onRequest: () => () => undefined,
+      around: (_request, _operation, work) => work(),
+      maxBodyBytes: LIMIT,
+      allowOrigin: allowOrigins([]),
+    },
+  )
+  const get = async (path: string) => (await app.request(path)).json() as unknown
+  expect(await get('/silent')).toEqual({ success: true })
+  expect(await get('/talkative')).toEqual({ success: true })
+  expect(await get('/text')).toBe('text')
+  expect(await get('/forgetful')).toEqual({ detail: 'Internal Server Error' })
+  expect(failures).toEqual(['Error: forgetful_forgetful_get returned no response.'])
 })

@@ -122,7 +122,9 @@ async function callOperation(
   })
   if (reply instanceof Response) return reply
   if (operation.status === 204) return new Response(null, { status: 204 })
-  return jsonResponse(reply ?? (reply === null ? null : { success: true }), operation.status)
+  if (operation.returns === undefined) return jsonResponse({ success: true }, operation.status)
+  if (reply === undefined) throw new Error(`${operation.operationId} returned no response.`)
+  return jsonResponse(reply, operation.status)
 }
 
 /** A JSON response, for a handler whose status depends on the request. */
@@ -239,8 +241,8 @@ export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint
       else controller.enqueue(value as Uint8Array<ArrayBuffer>)
     },
     cancel() {
-      // Resolves at the next piece.
-      void pieces.return?.()
+      // Not awaited: it resolves at the next piece.
+      void Promise.resolve(pieces.return?.()).catch(() => undefined)
     },
   })
 }

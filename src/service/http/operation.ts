@@ -16,7 +16,7 @@ interface Input<Q extends Parameters, P, B> {
   readonly request: Request
 }
 
-/** The body of a response, a response itself, or nothing for `{ success: true }`. */
+/** The body of a response, a response itself, or nothing if the operation has no `returns`. */
 export type Reply = JsonValue | object | undefined | void
 
 /** A method and a path, such as `get /things/{id}`. */
@@ -26,7 +26,7 @@ interface Described {
   readonly open?: boolean
   /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
-  /** Schema of the response. Default: `{ success: true }`, for a handler that returns nothing. */
+  /** Schema of the response. By default the response is `{ success: true }`, whatever the handler returns. */
   readonly returns?: JsonObject
   /** Default: "Successful Response". */
   readonly description?: string
