@@ -204,14 +204,19 @@ export class EngineContext {
   }
 
   async delete(id: string): Promise<boolean> {
-    return (await this.deleteCounted(id, {}, new Set())).conversations > 0
+    return (await this.deleteCounted(id, null, new Set())).conversations > 0
   }
 
   /**
-   * Deletes a conversation and its children, or counts them. @param visited ids to skip; the deleted ids are
-   * added
+   * Deletes a conversation and its children, or counts them.
+   * @param options null: deletes without reading, and reports only numbers of conversations and items
+   * @param visited ids to skip; the deleted ids are added
    */
-  async deleteCounted(id: string, options: DeletionOptions, visited: Set<string>): Promise<DeletionReport> {
+  async deleteCounted(
+    id: string,
+    options: DeletionOptions | null,
+    visited: Set<string>,
+  ): Promise<DeletionReport> {
     this.check()
     visited.add(id)
     let report = EMPTY_REPORT
@@ -219,8 +224,8 @@ export class EngineContext {
       // Records may name each other as parents.
       if (!visited.has(child.id))
         report = addReports(report, await this.deleteCounted(child.id, options, visited))
-    const counted = await this.track(this.#count(id, options))
-    if (options.dryRun === true) return addReports(report, counted)
+    const counted = options === null ? EMPTY_REPORT : await this.track(this.#count(id, options))
+    if (options?.dryRun === true) return addReports(report, counted)
     const busy = this.#busy.get(id)
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
@@ -231,10 +236,11 @@ export class EngineContext {
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // Also when nothing was deleted: an earlier delete may have failed here.
     const items = await this.track(dropShared(this.store, id))
-    return addReports(report, { ...(existed ? { ...counted, conversations: 1 } : EMPTY_REPORT), items })
+    const own = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
+    return addReports(report, { ...own, items })
   }
 
-  /** What of a conversation will be deleted, after `onDelete` and its snapshot. */
+  /** Counts what is about to be deleted, calls `onDelete`, and deletes the snapshot. */
   async #count(id: string, { dryRun = false, onDelete }: DeletionOptions): Promise<DeletionReport> {
     const record = await this.store.getConversation(id)
     if (record === null) return EMPTY_REPORT

@@ -15,6 +15,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { superDatabase } from '../postgres/database.ts'
+import { heardStore } from './stores.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
@@ -423,4 +424,16 @@ describe('applyRetention', () => {
       { numRuns: 30 },
     )
   })
+})
+
+it('a deletion without a report reads no more than the children of the conversation', async () => {
+  const { store } = world()
+  await store.createConversation({ id: 'a' })
+  const calls: string[] = []
+  const engine = createEngine({ store: heardStore(store, (method) => calls.push(method)) })
+  expect(await engine.delete('a')).toBe(true)
+  expect(calls).toContain('deleteConversation')
+  for (const method of ['getConversation', 'getLease', 'loadSnapshot', 'deleteSnapshot'])
+    expect(calls).not.toContain(method)
+  await engine.close()
 })
