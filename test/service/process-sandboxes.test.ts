@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { SandboxState } from '../../src/service/control-plane/sandbox-provider.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type ProcessSandboxes,
   type ProcessSandboxesOptions,
 } from '../../src/service/node/process-sandboxes.ts'
+import { Output } from '../../src/service/node/sandbox/group.ts'
 import { childrenOf, folder, processesIn, server, until } from './sandbox-commands.ts'
 
 let position: ReturnType<typeof folder>
@@ -333,5 +335,29 @@ process.stdin.once('data', () => process.exit(0))
     await until(() => watchdogs().some((pid) => pid !== first))
     child.kill('SIGKILL')
     await until(() => running().length === 0)
+  })
+})
+
+describe('the output of a command', () => {
+  it('is kept up to a limit, at a cost that does not depend on the limit', () => {
+    const stream = new PassThrough()
+    const output = new Output(2 ** 22)
+    output.append(stream)
+    stream.emit('data', 'a'.repeat(2 ** 22))
+    const start = performance.now()
+    // To copy the text for each line takes more than 10 seconds.
+    for (let n = 0; n < 20_000; n += 1) stream.emit('data', `line ${n}\n`)
+    expect(performance.now() - start).toBeLessThan(2_000)
+    expect(output.text).toHaveLength(2 ** 22)
+    expect(output.text.endsWith('\nline 19999\n')).toBe(true)
+  })
+
+  it('is empty with a limit of 0, and ends at a broken pipe', () => {
+    const stream = new PassThrough()
+    const output = new Output(0)
+    output.append(stream)
+    stream.emit('data', 'line')
+    stream.destroy(new Error('EIO'))
+    expect(output.text).toBe('')
   })
 })

@@ -34,7 +34,10 @@ export interface ProcessSandboxesOptions {
   readonly healthInterval?: number
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /** Maximum characters of the latest output of a sandbox to keep in memory. Default: 1 Mi. */
+  /**
+   * Maximum characters of the latest output of a sandbox that `logs` returns. Memory holds up to twice as many.
+   * Default: 1 Mi.
+   */
   readonly logBytes?: number
 }
 

@@ -45,7 +45,7 @@ export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0)
   }
 }
 
-/** The end of what a command prints. */
+/** The latest output of a command. */
 export class Output {
   readonly #limit: number
   #text = ''
@@ -56,12 +56,16 @@ export class Output {
   }
 
   get text(): string {
-    return this.#text
+    return this.#text.slice(Math.max(0, this.#text.length - this.#limit))
   }
 
   append(stream: Readable | null): void {
+    // A broken pipe has no more output.
+    stream?.on('error', () => undefined)
     stream?.setEncoding('utf8').on('data', (text: string) => {
-      this.#text = (this.#text + text).slice(-this.#limit)
+      this.#text += text
+      // Shortened rarely, since that copies the text.
+      if (this.#text.length > 2 * this.#limit) this.#text = this.text
     })
   }
 }
