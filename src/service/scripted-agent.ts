@@ -1,5 +1,3 @@
-/** An agent that replies from a list, for demonstrations and tests. */
-
 import type { Step, StepInput } from '../conversation/run/step.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'

@@ -1,5 +1,3 @@
-/** The service: a fetch-standard app over an engine with the published HTTP interface. */
-
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
 import type { JsonObject } from '../event/shapes.ts'

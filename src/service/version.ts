@@ -1,3 +1,3 @@
-/** The version of this library; a test compares it with the package. */
+/** A test compares it with the package. */
 
 export const VERSION = '0.1.0'

@@ -1,5 +1,3 @@
-/** Operations on a conversation's agent: final response, side questions, model, secrets, analyzer. */
-
 import { finalResponse } from '../../context/final-response.ts'
 import { orAborted } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
@@ -124,12 +122,8 @@ const MAX_ITERATIONS = 3
 const TIMEOUT = 120_000
 
 /**
- * Returns the agent's response to a question in a copy: the conversation is unchanged, even during a run.
- * Every call in the copy needs confirmation and nothing approves, so no tool is executed. O(events), to copy
- * the log.
- * @param disconnected aborted when the client disconnects, which frees the run's slot
- * @throws HttpProblem 404, 409 without an agent or a response, 429 for too many runs, 504 on timeout; what
- *   the agent throws.
+ * Returns the agent's response to a question in a copy, so the conversation is unchanged. Every call in the
+ * copy needs confirmation and nothing approves, so no tool is executed. O(events), to copy the log.
  */
 async function askAside(
   lifecycle: Lifecycle,

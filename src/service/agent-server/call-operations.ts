@@ -1,5 +1,3 @@
-/** Operations on background calls: list, complete and cancel them, and issue tokens that complete one call. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
@@ -37,7 +35,6 @@ export class CallTokens {
     }))
   }
 
-  /** @param seconds until it expires */
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
     for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
       await this.#records.remove(id)
@@ -76,7 +73,6 @@ const ENDED = {
   otherwise: UNKNOWN_CALL,
 }
 
-/** @param requireUser throws unless a request has a valid key */
 export const callOperations = (
   lifecycle: Lifecycle,
   tokens: CallTokens,

@@ -1,5 +1,3 @@
-/** Operations on conversation records: create, get, search, count, update, delete and fork. */
-
 import { trajectoryOperations } from './event-operations.ts'
 import { mapConcurrent } from '../../conversation/async.ts'
 import { updateEvent } from '../../conversation/decide.ts'
@@ -103,7 +101,6 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
 }
 
 interface Upkeep {
-  /** Deletes a conversation with everything stored for it. @throws HttpProblem 404. */
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
   /** Creates the folder of a new conversation. Never rejects. */

@@ -1,4 +1,4 @@
-/** Operations that read the events of one's own conversations. Nothing is hidden except secrets. */
+/** Reads of one's own conversations: nothing is hidden except secrets. */
 
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
@@ -36,7 +36,7 @@ import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-/** A page of events. `id` may be written in any form. @throws HttpProblem 404. */
+/** `id` may be written in any form. */
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
   // Events prove that the conversation exists. A cursor contains the id as it is stored.
   const page = await searchPage(store, filterOf(id, query), query).catch(() => null)
@@ -63,7 +63,6 @@ const AGENT_FILTERS = {
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** The search, the count and the reads by id of one interface, which has its own filters. */
 const eventOperations = <F extends Parameters>(
   store: Store,
   base: 'v1/conversation' | 'conversations',

@@ -1,5 +1,3 @@
-/** Operations on a conversation's runs: run, pause, resume, navigate, condense, send, approve, reject. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -54,7 +52,6 @@ interface OnConversation<B> {
   readonly work: (opened: OpenConversation, body: B) => Promise<Reply>
 }
 
-/** An operation on a conversation, which is opened first. */
 export const onConversation = <B = undefined>(
   lifecycle: Lifecycle,
   name: string,
@@ -217,7 +214,6 @@ async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<v
 const isStatusUpdate = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status'
 
-/** Approves all waiting calls that can be executed. @throws HttpProblem 409 if none waits. */
 function approveAll(state: State): readonly Event[] {
   if (state.header.status !== 'waiting_for_confirmation')
     throw new HttpProblem(409, 'No call of this conversation waits for confirmation.')
@@ -231,7 +227,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** Whether a user has rejected a call. O(events since the call). */
+/** O(events since the call). */
 function isRejected(log: Log, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   if (action === undefined) return false
@@ -245,7 +241,6 @@ function isRejected(log: Log, actionId: string): boolean {
 /**
  * Appends a decision only to the log from which it was made: a late approval must not apply to executed
  * calls. Returns the new log length.
- * @param reserve called before anything is appended, with the id of the first event
  */
 async function appendDecision(
   conversation: Conversation,

@@ -1,7 +1,4 @@
-/**
- * API keys with a validity window and an organization. Only their hashes are stored, so a stolen database
- * contains no key.
- */
+/** Only hashes of keys are stored, so a stolen database contains no key. */
 
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
@@ -96,7 +93,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
   }
 }
 
-/** Whether a time, in milliseconds since 1970, is within the window: `not_before <= now < expires_at`. */
+/** Whether a time in milliseconds is within the window: `not_before <= now < expires_at`. */
 export const isWithin = (
   { not_before, expires_at }: Pick<ApiKeyInfo, 'not_before' | 'expires_at'>,
   now: number,

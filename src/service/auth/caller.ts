@@ -1,5 +1,3 @@
-/** Authenticates requests by session key or API key. */
-
 import { decoded } from '../http/parameters.ts'
 import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts'
 import { HttpProblem } from '../http/problem.ts'

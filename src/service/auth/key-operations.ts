@@ -1,5 +1,3 @@
-/** Operations that create, list and delete API keys. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'

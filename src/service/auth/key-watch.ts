@@ -26,13 +26,11 @@ export class KeyWatch {
   readonly #interval: number
   readonly #watched = new Map<string, Watched>()
 
-  /** @param interval milliseconds between two checks of a key, in addition to its expiry */
   constructor(identify: Identify, interval: number) {
     this.#identify = identify
     this.#interval = interval
   }
 
-  /** Whether the caller is still valid. @throws what the store throws. */
   async isGood({ caller, credential, org }: Access): Promise<boolean> {
     // Session keys are valid while the process lives.
     if (caller.type !== 'api_key') return true

@@ -1,5 +1,3 @@
-/** Operations on the control plane's conversations: search, count, read, update, delete, send. */
-
 import { mapConcurrent } from '../../conversation/async.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -168,9 +166,8 @@ const search = (
 type FilterValues = ValuesOf<typeof FILTERS>
 
 /**
- * One page, newest first. O(limit) by creation time and sandbox; other filters check a limited number of
- * conversations, so a page may be short or empty with a next page.
- * @throws ColloquyError `invalid_query`, `invalid_cursor`.
+ * Newest first. O(limit) by creation time and sandbox; other filters check a limited number of conversations,
+ * so a page may be short or empty with a next page.
  */
 async function searchConversations(
   store: Store,

@@ -73,7 +73,6 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
 /**
  * Client information, in order; null for null or deleted records. Queries each sandbox once. Status of a
  * conversation not in memory costs O(events since its last snapshot).
- * @param origin origin of the service's URL
  */
 export async function describeApps(
   { lifecycle, sandboxes }: ControlPlaneContext,
@@ -90,7 +89,6 @@ export async function describeApps(
   })
 }
 
-/** The information about one conversation. @throws HttpProblem 404 when it is deleted meanwhile. */
 export async function describeApp(
   context: ControlPlaneContext,
   record: ConversationRecord,
@@ -136,11 +134,7 @@ async function describeAppConversation(
   }
 }
 
-/**
- * Updates a conversation and returns its record. Null clears the title or repository, but not the sharing
- * flag; omitted fields are unchanged.
- * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
- */
+/** Null clears the title or repository, but not the sharing flag; omitted fields are unchanged. */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
   id: string,

@@ -1,5 +1,3 @@
-/** Builds the control plane: starts, sandboxes and pending messages, started and closed together. */
-
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'

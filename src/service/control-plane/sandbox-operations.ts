@@ -121,7 +121,6 @@ const SPECS_TAG = 'Sandbox Specs'
 
 const SCOPE = scopeOf('sandbox-specs', 'configured', {})
 
-/** The index in the configuration at which a page begins. @throws ColloquyError `invalid_cursor`. */
 function indexAfter(cursor: string): number {
   const [index = ''] = decodeCursor(SCOPE, cursor)
   return /^\d{1,9}$/.test(index) ? Number(index) : refuseCursor('altered')

@@ -281,7 +281,6 @@ export class Sandboxes {
     return { ...NO_STATE, status: this.#isElsewhere(lease) ? status : 'PAUSED', status_detail }
   }
 
-  /** @throws HttpProblem 409 for a sandbox of another machine. */
   #checkLease(id: string, lease: SandboxLease | undefined): void {
     if (!this.#isElsewhere(lease)) return
     const until = new Date(lease.until).toISOString()
@@ -291,7 +290,6 @@ export class Sandboxes {
     )
   }
 
-  /** The lease of this machine on a sandbox. @throws HttpProblem 409 for a sandbox of another machine. */
   #taken(id: string, before: StoredSandbox | null): Pick<StoredSandbox, 'lease'> {
     this.#checkLease(id, before?.lease)
     const machine = this.#provider?.machine

@@ -1,5 +1,3 @@
-/** Operations on shared conversations, summaries, downloads and files. */
-
 import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { finalResponse } from '../../context/final-response.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
@@ -52,7 +50,6 @@ const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].s
 
 const sharedOperation = operationsIn('Sharing')
 
-/** The id of a public conversation; null for any other. */
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
@@ -282,7 +279,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
   }),
 ]
 
-/** O(events since the agent's last message). @throws ColloquyError `unknown_conversation`. */
+/** O(events since the agent's last message). */
 async function summaryOf({ lifecycle }: ControlPlane, record: ConversationRecord): Promise<JsonObject> {
   const conversation = await lifecycle.engine.open(record)
   const { header } = await conversation.state()
@@ -300,7 +297,6 @@ async function summaryOf({ lifecycle }: ControlPlane, record: ConversationRecord
 const FILES = 'Files'
 const BASE = '/api/v1/app-conversations/{conversation_id}'
 
-/** The files, and the absolute path of a file of a conversation. @throws HttpProblem 403, 404. */
 async function fileOf(
   { store, sandboxes }: ControlPlane,
   id: string,

@@ -1,5 +1,3 @@
-/** Operations that start conversations and show the progress. */
-
 import { mapConcurrent } from '../../conversation/async.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { Count } from '../../store/contract/query.ts'

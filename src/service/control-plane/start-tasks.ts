@@ -83,11 +83,7 @@ export const publicTask = ({
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-/**
- * Creates a task's conversation, sends its first message and starts a run. Each part can be repeated.
- * @throws HttpProblem 409 if the id was used meanwhile; the reason of the signal; ColloquyError
- *   `unknown_conversation` when it was deleted meanwhile.
- */
+/** Creates a task's conversation, sends its first message and starts a run. Each part can be repeated. */
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
@@ -106,7 +102,6 @@ async function makeConversation(
   return conversation
 }
 
-/** Whether the conversation of a task exists. @throws HttpProblem 409 if another one has its id. */
 async function isMade(store: Store, task: StoredTask): Promise<boolean> {
   const record = await findConversation(store, task.planned_id)
   if (record === null) return false
@@ -173,9 +168,6 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 /**
  * Plans a task without starting it. Stores nothing except the request's secrets. Ids are chosen now, so continuing the task elsewhere
  * creates nothing twice.
- * @param origin origin of the service's URL
- * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
- *   sandbox.
  */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,

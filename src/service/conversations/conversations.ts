@@ -1,5 +1,3 @@
-/** Conversations by id, as all parts of the service open them. Recovers runs of crashed processes first. */
-
 import { orAborted } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
@@ -32,7 +30,6 @@ export interface OpenConversation extends Look {
 /**
  * Opens a conversation by its record or its id as the client wrote it. Recovers a run whose process died
  * first.
- * @throws HttpProblem 404.
  */
 export async function openConversation(
   { engine, runs }: Lifecycle,
@@ -70,13 +67,12 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/** Returns null if the error says that the conversation was deleted. @throws any other error. */
+/** Returns null if the error says that the conversation was deleted; throws any other error. */
 export function ifDeleted(error: unknown): null {
   if (isUnknown(error)) return null
   throw error
 }
 
-/** The information about a conversation that clients read. @throws ColloquyError `unknown_conversation`. */
 export async function describeConversation(
   { engine }: Lifecycle,
   conversation: Conversation,
@@ -131,7 +127,6 @@ interface OutgoingMessage {
 /**
  * Appends a user message once for its key, even after a crash, and resolves when a run will handle it.
  * Repeatable. O(events since it was appended).
- * @throws the reason of `signal`; ColloquyError as `conversation.sendMessage` does.
  */
 export async function sendOnce(
   { engine, runs }: Lifecycle,

@@ -1,5 +1,3 @@
-/** Conversation ids as clients write them, and their records. */
-
 import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -59,7 +57,7 @@ export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-
  */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
-/** The record of a conversation, or null; also null for an invalid id. */
+/** Also null for an invalid id. */
 export async function findConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,
@@ -80,14 +78,13 @@ export async function findPublicConversation(
   return record?.public === true ? record : null
 }
 
-/** The record of a conversation. @throws HttpProblem 404. */
 export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
   const record = await findConversation(store, id)
   if (record !== null) return record
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
-/** The record of a conversation that a request names in a field of its body. @throws HttpProblem 422. */
+/** The record of a conversation that a request names in a field of its body. */
 export async function findParent(store: Store, id: string | null): Promise<ConversationRecord | null> {
   const record = id === null ? null : await findConversation(store, id)
   if (id !== null && record === null) throw missing('parent_conversation_id', 'conversation', id)
@@ -108,11 +105,7 @@ export const idInUse = (id: string): HttpProblem =>
 
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
-/**
- * Changes a record to the result of a decision. If another request changes the record first, the decision is
- * repeated.
- * @throws HttpProblem 404; what the decision and the store throw.
- */
+/** If another request changes the record first, the decision is repeated. */
 export async function changeRecord(store: Store, id: string, decide: Decide): Promise<ConversationRecord> {
   return retryConflicts(async () => {
     const before = await getConversationOr404(store, id)

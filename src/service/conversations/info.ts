@@ -1,5 +1,3 @@
-/** The information about a conversation that clients read: JSON without secrets. */
-
 import { LRUCache } from 'lru-cache'
 import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../context/usage.ts'
 import { openCallsOf } from '../../conversation/decide.ts'
@@ -184,7 +182,7 @@ function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
   return { kind: 'Agent', llm: { model: 'default', usage_id: 'agent', ...(isObject(llm) && llm) }, tools: [] }
 }
 
-/** The information with usage: the value of a `full_state` frame. O(events since the last call). */
+/** The value of a `full_state` frame. O(events since the last call). */
 export async function wholeInfoOf(
   store: Store,
   record: ConversationRecord,
@@ -193,10 +191,7 @@ export async function wholeInfoOf(
   return { ...infoOf(record, state), ...(await statsOf(store, record, state)) }
 }
 
-/**
- * Information with usage and child ids: the response for one conversation, and the webhook payload.
- * O(children + events since the last call).
- */
+/** The response for one conversation, and the webhook payload. O(children + events since the last call). */
 export async function infoWithChildrenOf(
   store: Store,
   record: ConversationRecord,

@@ -1,4 +1,4 @@
-/** Pages and counts of conversations. A cursor stays valid whichever index the store uses. */
+/** A cursor stays valid whichever index the store uses. */
 
 import type {
   ConversationFilter,
@@ -23,7 +23,6 @@ interface Listing {
 
 /**
  * A page of conversations that match the store's filter; may be short or empty and still have a next page.
- * @throws ColloquyError `invalid_query`, `invalid_cursor`.
  */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,

@@ -1,5 +1,3 @@
-/** Continues runs whose process died, at an interval. */
-
 import type { Engine } from '../../conversation/engine.ts'
 import { expiredLeases } from '../../conversation/recover.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'

@@ -1,5 +1,3 @@
-/** What a log shows about its runs. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { isLostTwice } from '../../conversation/run/plan-calls.ts'
 import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
@@ -75,7 +73,7 @@ export async function isHandledByOtherRun(
   }
 }
 
-/** Whether the conversation was paused or interrupted since a position of the log. O(events since). */
+/** O(events since the position). */
 export async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
   const { log } = await conversation.state()
   for (let index = from; index < log.entries.length; index += 1) {

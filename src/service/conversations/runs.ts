@@ -1,8 +1,3 @@
-/**
- * Runs conversations in the background with the service's agent. The sender of a message learns when a run
- * will handle it.
- */
-
 import { endsWithin } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
@@ -17,7 +12,7 @@ import { hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-pro
 import type { Starts } from './starts.ts'
 import { canBeginLater, isOfService } from './transient.ts'
 
-/** Milliseconds for which a request waits for work that can continue without it. */
+/** Milliseconds that a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
 
 /** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */

@@ -42,7 +42,7 @@ export const isSecretMap = (name: string, value: JsonValue | undefined): boolean
 
 const findKnownForms = builtInFinder(BUILT_IN)
 
-/** The parts of a text that are secrets by their form, in order. O(length). */
+/** O(length). */
 function knownForms(text: string): readonly (readonly [start: number, end: number])[] {
   const hits: (readonly [number, number])[] = []
   findKnownForms?.(text, (start, end) => void hits.push([start, end]))
@@ -83,7 +83,7 @@ function* secretParameters(url: string): Generator<readonly [start: number, end:
   }
 }
 
-/** Whether a value contains a secret at any depth. O(size). */
+/** O(size). */
 export const hasSecret = (value: JsonValue): boolean => secretsIn(value, 1).length > 0
 
 /** A value with each secret masked. O(size). */
@@ -96,7 +96,7 @@ export function masked(value: JsonValue): JsonValue {
   )
 }
 
-/** The value of a field, masked. O(size). */
+/** O(size). */
 export function maskedField(name: string, value: JsonValue): JsonValue {
   if (isSecret(name, value)) return MASK
   if (isSecretMap(name, value)) return allMasked(value)
@@ -104,7 +104,7 @@ export function maskedField(name: string, value: JsonValue): JsonValue {
   return masked(value)
 }
 
-/** A value with every string and number masked. O(size). */
+/** O(size). */
 function allMasked(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(allMasked)
   if (isObject(value))
@@ -185,7 +185,7 @@ function secretsOfUrl(text: string): string[] {
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** All strings and numbers in a value, at any depth. O(size). */
+/** At any depth. O(size). */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]

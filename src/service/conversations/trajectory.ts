@@ -1,5 +1,3 @@
-/** A conversation as the files of a zip, in two layouts, without secrets. */
-
 import { Zip, ZipDeflate } from 'fflate'
 import { wireEvent } from '../events/pages.ts'
 import { streamOf } from '../http/app.ts'
@@ -38,7 +36,7 @@ export const FLAT: Layout = {
 }
 
 /**
- * The zip, written while sent: `meta` and each log event. Lines that are not events are omitted.
+ * The zip is written while it is sent: `meta` and each log event. Lines that are not events are omitted.
  * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {

@@ -1,5 +1,3 @@
-/** Transient failures: whether to retry, how often, and how long to wait. */
-
 import { hasCode } from '../../event/errors.ts'
 import { pause } from '../../conversation/async.ts'
 

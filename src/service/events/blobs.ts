@@ -127,7 +127,7 @@ async function textOf(content: AsyncIterable<Uint8Array>): Promise<string> {
 /** Maximum characters before the data of a data URL. */
 const MAX_START = 1_000
 
-/** The bytes that a data URL, or base64 alone, encodes, decoded piece by piece. @throws HttpProblem 422 for another text. */
+/** The bytes that a data URL, or base64 alone, encodes, decoded piece by piece. */
 async function decodedResponse(
   { content }: BlobContent,
   hash: string,

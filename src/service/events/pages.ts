@@ -1,5 +1,3 @@
-/** Searches of events: from a request's parameters to a query, and from its page to a response. */
-
 import { isLegalId } from '../../event/ids.ts'
 import { edit, editObject } from '../../event/json.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
@@ -71,7 +69,7 @@ export function filterOf(
   }
 }
 
-/** One page. O(limit). @throws ColloquyError `invalid_query`, `invalid_cursor`. */
+/** O(limit). */
 export async function searchPage(
   store: Pick<Store, 'search'>,
   filter: EventFilter,

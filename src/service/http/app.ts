@@ -1,5 +1,3 @@
-/** The fetch-standard app of the operations: every request passes the same checks in the same order. */
-
 import { Hono } from 'hono'
 import { freezeJson } from '../../event/freeze.ts'
 import { type AllowOrigin, preflight } from './cors.ts'
@@ -127,7 +125,6 @@ async function callOperation(
   return jsonResponse(reply, operation.status)
 }
 
-/** A JSON response, for a handler whose status depends on the request. */
 export const jsonResponse = (body: Reply, status = 200): Response =>
   new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
 
@@ -150,7 +147,6 @@ function respondToError(
 
 type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
 
-/** Reads the body of an operation. O(bytes). @throws HttpProblem 413. */
 async function readBody(body: BodySpec<unknown>, request: Request, maxBytes: number): Promise<BodyRead> {
   const bytes = await readBytes(request, maxBytes)
   let text
@@ -194,7 +190,7 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body of limited size. O(bytes). @throws HttpProblem 400 for one that is cut, 413 for a larger one. */
+/** O(bytes). @throws HttpProblem 400 for a body that is cut, 413 for a larger one. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)

@@ -1,5 +1,3 @@
-/** The operation that returns several things by their ids. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, operationsIn, type Operation, type OperationName, type Route } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
@@ -15,7 +13,6 @@ export const TOO_LARGE = {
   413: 'The response would be too large',
 } as const
 
-/** @param what the plural noun for the error @throws HttpProblem 400. */
 export function checkIds(ids: readonly string[], what: string): void {
   if (ids.length <= MAX_IDS) return
   throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, got ${ids.length}.`)

@@ -1,5 +1,3 @@
-/** Checks bodies by zod schemas, and reports errors in the interface's format. */
-
 import * as z from 'zod'
 import { LEGAL_ID } from '../../event/ids.ts'
 import { toIssues } from '../../event/issues.ts'
@@ -31,7 +29,6 @@ export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
 export const closedBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields) =>
   bodyOf(z.strictObject(fields))
 
-/** A body that a request may omit. */
 export const optionalBody = <B>(body: BodySpec<B>): BodySpec<B | undefined> => ({ ...body, optional: true })
 
 /** Removes the limits of safe integers, which zod adds to every integer. */

@@ -11,10 +11,8 @@ export const MAX_PAGE_BYTES = 8 * 2 ** 20
 const READ_FIRST = 8
 
 /**
- * The items with these ids, in order. O(ids).
- * @param what the plural noun for the error
- * @param read returns the items of some ids, in order, null for each unknown one
- * @throws HttpProblem 413 for several items that exceed a page. A single one is always returned.
+ * The items with these ids, in order. O(ids). @throws HttpProblem 413 for several items that exceed a page. A
+ * single one is always returned.
  */
 export async function readByIds<T extends object>(
   ids: readonly string[],
@@ -59,7 +57,7 @@ export const NAME_PAGING = {
   limit: withDefault(integer({ min: 1, max: 100 }), 100),
 } as const
 
-/** One page of a list that is ordered by name. O(list). */
+/** O(list). */
 export function pageByName<T extends { readonly name: string }>(
   list: readonly T[],
   { page_id: after, limit }: ValuesOf<typeof NAME_PAGING>,

@@ -1,5 +1,3 @@
-/** Parameters of queries and paths: one definition checks and documents each. */
-
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 

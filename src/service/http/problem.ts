@@ -1,5 +1,3 @@
-/** Error responses in the interface's shape, bounded and without secrets. */
-
 import { redactText } from '../../context/redaction/redact-text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
 import { ellipsize } from '../../context/text.ts'
@@ -34,8 +32,8 @@ const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
 /**
- * Masks likely secrets in text, cut to a maximum length: a client's mistake may contain secrets and megabytes
- * of text. O(1): reads no more than could be sent.
+ * Masks likely secrets and cuts the text: a client's mistake may contain secrets and megabytes of text. O(1):
+ * reads no more than could be sent.
  */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)

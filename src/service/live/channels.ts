@@ -1,8 +1,3 @@
-/**
- * Channels, which a socket serves after its key: a conversation's events, its session frames, or the events
- * of commands. Each channel reads its query, sends messages, and handles the messages of the client.
- */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { readReplyOffset } from '../../conversation/streamed.ts'
 import { freezeJson } from '../../event/freeze.ts'
@@ -41,8 +36,8 @@ export class Closing extends Error {
 
 export interface Channel {
   /**
-   * Connects, and returns the messages for the client.
-   * @throws HttpProblem 422 for an invalid query, others for a channel that is unavailable; `Closing`.
+   * Returns the messages for the client. @throws HttpProblem 422 for an invalid query, others for a channel
+   * that is unavailable; `Closing`.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**
@@ -178,11 +173,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/**
- * Appends a message and, with an agent, runs the conversation unless `run` is false. Ignores a second
- * authentication frame.
- * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
- */
+/** With an agent, runs the conversation unless `run` is false. Ignores a second authentication frame. */
 export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,

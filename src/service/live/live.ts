@@ -1,5 +1,3 @@
-/** The live streams of a service, bounded in number and memory. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'

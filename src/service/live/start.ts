@@ -37,7 +37,7 @@ export interface StartValues {
   readonly after_delta: string | null
 }
 
-/** Reads `after_delta`: how much of a reply the client has received. @throws HttpProblem 422 for an invalid value. */
+/** Reads `after_delta`: how much of a reply the client has received. */
 export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | null {
   if (text === null) return null
   const position = readReplyOffset(text)
@@ -53,7 +53,6 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 /**
  * Position to begin after, by default the log's `end`. Null if this log lacks the position or the event: the
  * reader has read another log, or this log has lost its end.
- * @throws HttpProblem 422 for `since` without a time.
  */
 export async function startAfter(
   store: Store,

@@ -11,7 +11,6 @@ import { MAX_BYTES } from '../sandbox-files/contract.ts'
 import type { CanvasExtensions, Extension, ExtensionSource } from '../workspace/canvas-extensions.ts'
 import { withFile } from './sandbox-files.ts'
 
-/** Maximum number of files of an extension. */
 const MAX_FILES = 10_000
 
 type Stored = Pick<Extension, 'enabled' | 'source' | 'repo_path' | 'installed_at'>
@@ -197,7 +196,7 @@ const isInside = (folder: string, path: string): boolean => {
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
 }
 
-/** The real path of a file or folder, if it is inside the folder after symbolic links are resolved; else null. */
+/** The real path after symbolic links are resolved, if it is inside the folder; else null. */
 async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
   const real = await realpath(path).catch(() => null)
   if (real === null || !isInside(folder, real)) return null
@@ -208,7 +207,6 @@ async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirector
 const fileIn = async (folder: string, path: string): Promise<string | null> =>
   pathIn(await realpath(folder), join(folder, path), 'isFile')
 
-/** @throws HttpProblem 422 for a missing or invalid manifest, and an entrypoint that is not in the folder. */
 async function manifestOf(folder: string): Promise<Manifest> {
   const file = await fileIn(folder, 'canvas-extension.json')
   if (file === null) throw refused('The folder has no canvas-extension.json.')

@@ -1,5 +1,3 @@
-/** Raw HTTP responses, for requests that reach no route. */
-
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 

@@ -26,11 +26,6 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   ENOSPC: [507, 'The disk is full.'],
 }
 
-/**
- * @param root the parent of the sandboxes' folders
- * @param commands runs commands
- * @param isPaused whether a sandbox is paused: it then accepts no command, upload or download
- */
 export function sandboxFiles(
   root: string,
   commands: SandboxCommands,
@@ -56,7 +51,6 @@ export function sandboxFiles(
     if (parts[0] === '' || parts[0] === '..') throw outside()
     return target
   }
-  /** @throws HttpProblem 409 for a paused sandbox. */
   const inUse = (path: string): string => {
     const [id = ''] = relative(realpathSync(root), path).split(sep)
     if (isPaused(id)) throw new HttpProblem(409, 'The sandbox is paused. Resume it first.')

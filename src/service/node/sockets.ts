@@ -1,5 +1,3 @@
-/** Live streams as WebSockets, as an upgrade handler for any Node server. */
-
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -51,7 +49,6 @@ const MAX_MISSED = 2
 /** Milliseconds in which a client without a key must close its side. */
 const SHORT_GRACE = 1_000
 
-/** A socket that was accepted. */
 class Connection {
   readonly #parts: ConnectionParts
   readonly #outlet: Outlet

@@ -52,7 +52,6 @@ export function directoryWorkspace(folder: string): Workspace {
   }
 }
 
-/** The names below the root. @throws HttpProblem 403 for a path outside, or with `..`. */
 function partsBelow(roots: readonly string[], path: string): string[] {
   if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
   for (const root of roots) {

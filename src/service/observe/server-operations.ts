@@ -1,5 +1,3 @@
-/** Operations that report whether the service is up and ready, and its version. */
-
 import { pause } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -100,7 +98,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
         }),
       ]
 
-/** `/metrics` in the Prometheus text format; it needs a key if keys are configured. */
+/** It needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',

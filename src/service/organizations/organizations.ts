@@ -1,5 +1,3 @@
-/** Organizations of a service with one tenant: names, provisioned users, credits, daily quotas. */
-
 import type { StartBody } from '../agent-server/request-schema.ts'
 import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -74,7 +72,7 @@ export class Users {
     return items[0]?.record ?? null
   }
 
-  /** The organizations that users were provisioned in. O(users). */
+  /** O(users). */
   async organizations(): Promise<string[]> {
     const all = new Set<string>()
     for await (const { record } of this.#records.walk({ by: 'org' })) all.add(record.org_id)
@@ -182,9 +180,7 @@ interface Day {
 }
 
 /**
- * Operations with a quota shared by all processes: each consumes one unit first, returned if nothing was
- * started.
- * @param orgOf returns the organization of a request
+ * All processes share the quotas: each operation consumes one unit first, returned if nothing was started.
  */
 export function withQuota(
   operations: readonly Operation[],

@@ -169,7 +169,7 @@ export class Commands {
   }
 }
 
-/** A relative folder, as of a conversation without a sandbox, is made among the sandboxes' folders. @throws HttpProblem. */
+/** A relative folder, as of a conversation without a sandbox, is made among the sandboxes' folders. */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd
@@ -186,7 +186,6 @@ const operation = operationsIn('Commands')
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: 'Unknown event' }
 
-/** (move it to `commandOperations`; `FILTERS` has no parameter) */
 const FILTERS = {
   kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
   command_id__eq: optional(anyText()),
@@ -268,7 +267,6 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
   ]
 }
 
-/** The index after an event. @throws ColloquyError `invalid_cursor` if the event is no longer stored. */
 function indexAfter(events: readonly CommandEvent[], id: string | null): number {
   if (id === null) return 0
   const index = events.findIndex((event) => event.id === id)

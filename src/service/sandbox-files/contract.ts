@@ -1,5 +1,3 @@
-/** Access to the files of sandboxes, and to commands in them. */
-
 import { HttpProblem } from '../http/problem.ts'
 
 export const MAX_BYTES = 2 ** 26
@@ -11,7 +9,6 @@ export const REFUSED = {
   404: 'File or folder not found',
 } as const
 
-/** @throws HttpProblem 403 if files are not served. */
 export function requireFiles(files: SandboxFiles | null): SandboxFiles {
   if (files !== null) return files
   throw new HttpProblem(403, 'This service gives clients no access to sandbox files.')

@@ -1,6 +1,6 @@
 /**
- * File, git, command and editor operations: of the service, and of one conversation, below its path or with
- * `?cid=`. Paths default to its folder and stay inside.
+ * Operations of the service, and of one conversation, below its path or with `?cid=`. Paths default to its
+ * folder and stay inside.
  */
 
 import { isObject, textAt } from '../../event/json.ts'
@@ -81,7 +81,6 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   }),
 ]
 
-/** The file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
 async function fileOf(request: Request): Promise<Uint8Array> {
   const bytes = await readBytes(request, MAX_BYTES)
   const form = await new Response(bytes, {
@@ -218,7 +217,6 @@ const pathParameter = ({ query = {} }: Operation) =>
 
 const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
 
-/** The path, by default the folder. @throws HttpProblem 422 for a relative path, and for one outside. */
 async function pathIn({ files, folder }: Folder, path: unknown, loc: string[]): Promise<string> {
   if (typeof path !== 'string' || path === '') return folder
   const isDirect = path.startsWith('/') && !path.split('/').includes('..') && isInside(path, folder)

@@ -1,5 +1,3 @@
-/** Operations on git in a sandbox's folder: changes, diffs and commits. */
-
 import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { integer, matching, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -30,7 +28,6 @@ const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 /** A revision; never an option of git. */
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
 
-/** @throws HttpProblem 400. */
 function checkRef(ref: string | null): void {
   if (ref === null || (REF.test(ref) && !ref.includes('..'))) return
   throw new HttpProblem(400, 'Invalid revision. Pass a branch, a tag or a commit.')
@@ -63,7 +60,7 @@ const DIFF_OPTIONS = [
   '-M',
 ] as const
 
-/** The changes of the working tree since a revision, with untracked files; none without a repository. @throws HttpProblem 400. */
+/** Includes untracked files; empty without a repository. */
 export async function changesOf(
   { git }: SandboxFiles,
   path: string,
@@ -102,7 +99,6 @@ async function commitsOf(
   return { commits: commits.slice(0, limit), has_more: commits.length > limit }
 }
 
-/** The changes of a commit. @throws HttpProblem 404 for an unknown commit. */
 async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
   const before = await parentOf(files, path, sha)
   const output = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])

@@ -1,5 +1,3 @@
-/** Agent profiles by name: an agent's model, its MCP servers, and whatever else clients store in them. */
-
 import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -39,7 +37,6 @@ export class AgentProfiles extends SealedMap {
     return Array.from(await this.all(), ([name, profile]) => profileOf(name, profile))
   }
 
-  /** @throws HttpProblem 404. */
   async byId(id: string): Promise<AgentProfile> {
     const profile = (await this.list()).find((one) => one.id === id)
     if (profile === undefined) throw this.unknown()

@@ -1,4 +1,4 @@
-/** Operations on profiles and settings; no response contains a secret. */
+/** No response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -53,7 +53,6 @@ export const settingsOperations = ({
   readonly settings: Settings
   readonly ask: AskLlm
   readonly agentProfiles: {
-    /** @throws HttpProblem 404. */
     readonly byId: (id: string) => Promise<unknown>
     readonly namesFor: (llmProfile: string) => Promise<readonly string[]>
     readonly onProfileRenamed: (name: string, newName: string) => Promise<void>

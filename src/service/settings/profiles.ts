@@ -1,5 +1,3 @@
-/** Model profiles by name, sealed in the store. */
-
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'

@@ -1,5 +1,3 @@
-/** The schemas of settings, for pages that change them, and the known models. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema, string } from '../http/operation.ts'
 import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'

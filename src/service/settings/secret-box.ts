@@ -121,22 +121,17 @@ export class SealedMap {
     this.#secretBox = secretBox
   }
 
-  /** The values with their secrets, in order of their names. */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
     const values = await this.#open((await this.#records.find(this.#options.collection))?.record ?? null)
     return new Map([...values].toSorted(([a], [b]) => Number(a > b) - Number(a < b)))
   }
 
-  /** @throws HttpProblem 404. */
   async get(name: string): Promise<JsonObject> {
     const value = (await this.all()).get(name)
     if (value === undefined) throw this.unknown()
     return value
   }
 
-  /**
-   * Stores the value that `valueOf` returns for the previous value. @throws HttpProblem 409 at the maximum.
-   */
   async put(name: string, valueOf: (before: JsonObject | undefined) => JsonObject): Promise<void> {
     const { noun, limit } = this.#options
     await this.change((all) => {
@@ -146,7 +141,6 @@ export class SealedMap {
     })
   }
 
-  /** Renames a value, and may change it. @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string, changes: JsonObject = {}): Promise<void> {
     await this.change((all) => {
       const value = all.get(name)
@@ -158,7 +152,6 @@ export class SealedMap {
     })
   }
 
-  /** Returns the removed value; undefined for an unknown name. */
   async remove(name: string): Promise<JsonObject | undefined> {
     let value: JsonObject | undefined
     await this.change((all) => {
@@ -174,7 +167,7 @@ export class SealedMap {
     return new HttpProblem(404, `${name} not found.`)
   }
 
-  /** Changes the values; repeated if another process was faster. @throws what the change throws. */
+  /** Repeated if another process was faster. */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
     const { collection } = this.#options
     await this.#inTurn(() =>

@@ -1,7 +1,4 @@
-/**
- * The request bodies of profiles and settings, as zod schemas. Their validation errors contain no input,
- * which may be a secret.
- */
+/** Validation errors contain no input, which may be a secret. */
 
 import * as z from 'zod'
 import { canonicalJson } from '../../event/encode.ts'
@@ -55,7 +52,6 @@ const llm = z.strictObject({
   litellm_extra_body: z.record(z.string(), json).nullable().optional(),
 })
 
-/** Removes the input from validation errors. */
 function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   return {
     ...spec,
@@ -76,7 +72,6 @@ function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   }
 }
 
-/** A body with these fields and no others, whose errors contain no input. */
 const silentBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields) => silent(closedBody(fields))
 
 const profileName = z

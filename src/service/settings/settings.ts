@@ -1,5 +1,3 @@
-/** The settings of a service, stored encrypted and changed by diffs. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'

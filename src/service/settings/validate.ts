@@ -1,5 +1,3 @@
-/** Checks a model's configuration by calling it; the error that is sent contains no secret. */
-
 import { MIN_SECRET } from '../../context/redaction/find-secrets.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'

@@ -1,5 +1,3 @@
-/** The progress of each webhook in each conversation, and where it is stored. */
-
 import type { FollowItem } from '../../conversation/follow/follow.ts'
 import { hasCode } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
@@ -119,7 +117,6 @@ async function changesFor(
   return begin(isKnown ? { ...known, ...(isChanged && { digest: '' }) } : newCursor(record))
 }
 
-/** A webhook's progress in a conversation, due when there may be something to send. */
 export interface DeliveryCursor {
   /** When the conversation was created: a later one may have its id. */
   readonly born: string

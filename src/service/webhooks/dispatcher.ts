@@ -32,10 +32,7 @@ interface Delivery {
   readonly signal: AbortSignal
 }
 
-/**
- * Sends the next message, if any; false when there is nothing to send until there is news.
- * @throws what the receiver or the store throws, the signal's reason, `lease_lost`.
- */
+/** Sends the next message; returns false when there is nothing to send until there is news. */
 async function sendNext(delivery: Delivery): Promise<boolean> {
   const { engine, job } = delivery
   const cursor = job.record

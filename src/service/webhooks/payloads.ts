@@ -1,5 +1,3 @@
-/** The payloads of webhooks: events and records without deltas and secrets. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -21,7 +19,7 @@ export interface Message {
 /** Maximum bytes of a response that are read, so that its connection can be reused. */
 const MAX_RESPONSE_BYTES = 65_536
 
-/** Sends a message once. @throws Error if the receiver does not accept it; the signal's reason. */
+/** Sends a message once. Throws unless the receiver accepts it. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)

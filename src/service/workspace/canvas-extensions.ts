@@ -1,5 +1,3 @@
-/** Operations on Canvas extensions: pages for the OpenHands web page, from a folder that the operator names. */
-
 import { sha256 } from '../auth/api-keys.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'

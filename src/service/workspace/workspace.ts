@@ -1,5 +1,3 @@
-/** Operations on the service's workspace, on the workspaces that clients save, and of the editor. */
-
 import { bool, listOf, maybe, objectOf, operationsIn, type Operation, string } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'

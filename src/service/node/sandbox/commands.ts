@@ -42,7 +42,6 @@ export class SandboxCommands {
   /**
    * Runs a command without the service's environment until its end or timeout. Ends the processes it leaves
    * behind, where the system shows them, and ignores their output.
-   * @throws HttpProblem 503 after `close`; Error if the shell cannot be started.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')

@@ -1,5 +1,3 @@
-/** One sandbox as processes. Its starts, pauses, resumptions and its end run in order. */
-
 import { mkdir, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
