@@ -1,5 +1,3 @@
-/** Pages of a feed, for all adapters: the checked query, the rows of a page, and its cursor. */
-
 import { type FeedItem, type FeedPage, type FeedQuery, FEED_ROWS, SHARDS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
@@ -69,13 +67,12 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
-/** Returns the numeric position to continue from; 0 at the start. @throws `invalid_cursor`. */
+/** Returns the numeric position to continue from; 0 at the start. */
 export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
   if (after === null) return 0
   return COUNT.test(after.position) ? Number(after.position) : refuseCursor('altered')
 }
 
-/** Checks the option `feedRows` of a store. @throws `invalid_argument`. */
 export const checkFeedRows = (rows: number | undefined): number =>
   checkInteger('feedRows', rows, 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
 

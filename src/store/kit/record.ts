@@ -1,5 +1,3 @@
-/** Checks new conversations, patches and lists, and fills in defaults, so that every adapter keeps the same. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
@@ -242,7 +240,7 @@ export function laterOf(before: string, now: bigint): string {
   return time > before ? time : before
 }
 
-/** Rejects an invalid conversation id (design D19). O(length). @throws `invalid_id`. */
+/** See design D19. O(length). */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
   const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
@@ -292,7 +290,6 @@ function checkTags(tags: Given): Readonly<Record<string, string>> {
   return copy as Readonly<Record<string, string>>
 }
 
-/** Returns the time of creation in a record; undefined if absent. @throws `invalid_argument`. */
 export function checkCreatedAt(input: Given): bigint | undefined {
   if (input === undefined) return undefined
   const instant = typeof input === 'string' ? parseInstant(input) : undefined
@@ -304,7 +301,7 @@ export function checkCreatedAt(input: Given): bigint | undefined {
 /** Between these, {@link formatInstant} writes times that sort as text. */
 const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
-/** Returns a frozen copy of an object. O(size). @throws `invalid_argument`. */
+/** O(size). */
 export function checkJsonObject(field: string, input: Given): JsonObject {
   const { value, issues } = copyJson(input)
   const [first] = issues

@@ -1,5 +1,3 @@
-/** Reads rows of a database as events and records of the contract, in the one way that all adapters share. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'
 import type { Fact } from '../../event/quarantine.ts'
@@ -19,7 +17,6 @@ export interface BodyStrings {
   readonly texts: ReadonlyMap<string, string> | null
 }
 
-/** An event as it is stored. */
 export interface EventRow {
   readonly seq: number
   readonly id: string | null
@@ -35,7 +32,6 @@ export interface EventRow {
 /**
  * Returns a stored event, frozen. O(length of the body).
  * @param strings the strings that `splitBody` took from the body
- * @throws `store_unavailable` for a damaged body.
  */
 export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
@@ -46,7 +42,7 @@ export function readEvent(conversationId: string, row: EventRow, strings?: BodyS
   return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
 }
 
-/** The fact of a stored event as {@link readEvent} reads it, not frozen. @throws as it does. */
+/** The fact as {@link readEvent} reads it, not frozen. */
 export function readFact(conversationId: string, seq: number, body: string, strings?: BodyStrings): Fact {
   try {
     const fact = parsed(body)
@@ -88,7 +84,7 @@ export interface RecordRow {
   readonly head_id: string | null
 }
 
-/** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
+/** Frozen. O(size). */
 export function readRecord(row: RecordRow): ConversationRecord {
   const id = row.conversation_id
   const read = (field: 'tags' | 'metadata'): JsonObject =>
@@ -111,7 +107,7 @@ export function readRecord(row: RecordRow): ConversationRecord {
   })
 }
 
-/** Parses an object, and freezes it. O(length). @throws `store_unavailable` for a damaged text. */
+/** Frozen. O(length). */
 export function readObject(text: string, what: string, data: Readonly<Record<string, unknown>>): JsonObject {
   try {
     const value = parsed(text)

@@ -43,14 +43,12 @@ export class Conversations {
     return this.#kept.get(id)
   }
 
-  /** @throws `unknown_conversation`. */
   get(id: string): Kept {
     const stored = this.#kept.get(id)
     if (stored !== undefined) return stored
     throw unknownConversation(id)
   }
 
-  /** @throws `conversation_exists`. */
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
@@ -82,7 +80,7 @@ export class Conversations {
     forgetStrings(stored.log)
   }
 
-  /** Number of events in all logs. O(conversations). */
+  /** O(conversations). */
   get events(): number {
     return this.#logs().reduce((sum, { rows }) => sum + rows.length, 0)
   }
@@ -96,14 +94,14 @@ export class Conversations {
     return [...this.#kept.values()].map(({ log }) => log)
   }
 
-  /** Returns the leases that were not released, in the order of ids. O(conversations). */
+  /** In the order of ids. O(conversations). */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])
       .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
-  /** Returns one page. O(log n + visited records). */
+  /** O(log n + visited records). */
   page(query: CheckedConversationQuery): Page<ConversationRecord> {
     const matches: ConversationRecord[] = []
     let looked = 0
@@ -117,7 +115,7 @@ export class Conversations {
     return lookedPage(query, matches, null)
   }
 
-  /** Counts the records that match a filter. O(visited records). */
+  /** O(visited records). */
   count(filter: CheckedConversationFilter, exact: boolean): Count {
     let [count, looked] = [0, 0]
     for (const { record } of this.#walk(countWalkOf(filter), { descending: false, after: null })) {
@@ -128,7 +126,7 @@ export class Conversations {
     return lookedCount(count, looked, exact)
   }
 
-  /** The conversations that a walk visits. O(log n) for the first. */
+  /** O(log n) for the first conversation. */
   #walk(
     { by, key, from, until }: Walk,
     { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,

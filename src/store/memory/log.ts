@@ -1,5 +1,3 @@
-/** One log in memory, with the ordered lists that searches walk. */
-
 import { freezeJson } from '../../event/freeze.ts'
 import { type EventKind, KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
@@ -91,19 +89,17 @@ export function contextIn(
   }
 }
 
-/** The entry of the tree with this id. O(1). */
 export function rowOf(log: MemoryLog, id: string): LogRow | undefined {
   const seq = log.ids.get(id)
   return seq === undefined ? undefined : log.rows[seq]
 }
 
-/** The path to an event as segments; empty for an unknown event. O(segments). */
+/** Empty for an unknown event. O(segments). */
 function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
 }
 
-/** The event of a row, as it is read. O(1). */
 export const eventOf = ({ event, refs }: LogRow, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 

@@ -1,6 +1,3 @@
-/** Lists kept in order, with binary search. */
-
-/** Maximum number of items in a chunk. */
 const CHUNK = 512
 
 /** The items that a walk passes: those that are neither early nor late, after a position. */

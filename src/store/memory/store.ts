@@ -74,7 +74,6 @@ class MemoryTexts {
     this.#isOn = isOn
   }
 
-  /** @throws `invalid_query`. */
   refuseWhenOff(): void {
     if (!this.#isOn) noFullText()
   }
@@ -107,7 +106,7 @@ class MemoryTexts {
     this.#byConversation.delete(stored)
   }
 
-  /** O(all texts). @throws `invalid_query`, `invalid_cursor`. */
+  /** O(all texts). */
   search(query: TextQuery): TextPage {
     this.refuseWhenOff()
     const checked = checkTextQuery(query)
@@ -245,7 +244,7 @@ class MemoryItems implements Items {
     return this.#collections.get(collection)?.byId.get(id)
   }
 
-  /** The items of a list, in the order of a query. O(log n) for the first. */
+  /** O(log n) for the first item. */
   #walk(collection: string, query: CheckedItemQuery): Iterable<Listed> {
     const { by, value, from, below, after, descending } = query
     const list = this.#collections.get(collection)?.lists.get(by ?? '')
@@ -302,7 +301,7 @@ const keysOf = ({ id, keys }: Item): readonly (readonly [name: string, key: stri
   ...Object.entries(keys),
 ]
 
-/** Returns the first items, up to a limit. O(limit). */
+/** O(limit). */
 function firstOf<T>(items: Iterable<T>, limit: number): T[] {
   const first: T[] = []
   for (const item of items) {
@@ -317,7 +316,6 @@ interface ChangeRow extends Pick<FeedRow, 'conversationId' | 'change' | 'from'> 
   until: number
 }
 
-/** Returns the position of a conversation's creation. */
 type StartOf = (conversationId: string) => number | undefined
 
 /** Changes in order; consecutive appends to one conversation share a row. */

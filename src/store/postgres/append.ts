@@ -151,8 +151,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   /**
    * Decides and writes appends as one. Assumes the log after the last append, new ids and held leases, which
    * the server checks. If one is wrong, or an append is rejected or known, decides all again on the server's
-   * data.
-   * @throws what the database throws. A rejected append rejects alone.
+   * data. A rejected append rejects alone.
    */
   async function writeGroup(
     conversationId: string,

@@ -1,7 +1,3 @@
-/**
- * Runs units of work over a client or pool. Creates the schema first, and finishes the work before it closes.
- */
-
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
@@ -78,15 +74,11 @@ export class Connection {
     return this.#closed
   }
 
-  /** @throws `store_closed`. */
   checkOpen(): void {
     if (this.#closed) throw storeClosed()
   }
 
-  /**
-   * Runs a call of the store, which `close` waits for. @throws `store_closed`; `store_unavailable` after the
-   * timeout; what the call throws.
-   */
+  /** `close` waits for the call. */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()
@@ -119,7 +111,7 @@ export class Connection {
     }
   }
 
-  /** Runs one statement in a transaction of its own. @throws as `toStoreError`. */
+  /** In a transaction of its own. */
   async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<Row[]> {
     try {
       const client = await this.open()
@@ -133,10 +125,8 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
-   * @param work receives the row of the statement; returns false if there is nothing to commit
-   * @throws what the work throws; `invalid_argument` for a client that cannot hold a transaction, and for
-   *   work that ended it; otherwise as `query`.
+   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both,
+   * unless the work returns false.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -209,7 +199,7 @@ export class Connection {
     }
   }
 
-  /** The client, whose database has the schema. @throws what the driver throws. */
+  /** The client, whose database has the schema. */
   async open(): Promise<PostgresClient> {
     // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -299,7 +289,6 @@ export class Connection {
 
 const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'
 
-/** Runs a unit of work: answers each of its steps with rows. */
 async function perform<T>(
   work: () => Work<T>,
   answer: (step: SqlStep) => Promise<readonly object[]>,
@@ -311,7 +300,6 @@ async function perform<T>(
   }
 }
 
-/** Commits what a call does on a client, or rolls it back. */
 async function inTransaction<T>(client: PostgresClient, call: () => Promise<T>): Promise<T> {
   try {
     await storeErrors(client.query('BEGIN'))
@@ -334,7 +322,6 @@ const storeErrors = <T>(call: Promise<T>): Promise<T> =>
 /** Default and maximum milliseconds until a call fails: timers cannot wait longer. */
 const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
 
-/** Returns the result of a call. @throws `store_unavailable` after the timeout; what the call throws. */
 function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const message = `PostgreSQL did not respond within ${timeout} ms. Retry later.`
@@ -381,7 +368,6 @@ const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry',
 }
 
-/** Returns the library's error for one of the database or its driver, with it as the cause. O(1). */
 function toStoreError(cause: unknown): ColloquyError {
   if (isColloquyError(cause)) return cause
   const sqlState = codeOf(cause)

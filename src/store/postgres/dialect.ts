@@ -1,5 +1,3 @@
-/** PostgreSQL's statements for the SQL core, its schema, and its own items and feed. */
-
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
 import {

@@ -1,5 +1,3 @@
-/** The driver interfaces that the store needs, and the driver that it loads for a URL. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import type { Clock } from '../kit/record.ts'
 
@@ -117,7 +115,6 @@ interface LoadedDriver {
 
 export const CONNECT_TIMEOUT = 10_000
 
-/** Loads `pg`. @throws `store_unavailable` when it is not installed. */
 export async function loadDriver(): Promise<LoadedDriver> {
   try {
     return (await import('pg')).default as object as LoadedDriver
@@ -131,19 +128,15 @@ export async function loadDriver(): Promise<LoadedDriver> {
   }
 }
 
-/** Whether a client is a pool, which lends clients. O(1). */
 export const isPool = (client: PostgresClient): client is PostgresPool =>
   'connect' in client && typeof (client as Partial<PostgresPool>).totalCount === 'number'
 
-/** Whether a client runs transactions by itself. O(1). */
 export const isTransacting = (client: PostgresClient): client is TransactingClient =>
   'transaction' in client && typeof client.transaction === 'function'
 
-/** Whether a client subscribes to channels by itself. O(1). */
 export const isSubscribing = (client: PostgresClient): client is SubscribingClient =>
   'listen' in client && typeof client.listen === 'function'
 
-/** Whether a client emits the notifications of its own connection. O(1). */
 export const isListening = (client: PostgresClient): client is ListeningClient =>
   'on' in client && typeof client.on === 'function'
 

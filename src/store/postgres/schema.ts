@@ -1,5 +1,3 @@
-/** Creates the schema of PostgreSQL: its tables, and the functions that the store calls. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import { FEED_CHANGE } from '../kit/feed.ts'
 import { LOG_COLUMNS, TIP_COLUMNS } from '../sql/append.ts'
@@ -29,8 +27,6 @@ export const FORBIDDEN = '42501'
 /**
  * Creates the schema in one statement, so that it needs no client of its own; if it exists, only reads one
  * row. Safe for concurrent processes.
- * @throws `store_newer`; `store_unavailable` where transactions are isolated more strictly than the store supports; what
- * the driver throws.
  */
 export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
@@ -81,10 +77,7 @@ interface Version {
 
 const ISOLATION = `current_setting('transaction_isolation') AS isolation`
 
-/**
- * Returns the version of a schema, 0 without one, and the transaction isolation of the connection.
- * @throws `store_unavailable` for a user without the right to read it; what the driver throws.
- */
+/** Returns the version of a schema, 0 without one, and the transaction isolation of the connection. */
 export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
     const sql = `SELECT version, ${ISOLATION} FROM ${quoteName(schemaName)}.schema_version`
@@ -129,7 +122,6 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text as a literal. O(length). */
 const quoteText = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function schemaStatements(schema: string): string[] {

@@ -1,5 +1,3 @@
-/** Wakes watchers: by writes of this process, by notifications, and by polling where both fail. */
-
 import type { Unwatch, Wake } from '../contract/store.ts'
 import { checkPollInterval } from '../kit/query/check-value.ts'
 import { Watches } from '../kit/watches.ts'
@@ -49,7 +47,7 @@ interface Held {
   readonly end: End
 }
 
-/** Listens from `start` to `stop`. Where no connection can be held it does nothing. */
+/** Does nothing where no connection can be held. */
 class Listener {
   readonly #options: ListenerOptions
   #held: Held | null = null

@@ -1,5 +1,3 @@
-/** Decides appends on what a database holds, and the columns that a decision becomes. */
-
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
@@ -147,7 +145,6 @@ export class KnownLog implements AppendContext {
    * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
    * repeated.
    * @param isAssumed whether to assume that the ids are new, and that the writer holds its lease
-   * @throws what `decideAppend` throws.
    */
   *decide(facts: readonly Fact[], options: AppendOptions, isAssumed = false): Work<AppendDecision> {
     // Not checked yet: untyped input may contain null.

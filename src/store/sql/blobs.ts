@@ -1,5 +1,3 @@
-/** Long strings over a dialect: written in pieces, put back into bodies, read by range, and audited. */
-
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
@@ -104,7 +102,7 @@ export function blobReads(d: Dialect) {
     throw damagedBlob(hash)
   }
 
-  /** The texts of blobs, by hash; none for one that does not exist. O(bytes). */
+  /** Omits blobs that do not exist. O(bytes). */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
     const result = new Map<string, string>()
@@ -141,7 +139,6 @@ export function blobReads(d: Dialect) {
   /**
    * Returns the results of `read` for rows, with their strings or references. Omits events deleted meanwhile.
    * O(bytes).
-   * @throws `store_unavailable` for a blob that is missing or incomplete.
    */
   function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
@@ -348,7 +345,7 @@ function fromBase64(text: Uint8Array): Uint8Array | null {
   return signs < 0 || bytes.subarray(length).some((rest) => rest !== 0) ? null : bytes.subarray(0, length)
 }
 
-/** Bytes as base64, with padding. O(length). */
+/** O(length). */
 function toBase64(bytes: Uint8Array): Uint8Array {
   const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4)
   for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {

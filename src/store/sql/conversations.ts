@@ -1,5 +1,3 @@
-/** Conversations: their records, the lists of them, their leases and snapshots. */
-
 import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord, UpdateOptions } from '../contract/conversation-record.ts'
 import type { Lease, SnapshotPart } from '../contract/store.ts'
@@ -81,7 +79,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     SELECT CAST(${shardOf(id)} AS int), CAST(${Math.floor(Math.random() * 2 ** 32)} AS bigint), changed.number,
       CAST(${id} AS text), CAST(${change} AS int), 0, 1${statement(d.feedValue)} FROM changed WHERE true`
 
-  /** @param created the time of creation of an import */
   function* create(record: ConversationRecord, created: bigint | undefined): Work<ConversationRecord> {
     const { id, title, tags, timeZone } = record
     const updated = created === undefined ? statement('created_at') : sql`${greatest}(created_at, ${now()})`
@@ -253,7 +250,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       ].join(' '),
     )
 
-  /** Returns one page. O(log n + visited records). */
+  /** O(log n + visited records). */
   function* list(query: CheckedConversationQuery): Work<Page<ConversationRecord>> {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
@@ -272,7 +269,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return lookedPage(query, matches, looked)
   }
 
-  /** Counts the records that match a filter. O(visited records). */
+  /** O(visited records). */
   function* count(filter: CheckedConversationFilter, exact: boolean): Work<Count> {
     if (!filter.isPossible) return lookedCount(0, 0, exact)
     const walk = countWalkOf(filter)
@@ -320,7 +317,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return row === undefined ? null : leaseOf(row)
   }
 
-  /** Returns a page of the leases that were not released. O(leases). */
+  /** O(leases). */
   function* listLeases({ expired, after, limit }: CheckedLeaseQuery): Work<Lease[]> {
     const isExpired = expired ? sql` AND lease_expires_at <= ${millis()}` : NOTHING
     const rows = yield* all<LeaseRow>(
@@ -357,7 +354,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     if (row === undefined || row === false) throw unknownConversation(conversationId)
   }
 
-  /** All parts, in order. O(bytes). */
+  /** In order. O(bytes). */
   function* loadSnapshot(conversationId: string): Work<SnapshotPart[]> {
     if (!isLegalId(conversationId)) return []
     const number = numberOf(conversationId)

@@ -66,7 +66,6 @@ export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | 
 
 export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ sql, values })
 
-/** Parts of statements. */
 export const [NOTHING, DESCENDING] = [statement(''), statement(' DESC')]
 
 /** All rows of a statement, or of a text and its values. The caller knows which columns it selects. */
@@ -101,7 +100,6 @@ export const joined = (parts: readonly Statement[], separator: string): Statemen
   values: parts.flatMap((part) => part.values),
 })
 
-/** Joins conditions with AND. */
 export function allOf(conditions: readonly (Statement | false)[]): Statement {
   const parts = conditions.filter((part) => part !== false)
   return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
@@ -197,7 +195,6 @@ export interface RangeForm {
 export interface FeedTrimmer {
   /** Whether the feed has more rows than must stay. */
   isLong(): Work<boolean>
-  /** @param held as `heldPositions` returns */
   trim(held: readonly (readonly bigint[] | null)[]): Work<void>
 }
 

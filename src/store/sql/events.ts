@@ -1,5 +1,3 @@
-/** Reads events: by position, by id, and in pages of time order. */
-
 import { isLegalId } from '../../event/ids.ts'
 import { type EventKind, EVENT_KINDS } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
@@ -114,7 +112,7 @@ export function eventReads(d: Dialect) {
     return row && { number: Number(row.number), version: row.version, inOrder: row.in_order }
   }
 
-  /** The events of rows of one log. O(bytes). */
+  /** O(bytes). */
   const events = (conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> =>
     readBodies(
       rows,
@@ -123,7 +121,7 @@ export function eventReads(d: Dialect) {
       (row, strings) => readEvent(conversationId, row, strings),
     )
 
-  /** The facts of a log from one position to another. O(log n + result). */
+  /** O(log n + result). */
   function* stretch(
     conversationId: string,
     log: number,
@@ -135,7 +133,7 @@ export function eventReads(d: Dialect) {
     return yield* events(conversationId, rows, refs)
   }
 
-  /** The facts from a position on. O(log n + result). @throws `unknown_conversation`. */
+  /** O(log n + result). */
   function* read(conversationId: string, options: ReturnType<typeof checkReadOptions>): Work<StoredEvent[]> {
     const result = yield* findLog(conversationId)
     if (result === undefined) throw unknownConversation(conversationId)
@@ -149,14 +147,14 @@ export function eventReads(d: Dialect) {
     return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
-  /** The rows of the tree with these ids, in any order. O(ids · log n). */
+  /** In any order. O(ids · log n). */
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
     return yield* all<EventRow>(byIds(conversationId, JSON.stringify(legal)))
   }
 
-  /** The events of the tree with these ids, null for each that is missing. O(ids · log n). */
+  /** Null for each that is missing. O(ids · log n). */
   function* getMany(
     conversationId: string,
     ids: readonly string[],
@@ -167,7 +165,7 @@ export function eventReads(d: Dialect) {
     return ids.map((id) => matches.get(id) ?? null)
   }
 
-  /** Returns one page. O(log n + limit) per requested kind and source, and per path segment in the page. */
+  /** O(log n + limit) per requested kind and source, and per path segment in the page. */
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
@@ -290,10 +288,7 @@ export function eventReads(d: Dialect) {
     }
   }
 
-  /**
-   * Counts the events that match a filter. O(log n + matches), and more with a text, or with a path if times
-   * decrease.
-   */
+  /** O(log n + matches), and more with a text, or with a path if times decrease. */
   function* count(filter: CheckedEventFilter): Work<number> {
     const bounds = boundsOf({ ...filter, after: null, descending: false })
     if (filter.leafId === null) {
@@ -348,7 +343,7 @@ export function eventReads(d: Dialect) {
     return row?.low ?? length
   }
 
-  /** The segments of the path to a leaf, the leaf's first. O(segments). */
+  /** The leaf's segment first. O(segments). */
   function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
     const { sql, values } = leaf(conversationId, JSON.stringify([leafId]))
     return yield* all<SegmentRow>(pathFrom(sql), ...values)

@@ -1,5 +1,3 @@
-/** Items: reads of them, and the changes that each dialect carries out in its own way. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Item } from '../contract/items.ts'
 import { type Count, MOST_COUNTED, type Page } from '../contract/query.ts'
@@ -20,7 +18,6 @@ export interface ItemRow {
 
 export const ITEM_COLUMNS = 'i.collection, i.id, i.version, i.due_at AS due, i.keys, i.body'
 
-/** The item of a row. @throws `store_unavailable` for one that was damaged. */
 export function itemOfRow(row: ItemRow): Item {
   const { collection, id } = row
   const read = (text: string): JsonObject =>
@@ -57,7 +54,7 @@ export function itemReads(d: Dialect) {
     return { ...sql`FROM ${statement(by === null ? item : key)} AS w WHERE ${where}`, order }
   }
 
-  /** One page. O(limit + log n). */
+  /** O(limit + log n). */
   function* list(collection: string, query: CheckedItemQuery): Work<Page<Item>> {
     const walked = walk(collection, query)
     const order = statement(walked.order)
@@ -69,7 +66,7 @@ export function itemReads(d: Dialect) {
     return pageOf(rows.map(itemOfRow), query.limit, (last) => itemCursor(query, last))
   }
 
-  /** Counts the items of a list. O(visited items). */
+  /** O(visited items). */
   function* count(collection: string, query: CheckedItemQuery, exact: boolean): Work<Count> {
     const walked = walk(collection, query)
     // In order, so that the index is walked, and not the table that other collections are in as well.

@@ -1,5 +1,3 @@
-/** Replaces bodies of events, with their long strings, their searched text and the snapshot, in one transaction. */
-
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import { referencesText, splitBody } from '../kit/blobs.ts'

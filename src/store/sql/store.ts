@@ -1,5 +1,3 @@
-/** A store over a database: every call is checked here, and carried out as a unit of work. */
-
 import { isLegalId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
@@ -48,7 +46,6 @@ interface OwnWork {
   readonly texts: TextWork | null
   readonly purgeTexts: (() => Work<boolean>) | null
   readonly watches: Pick<Watches, 'wake'>
-  /** @throws `store_closed`. */
   watch(conversationId: string | null, wake: Wake): Unwatch
   close(): Promise<void>
 }

@@ -1,5 +1,3 @@
-/** Searches the text of all conversations in a database, and indexes events that were appended without an index. */
-
 import { type TextIndex, type TextPage, type TextRole, MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
@@ -58,7 +56,7 @@ export interface TextWork {
   readonly maintain: (() => Work<boolean>) | null
 }
 
-/** Returns the row of an event in the index; null for an event without terms. O(length). */
+/** Null for an event without terms. O(length). */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
   const result = inTree ? eventText(fact) : null
   const line = result === null ? '' : lineOf(result.text)
@@ -68,7 +66,6 @@ export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigin
 
 const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
 
-/** Bounds of a search without bounds. */
 export const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 
 /** Events that are indexed in one transaction, so that other writes wait briefly. */

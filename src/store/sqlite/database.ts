@@ -1,5 +1,3 @@
-/** One connection to SQLite: prepared statements, transactions, units of work, and one clear error for what drivers throw. */
-
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { invalidWithin } from '../kit/errors.ts'
 import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'

@@ -1,5 +1,3 @@
-/** SQLite's statements for the SQL core, and its own appends, items and feed. */
-
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions } from '../contract/store.ts'
 import { type FeedPage, SHARDS } from '../contract/feed.ts'
@@ -240,7 +238,6 @@ const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, pa
 const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
   text_version = ? WHERE number = ?`
 
-/** An append, and the log that it was decided on. */
 export interface Appended {
   readonly decision: AppendDecision
   readonly log: KnownLog
@@ -520,7 +517,7 @@ export interface FeedEntry extends FeedEnd {
   readonly isThere: number
 }
 
-/** Returns a page of the feed. O(limit + log n), and 64 times as much for a shard. */
+/** O(limit + log n), and 64 times as much for a shard. */
 export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, fromEnd } = query
   if (fromEnd) {

@@ -325,7 +325,6 @@ const moved = (file: string): ColloquyError =>
     { file },
   )
 
-/** Opens a file with Node's driver. @throws `store_unavailable` without it; what the driver throws. */
 async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase> {
   const driver = await import('node:sqlite').catch((cause: unknown) => {
     throw new ColloquyError(
@@ -343,7 +342,7 @@ const JOURNAL_SIZE = 4 * 2 ** 20
 
 /**
  * Sets up a connection: write-ahead log, durability, foreign keys, erasing deletes, the schema. Can be called
- * again after a failure. @throws `store_unavailable`, `store_newer`, `store_read_only`; the driver's errors.
+ * again after a failure.
  */
 function setUp(
   database: SqliteDatabase,
@@ -410,7 +409,6 @@ function createSchema(connection: Connection, readOnly: boolean): void {
 const hasTable = (connection: Connection, name: string): boolean =>
   connection.all(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`, name).length > 0
 
-/** Creates the text index, if it does not exist. @throws `store_read_only`. */
 function createTextIndex(connection: Connection, readOnly: boolean): void {
   const isIndexed = (): boolean => hasTable(connection, 'colloquy_text_index')
   if (isIndexed()) return

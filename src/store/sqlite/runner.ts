@@ -1,5 +1,3 @@
-/** Runs units of work on the connection in order, and opens and closes it; writes that wait together share a commit. */
-
 import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
@@ -66,7 +64,6 @@ export class Runner {
     return this.#connection
   }
 
-  /** Runs a unit of work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     if (this.isClosed) throw storeClosed()
     const deadline = performance.now() + this.#timeout
@@ -86,8 +83,8 @@ export class Runner {
   }
 
   /**
-   * Runs a writing unit of work in order, and resolves when it is durable. Writes that wait together
-   * share a commit (design D30), unless one `isAlone`. @throws as {@link Runner.read}.
+   * Runs a writing unit of work in order, and resolves when it is durable. Writes that wait together share a
+   * commit (design D30), unless one `isAlone`.
    */
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
     new Promise((resolve, reject) => {
@@ -219,8 +216,8 @@ export class Runner {
 }
 
 /**
- * Runs units of work in order, durable together. A rejected one affects no other.
- * @throws what the database throws, after it has rolled all of them back.
+ * Runs units of work in order, durable together. A rejected one affects no other. A fault of the database
+ * rolls all of them back.
  */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>

@@ -1,5 +1,3 @@
-/** Compares bodies, to recognize repeated ones, and freezes them. */
-
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
@@ -46,7 +44,6 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
 /**
  * Returns the fact itself if it is deeply frozen JSON, as a decoded fact is; otherwise a frozen copy. Callers
  * cannot change a store through it. O(size).
- * @throws `invalid_event` for a value without a JSON form, and for more than {@link MAX_DEPTH} levels.
  * @example
  * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
  * Object.isFrozen(event) // true

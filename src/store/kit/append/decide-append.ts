@@ -1,4 +1,4 @@
-/** Rules of `append` in all adapters: repeats, version, lease, parents, HEAD. Pure, for any transaction. */
+/** The rules of `append` in all adapters. Pure, for any transaction. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { decodedLists } from '../../../event/freeze.ts'
@@ -139,15 +139,11 @@ export function isFact(input: unknown): input is Fact {
   }
 }
 
-/** @throws `invalid_event` if it is not a fact. */
 export function checkIsFact(input: unknown): void {
   if (!isFact(input)) refuse(input)
 }
 
-/**
- * The fact as the store keeps it. O(size).
- * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
- */
+/** The fact as the store keeps it. O(size). */
 function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
   const fact = isDecoded ? input : frozenFact(input)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
@@ -164,7 +160,6 @@ function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
   return fact
 }
 
-/** {@link ownFact} of any value. @throws `invalid_event`. */
 function frozenFact(input: Fact): Fact {
   if (!isFact(input)) refuse(input)
   const fact = ownFact(input)
@@ -297,7 +292,7 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
 
 type Existing = StoredEvent | number | null
 
-/** Finds facts in the log by id. O(facts) lookups. @throws `id_conflict` if `refuse`, for another body under a known id. */
+/** O(facts) lookups. With `refuse`, another body under a known id is an `id_conflict`. */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
@@ -321,10 +316,7 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/**
- * Finds the facts of an import that continues or repeats a copy. @throws `version_conflict` for another body,
- * and for a log that is too short.
- */
+/** Finds the facts of an import that continues or repeats a copy. */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],
@@ -371,10 +363,7 @@ interface AppendDraft {
   tip: LogTip
 }
 
-/**
- * Adds the next fact at the end of the log (design D7, D8, D15, D16).
- * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
- */
+/** Adds the next fact at the end of the log (design D7, D8, D15, D16). */
 function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const { context, live, tip } = draft
   const { conversationId } = context

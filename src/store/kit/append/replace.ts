@@ -1,5 +1,3 @@
-/** Checks bodies that replace others, in every store alike. */
-
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'

@@ -1,5 +1,3 @@
-/** Checks single values from callers. Errors name the field. */
-
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
@@ -10,16 +8,11 @@ export type Given = unknown
 /** Throws for a field that breaks its rule, naming it in `data.field`. */
 export type Refuse = (field: string, rule: string) => never
 
-/** Refuses an argument or an option. @throws `invalid_argument`. */
 export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
 
-/**
- * Refuses an option that does not exist, so that a misspelt one is not ignored. O(names).
- * @param known every option, by name
- * @throws `invalid_argument` with the nearest name.
- */
+/** Refuses an option that does not exist, so that a misspelt one is not ignored. O(names). */
 export function checkOptionNames<T extends object>(
   options: T | null | undefined,
   known: Readonly<Record<keyof NoInfer<T>, true>>,
@@ -54,7 +47,7 @@ function unlikeness(from: string, to: string): number {
   return editDistance(from, to) - 2 * common
 }
 
-/** Levenshtein distance. O(letters²). */
+/** O(letters²). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let index = 0; index < from.length; index += 1) {
@@ -68,7 +61,6 @@ function editDistance(from: string, to: string): number {
   return row.at(-1) ?? 0
 }
 
-/** Rejects a query of a page or a count. @throws `invalid_query`. */
 export function invalidQuery(field: string, rule: string): never {
   throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })
 }

@@ -1,5 +1,3 @@
-/** Checks searches of events, and converts instants, kinds and cursors for all adapters. */
-
 import { EVENT_KINDS, type EventKind, isEventKind } from '../../../event/kinds.ts'
 import { type Source, SOURCES } from '../../../event/shapes.ts'
 import {

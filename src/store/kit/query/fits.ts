@@ -1,4 +1,4 @@
-/** Applies a checked filter item by item, and cuts pages, for stores without an index. */
+/** Applies checked filters item by item, for stores without an index. */
 
 import { KINDS } from '../../../event/kinds.ts'
 import { isQuarantined } from '../../../event/quarantine.ts'
@@ -94,10 +94,9 @@ export function pageOfRecords(
   return pageOf(matches, query.limit, (last) => conversationCursor(query, last))
 }
 
-/** Compares two positions in a list of conversations. O(1). */
 export const comparePlaces = (a: ConversationPlace, b: ConversationPlace): number =>
   a.time === b.time ? compareIds(a.id, b.id) : a.time < b.time ? -1 : 1
 
-/** A time of a record, in microseconds since 1970. O(1). */
+/** In microseconds since 1970. */
 export const recordTime = (record: ConversationRecord, by: CheckedConversationQuery['by']): bigint =>
   parseInstant(record[by]) as bigint

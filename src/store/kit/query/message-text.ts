@@ -1,5 +1,3 @@
-/** The searchable text of an event, folded to ignore letter case. */
-
 import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/shapes.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 

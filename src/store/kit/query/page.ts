@@ -1,5 +1,3 @@
-/** Keyset pages: checks order, limit and cursor, and cuts a page with the cursor of the next. */
-
 import { ColloquyError } from '../../../event/errors.ts'
 import { hashText } from '../../../event/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../../contract/conversation-record.ts'
@@ -24,7 +22,6 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 /**
  * Returns a cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
  * @param scope the name of the query (conversation, filter and order; not the limit)
- * @param key the last item's values of the fields that the order sorts by, as text
  * @example
  * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
  */
@@ -79,7 +76,6 @@ function unseal(cursor: string): readonly string[] {
   }
 }
 
-/** @throws `invalid_cursor`. */
 export function refuseCursor(reason: CursorFault): never {
   throw new ColloquyError('invalid_cursor', `Invalid cursor: ${FAULTS[reason]}.`, { reason })
 }
@@ -105,9 +101,8 @@ export interface CheckedPage<Place> {
 }
 
 /**
- * Returns the position in the cursor of a query; null without a cursor. O(length).
- * @param placeOf returns the position of a key; null for a key that no item of the list can have
- * @throws `invalid_query` for a cursor that is not text; `invalid_cursor` with the reason in `data.reason`.
+ * Null without a cursor. O(length).
+ * @param placeOf returns null for a key that no item of the list can have
  */
 export function placeAfter<Place>(
   scope: string,
@@ -120,7 +115,6 @@ export function placeAfter<Place>(
   return placeOf(decodeCursor(scope, cursor)) ?? refuseCursor('altered')
 }
 
-/** The time in a key; null for any other text. */
 export const timeInKey = (text: string): bigint | null => (/^-?\d{1,18}$/.test(text) ? BigInt(text) : null)
 
 /**
@@ -185,7 +179,7 @@ export async function* allItems<T>(read: ReadPage<T>): AsyncGenerator<T, void, u
   for await (const items of allPages(read)) yield* items
 }
 
-/** All conversations that match a query, in its order. O(conversations). @throws `invalid_query`. */
+/** O(conversations). */
 export const allConversations = (
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery,

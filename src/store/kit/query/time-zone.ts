@@ -1,5 +1,3 @@
-/** Reads timestamps without a zone in the conversation's own zone. */
-
 import { parseInstant } from '../../../event/time.ts'
 
 /** The end of a timestamp with a zone, which is the same instant in every conversation. */
