@@ -1,5 +1,3 @@
-/** The kinds of content of a provider's grammar, declared in one table. */
-
 import type { GrammarName } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { jsonOf } from './digest.ts'
@@ -61,7 +59,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
-/** Returns the additional fields that are sent back; null when there are none. O(size). */
+/** Null when there are none. O(size). */
 export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): JsonObject | null {
   if (more === null) return null
   const entries = Object.entries(more).filter(
@@ -76,7 +74,6 @@ const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: u
 /** Cache marks belong to the request, which counts them. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
-/** Whether the provider has signed or sealed a part. O(1). */
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {
   const field = kindOf(kinds, kindName(value))?.signed
   const seal = field === undefined ? undefined : value[field]

@@ -1,5 +1,3 @@
-/** Assigns Anthropic's cache breakpoints; a request may have only a few. */
-
 export interface CacheControl {
   readonly cache_control?: { readonly type: 'ephemeral'; readonly ttl?: CacheTime }
 }
@@ -7,7 +5,6 @@ export interface CacheControl {
 /** How long the provider keeps a cached prefix. */
 export type CacheTime = '5m' | '1h'
 
-/** Breakpoints that a request can still have. */
 export interface MarkState {
   remaining: number
   mayBeLong: boolean

@@ -1,5 +1,3 @@
-/** Reads texts, images and files from the parts of all grammars. */
-
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { isWhitespace, objectOf as readObject } from './text.ts'
@@ -23,7 +21,7 @@ export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/** Returns a browser's screenshot (base64, sometimes a data URL) as a data URL; null when it is empty. */
+/** A browser's screenshot is base64, sometimes a data URL; null when it is empty. */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -59,7 +57,7 @@ function readDataUrl(url: string): Image | null {
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Returns the media type of an image by the extension of its address. Default: JPEG. */
+/** By the extension of the address. Default: JPEG. */
 export function typeOfUrl(url: string): string {
   const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
   return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
@@ -147,7 +145,6 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
   )
 }
 
-/** Whether a text is base64 in its standard alphabet. O(length). */
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 

@@ -28,7 +28,6 @@ export const isGrammarName = (name: unknown): name is string => BY_NAME.has(name
 
 export const findGrammar = (name: unknown): Grammar | undefined => BY_NAME.get(name)
 
-/** @throws Error for an unknown name. */
 export function grammarNamed(name: string): Grammar {
   const grammar = BY_NAME.get(name)
   if (grammar === undefined) throw new Error(`There is no grammar ${JSON.stringify(name)}.`)

@@ -1,5 +1,3 @@
-/** Scripted models, independent of the provider's grammar. */
-
 import type { EarlyEnd } from '../event/reply.ts'
 
 type Raw = Readonly<Record<string, unknown>>

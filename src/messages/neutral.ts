@@ -1,4 +1,4 @@
-/** Writes a state as neutral messages: the view of the branch at HEAD (design section 5). */
+/** See design section 5. */
 
 import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'

@@ -1,5 +1,3 @@
-/** Splits the content of messages into texts, single images and other parts that can be sent. */
-
 import type {
   Positions,
   PartTable,
@@ -165,7 +163,7 @@ export const pieceBlock = <Block>(
       ? image(piece.image)
       : ({ ...piece.block } as Block)
 
-/** Returns the digest of a piece as sent, without cache marks. O(length) the first time. */
+/** Without cache marks. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {
   if (piece.type === 'text') return digestOfAll('text', cachedDigest(piece.source, 0, piece.text))
   if (piece.type === 'block') return digestOfAll('block', blockDigest(piece.block))

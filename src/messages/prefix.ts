@@ -203,7 +203,7 @@ export function digestOfTools(tools: readonly object[]): string {
   return digestText(digestOf(text))
 }
 
-/** Returns the name of a model: a text, or a model of the AI SDK. Null for other values. O(1). */
+/** Null for a value that is neither a text nor a model of the AI SDK. */
 export function modelName(model: unknown): string | null {
   const name = (model as { readonly modelId?: unknown } | null | undefined)?.modelId ?? model
   return typeof name === 'string' ? name : null
@@ -212,10 +212,7 @@ export function modelName(model: unknown): string | null {
 /** A provider may return `name` as `name-2026-11-25` or `name-20261125`. */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
-/**
- * Whether this model made a reply in this grammar, so its unsigned reasoning is sent back. False if either
- * name is unknown. O(1).
- */
+/** Only this model's replies are sent back with unsigned reasoning. False if either name is unknown. */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, requested_model: requested = named } = reply
   return reply.grammar === grammar && model !== '' && withoutDate(String(requested)) === withoutDate(model)

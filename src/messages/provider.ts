@@ -1,5 +1,3 @@
-/** Behavior of a grammar's fake provider: how it writes, streams and signs replies, and refuses requests. */
-
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
@@ -171,7 +169,6 @@ export interface ProviderGrammar {
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 
-/** Makes errors from the status, type, message and code of each refusal. */
 export const errorsBy =
   (
     table: Readonly<Record<Refusal, readonly [status: number, type: string, message: string, code?: string]>>,

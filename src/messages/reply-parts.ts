@@ -36,7 +36,6 @@ const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)
 
-/** What most grammars have in common. */
 export const COMMON_LIMITS = {
   namedBy: 'type',
   origin: 'completion',
@@ -67,7 +66,7 @@ export function thoughtAt(
 /** Google accepts it instead of a signature, for a call of another model or one that lost its signature. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Returns the signature of a thought, or of another part with this field; null if it cannot be sent. */
+/** Null if the signature cannot be sent. */
 export function signatureOf(
   message: AssistantMessage,
   { kind, index, more }: FieldRef,
@@ -121,7 +120,7 @@ const signedIn =
       ? ref.placeholder === null && isSealed(limits, ref.value)
       : limits.isSigned(message, ref)
 
-/** Finds the signed parts of a reply. O(parts). */
+/** O(parts). */
 export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
   const signed = refs.map(signedIn(message, limits))
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
@@ -144,7 +143,7 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return counts
 }
 
-/** Returns the placeholder of a part; nothing for reasoning. */
+/** Nothing for reasoning. */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]
@@ -206,7 +205,7 @@ export function callsBehind(
   return [...head, ...callsLast(refs.slice(head.length))]
 }
 
-/** Moves the calls to the end. O(parts). */
+/** O(parts). */
 export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
   const first = refs.findIndex(({ kind }) => kind === 'call')
   if (first < 0 || refs.slice(first).every(({ kind }) => kind === 'call')) return refs
@@ -268,7 +267,7 @@ export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldR
     Array.from({ length: counts[kind] ?? 0 }, (_, index): FieldRef => ({ kind, index, more: null })),
   )
 
-/** Whether a record has a part that no standard field can store. O(parts). */
+/** O(parts). */
 export const hasOthers = (parts: unknown): boolean =>
   Array.isArray(parts) &&
   parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))

@@ -1,5 +1,3 @@
-/** Reads each provider's token usage as counts, and shortens it for the reply's record. */
-
 import { isObject } from '../event/json.ts'
 import type { ReplyRecord } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

@@ -1,5 +1,3 @@
-/** Makes the events of a reply from its parts, for all readers: one batch without repetitions. */
-
 import { actionKind, isWhitespace, objectOf, readArguments, stringOf, textOfInput } from './text.ts'
 import type { RawObject } from './text.ts'
 import { isObject } from '../event/json.ts'
@@ -50,7 +48,7 @@ export const failedWith = (explanation: unknown): Failure => ({
   explanation: stringOf(explanation) || null,
 })
 
-/** Returns an object's unknown fields, without nulls and empty lists; null if none. O(fields). */
+/** Without nulls and empty lists; null if none. O(fields). */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
@@ -62,7 +60,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Returns the provider's usage as a record stores it. O(size). */
+/** O(size). */
 const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
 
 /**
@@ -460,7 +458,6 @@ export const readParts = (
     partOf(item, ending?.type === 'truncated' && index === items.length - 1, items[index - 1]),
   )
 
-/** Makes the parts of a reply. */
 export const replyPart = {
   text: (text: string, more: JsonObject | null = null): ReplyPart => ({ is: 'text', text, more }),
   thinking(thinking: string, signature: unknown, more: JsonObject | null = null): ReplyPart {
@@ -495,7 +492,7 @@ export const replyPart = {
 /** Key of how the stream of an incomplete reply ended. A symbol, which JSON cannot contain. */
 export const BROKEN = Symbol('broken')
 
-/** Returns the reader of a grammar's whole replies; it also reads what a stream collected. */
+/** The reader also reads what a stream collected. */
 export const replyReader =
   <Raw extends object>(
     limits: Limits,

@@ -21,7 +21,6 @@ interface KnownMessages {
 /** In place of a count: the next plain user message is merged with the last one. */
 const NO_POINT = -1
 
-/** A request, and points that it can continue from. */
 interface KnownRequest {
   readonly key: string
   readonly request: OpenRequest<object>
@@ -208,7 +207,7 @@ function freezeNew({ list, points }: KnownRequest): void {
 const isShared = (message: NeutralMessage): boolean =>
   Object.isFrozen(message) && Object.isFrozen(message.content)
 
-/** Freezes what is not frozen yet; bytes cannot be. */
+/** Bytes cannot be frozen. */
 function freeze(value: unknown): void {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
     Object.values(Object.freeze(value)).forEach(freeze)

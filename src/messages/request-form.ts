@@ -20,7 +20,6 @@ export interface Violation extends Finding {
  */
 export type Rule<V> = readonly [rule: string, source: string, check: (view: V) => Iterable<Finding>]
 
-/** A provider's rules by their ids. */
 export type Rules<V> = Readonly<Record<string, Rule<V>>>
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -39,7 +38,6 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** An object of a request, and its path. */
 export interface Part {
   readonly path: string
   readonly body: JsonObject
@@ -247,7 +245,6 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** Yields a value and everything in it. */
 function* walk(value: unknown, path: string, name = '', ancestors: unknown[] = []): Generator<Visit> {
   const isCycle = ancestors.includes(value)
   yield { value, path, name, isCycle }

@@ -73,7 +73,7 @@ const line = (label: string, value: string): string => (value === '' ? '' : `[${
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-/** Returns a batch's messages: the reply, its results, an error per call without a result. O(content). */
+/** The reply, its results, an error per call without a result. O(content). */
 export function* batchMessages(
   batch: BatchUnit,
   options: { readonly reason: string; readonly maxResultLength?: number },

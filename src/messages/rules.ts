@@ -1,5 +1,3 @@
-/** What the rules of several providers have in common, and the judge that applies a table of rules. */
-
 import { asList, asObject, isObject } from './request-form.ts'
 import type { Finding, JsonObject, Rule, Rules, Violation } from './request-form.ts'
 
@@ -65,7 +63,7 @@ function isDataUrl(url: unknown): string | undefined {
 
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Whether a text is base64 in its standard alphabet, padded, and of at least one byte. */
+/** In the standard alphabet, padded, and of at least one byte. */
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
@@ -162,7 +160,6 @@ export const nameFault = (name: unknown, maximum = 64): string | false =>
 
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/
 
-/** Names of functions at Google. */
 export const functionNameFault = (name: unknown): string | false =>
   typeof name === 'string' && !FUNCTION_NAME.test(name) && JSON.stringify(name)
 
@@ -175,7 +172,6 @@ export const argumentsFault = (args: unknown): string | false =>
 export const blankFault = (text: unknown): string | false =>
   typeof text === 'string' && isBlank(text) && 'blank text'
 
-/** A message of a request, or its absence. */
 interface RequestMessage {
   readonly path: string
   readonly role: unknown
@@ -200,7 +196,6 @@ export const sameRole = (messages: readonly RequestMessage[], only?: string): Ge
 
 export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
 
-/** Yields a finding unless the first message other than system messages is the user's. */
 export function* userFirst(messages: readonly RequestMessage[], path: string): Generator<Finding> {
   const first = messages.find(({ role }) => !isSystem(role))
   if (first === undefined && messages.length > 0) yield { path, message: 'no user message' }

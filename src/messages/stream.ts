@@ -69,7 +69,6 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   isEnded: false,
 })
 
-/** Returns the value at a key, and adds it if it is missing. O(1). */
 export function valueOrNew<K, V>(values: Map<K, V>, key: K, make: () => V): V {
   const value = values.get(key) ?? make()
   values.set(key, value)

@@ -14,11 +14,11 @@ const VAGUE_TYPE = /^(?:application\/(?:octet-stream|vnd\.ms-excel))?$/i
 const TEXT_NAME =
   /\.(?:txt|text|log|md|markdown|csv|tsv|jsonl?|ndjson|xml|ya?ml|toml|ini|conf|html?|css|[cm]?[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh|sql|svg)$/i
 
-/** Whether a file is text, by its media type, or by its name if the type is vague. O(1). */
+/** By the media type, or by the name if the type is vague. */
 export const isTextFile = (mediaType: string | null, name: string | null): boolean =>
   TEXT_TYPE.test(mediaType ?? '') || (VAGUE_TYPE.test(mediaType ?? '') && TEXT_NAME.test(name ?? ''))
 
-/** Decodes standard base64. O(length). */
+/** O(length). */
 export function decodeBase64(base64: string): Uint8Array {
   const data = withoutPadding(base64)
   const bytes = new Uint8Array(Math.floor((data.length * 3) / 4))
@@ -42,7 +42,7 @@ function base64Value(code: number): number {
   return code === 43 ? 62 : 63
 }
 
-/** Encodes bytes as standard base64. O(length). */
+/** O(length). */
 export function base64Of(bytes: Uint8Array): string {
   let text = ''
   for (let offset = 0; offset < bytes.length; offset += 3) {
@@ -67,7 +67,7 @@ export function decodeText(bytes: Uint8Array): string | null {
   return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
 }
 
-/** Decodes UTF-8; null for invalid bytes. O(length). */
+/** Null for invalid bytes. O(length). */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   let escaped = ''
   for (const byte of bytes)
@@ -95,7 +95,6 @@ function charactersOf(bytes: Uint8Array): string {
   return text
 }
 
-/** Base64 without the `=` at its end. O(padding). */
 export function withoutPadding(base64: string): string {
   let end = base64.length
   while (base64[end - 1] === '=') end -= 1

@@ -1,5 +1,3 @@
-/** Text as providers require it: not blank, without trailing white space, without lone surrogates. */
-
 import { isWhitespace, SPACES } from '../event/text.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -61,7 +59,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Removes the JSON string that some servers wrap around arguments. */
+/** Some servers wrap a JSON string around arguments. */
 function unwrap(text: string): string {
   const inner = text.startsWith('"') ? parse(text) : null
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
@@ -97,7 +95,7 @@ export function functionName(name: string, maxLength: number): string {
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, maxLength)
 }
 
-/** Returns the kind of a tool's actions: `FileEditorAction` for `file_editor`. */
+/** `FileEditorAction` for `file_editor`. */
 export function actionKind(name: string): string {
   const known = ACTION_KINDS.get(name)
   if (known !== undefined) return known
@@ -113,7 +111,7 @@ export { isWhitespace }
 
 const SPACE = /* @__PURE__ */ new RegExp(`[${SPACES}]`, 'u')
 
-/** Removes trailing white space. O(length); a regular expression would be quadratic. */
+/** O(length); a regular expression would be quadratic. */
 export function trimTrailing(text: string): string {
   let end = text.length
   while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1
@@ -142,7 +140,7 @@ export const stringOf = (value: unknown): string => (typeof value === 'string' ?
 export const objectsOf = (value: unknown): readonly RawObject[] =>
   !Array.isArray(value) ? NO_OBJECTS : value.every(isObject) ? value : value.map(objectOf)
 
-/** The text of the contents of items. O(length). */
+/** O(length). */
 export const textOfContents = (items: readonly RawObject[]): string =>
   items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
@@ -161,6 +159,6 @@ export function textOfInput(value: unknown): string {
 /** Invalid JSON, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
-/** The fields with a value: a later event of a stream never removes a field. O(fields). */
+/** A later event of a stream never removes a field. O(fields). */
 export const withoutNulls = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))

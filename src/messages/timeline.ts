@@ -1,5 +1,3 @@
-/** Lists a branch for a user interface: each message and call with its outcome, as plain data. */
-
 import { completionOf, isWorkingResult, progressOf } from '../event/completion.ts'
 import type { CallProgress, CompletionOutcome } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
@@ -326,7 +324,7 @@ function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null)
   return reports
 }
 
-/** Records which items a condensation removed; returns their ids. @throws ColloquyError `evicted`. */
+/** Returns the ids of the removed items. */
 function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
   loadedEvent(entry, ['Condensation'])
@@ -479,7 +477,7 @@ interface ReplyOnPath {
   readonly after: RequestPosition
 }
 
-/** The reply of the call at an entry; null if there is none, or it was evicted. O(its calls). */
+/** Null if there is none, or it was evicted. O(its calls). */
 function replyAt(entry: Entry | null): ReplyOnPath | null {
   if (entry?.event?.kind !== 'ActionEvent') return null
   const id = entry.event.llm_response_id

@@ -41,7 +41,6 @@ export function callIds(form: IdForm, newMap: NewMap = () => new Map()): (logId:
   }
 }
 
-/** Reads a list of messages as turns, piece by piece. */
 export interface TurnReader {
   readonly state: { readonly last: Turn | undefined }
   readonly read: (messages: readonly NeutralMessage[], index: number) => number

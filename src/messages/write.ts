@@ -43,7 +43,6 @@ export interface Writer<Block extends object> {
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
   /** Adds what waits for the end of the conversation. */
   readonly close?: () => void
-  /** Values that change as the request is written. */
   readonly state?: object
 }
 

@@ -1,5 +1,3 @@
-/** Arbitrary content: texts and images, with and without the fields that have a default. */
-
 import * as fc from 'fast-check'
 import type { Content, ImageContent, JsonObject, JsonValue, OpenPart, TextContent } from '../event/shapes.ts'
 import { jsonValue, openFields } from './json.ts'

@@ -1,5 +1,3 @@
-/** Deterministic runs: a clock, ids, and a scheduler. */
-
 import * as fc from 'fast-check'
 
 /** A clock for tests, which advances only when it is read, or by `advance`. */

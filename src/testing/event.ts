@@ -1,5 +1,3 @@
-/** Arbitraries of single events: all 19 kinds, with any field values that decode. */
-
 import * as fc from 'fast-check'
 import { freezeJson } from '../event/freeze.ts'
 import { EVENT_KINDS, type EventKind } from '../event/kinds.ts'

@@ -1,5 +1,3 @@
-/** Prints law violations as text and log lines, to examine them without their tests. */
-
 import type * as fc from 'fast-check'
 import { maskSecrets } from '../event/mask.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -98,7 +96,6 @@ export function hold(law: string, condition: boolean, detail: string | (() => st
   if (!condition) throw new LawBroken(law, typeof detail === 'string' ? detail : detail())
 }
 
-/** Compares two values as JSON. @throws LawBroken when they differ. */
 export function same(law: string, what: string, actual: unknown, expected: unknown): void {
   const [is, should] = [actual, expected].map((value) =>
     typeof value === 'string' ? value : JSON.stringify(value),

@@ -56,7 +56,6 @@ function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   return written.facts
 }
 
-/** The index of an earlier fact, or null. */
 type Index = From<number | null>
 
 const factBack =
@@ -76,7 +75,6 @@ const openCallBack =
     return open.at(-1 - (n % Math.max(1, open.length)))?.index ?? null
   }
 
-/** An id that a step names. */
 type Ref = From<string>
 
 const idAt =
@@ -196,7 +194,6 @@ const wordless = (): fc.Arbitrary<Action> =>
 const wordy = (): fc.Arbitrary<Action> =>
   BODIES.ActionEvent().map((body) => ({ ...body, thought: [{ text: 'then this' }] }))
 
-/** The record of a reply, or null for a reply without one. */
 type RecordOf = From<JsonObject | null>
 
 /** The event that a reply saw: usually a recent fact, sometimes a later, unknown or invalid one. */
@@ -230,7 +227,7 @@ const anyEnd = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** The id of a call; null for a new one. */
+/** Null for a new call. */
 const anyCallId = (): fc.Arbitrary<string | null> =>
   weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
 const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])

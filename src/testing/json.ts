@@ -1,4 +1,4 @@
-/** Arbitrary JSON, as a parser makes it: `__proto__` is a key like any other. */
+/** `__proto__` is a key like any other, as a parser makes it. */
 
 import * as fc from 'fast-check'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

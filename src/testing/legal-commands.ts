@@ -1,5 +1,3 @@
-/** Commands that a correct agent server carries out, and arbitraries of them. */
-
 import * as fc from 'fast-check'
 import type { Action, Content, ThinkingBlock } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
@@ -30,7 +28,6 @@ const form = (): fc.Arbitrary<AnswerForm> =>
 
 const oneIn = (count: number): fc.Arbitrary<boolean> => fc.nat(count - 1).map((n) => n === 0)
 
-/** A message that arrives during a reply. */
 const meanwhile = () =>
   weighed([4, always(null)], [1, shape({ content: plainContent(), position: fc.nat(1) })])
 

@@ -1,5 +1,3 @@
-/** Legal logs: what a correct agent server writes, from the first prompt to the final reply. */
-
 import type * as fc from 'fast-check'
 import type { Event, EventOf } from '../event/types.ts'
 import {

@@ -1,5 +1,3 @@
-/** Tests a user's reducer or projection against the laws of replay, over recorded and arbitrary logs. */
-
 import * as fc from 'fast-check'
 import { loadLine } from '../event/load.ts'
 import type { Fact } from '../event/quarantine.ts'
@@ -73,7 +71,6 @@ function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kep
   }
 }
 
-/** @throws LawBroken for the first violated law. */
 function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
   const { encode, decode } = subject
   const initial = frozen(withOwnMaps(subject.initial))
@@ -218,7 +215,6 @@ const MOST_TRIES = 2_000
 /**
  * Returns the list without items that are not needed for the failure: removes halves, then quarters, down to
  * single items.
- * @param fails whether a list fails in the same way
  */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {
   let remaining = list

@@ -1,5 +1,3 @@
-/** Arbitraries of plain objects with optional fields. */
-
 import * as fc from 'fast-check'
 
 type Parts<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }

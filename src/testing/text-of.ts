@@ -1,5 +1,3 @@
-/** Converts states of any type to comparable text, and freezes them. */
-
 import { canonicalJson } from '../event/encode.ts'
 
 /**
@@ -30,7 +28,7 @@ export function jsonForm(value: unknown): unknown {
   return value
 }
 
-/** Copies and deep-freezes a JSON value. O(size). */
+/** O(size). */
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**

@@ -1,5 +1,3 @@
-/** Arbitrary texts: ordinary and hostile ones. */
-
 import * as fc from 'fast-check'
 import { weighed } from './shape.ts'
 
@@ -31,7 +29,7 @@ function characterAt(index: number): string {
   return String.fromCodePoint(index < 0xd800 ? index : index + SURROGATES)
 }
 
-/** The inverse, for shrinking values that fast-check did not generate. @throws Error for another value. */
+/** For shrinking values that fast-check did not generate. */
 function indexOf(value: unknown): number {
   const code = typeof value === 'string' ? (value.codePointAt(0) ?? 0xd800) : 0xd800
   const index = code < 0xd800 ? code : code - SURROGATES

@@ -1,5 +1,3 @@
-/** The AI SDK: kinds of parts, limits and types, for writer and readers. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Kinds, sentMore } from '../blocks.ts'

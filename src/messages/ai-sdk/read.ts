@@ -224,7 +224,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON; null if impossible. Tools can return anything. */
+/** Null for a value that is not JSON: tools can return anything. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {

@@ -1,5 +1,3 @@
-/** Writes neutral messages as ModelMessages of the AI SDK, in plain JSON. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed } from '../blocks.ts'
 import { digestOf } from '../digest.ts'

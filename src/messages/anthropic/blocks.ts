@@ -1,5 +1,3 @@
-/** Anthropic Messages: kinds of blocks, limits and types, for writer and readers. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
 import type { CacheControl } from '../cache-marks.ts'

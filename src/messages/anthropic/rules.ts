@@ -1,5 +1,3 @@
-/** Anthropic Messages: the rules for `system` and `messages`. */
-
 import { asObject, byKey, formRules, listed, storedFields, withMore } from '../request-form.ts'
 import {
   anthropicFileFault,

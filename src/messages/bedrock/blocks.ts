@@ -1,5 +1,3 @@
-/** Amazon Bedrock's Converse: kinds of blocks and limits, for writer and readers. */
-
 import { mapDeep } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'

@@ -1,4 +1,4 @@
-/** Amazon Bedrock's Converse, and its fake provider: it signs reasoning, and streams JSON events. */
+/** The fake provider signs reasoning, and streams JSON events. */
 
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../provider.ts'

@@ -1,5 +1,3 @@
-/** Reads replies of Amazon Bedrock's Converse as events. */
-
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'

@@ -1,5 +1,3 @@
-/** Amazon Bedrock's Converse: the form of messages and system prompt, and the rules for them. */
-
 import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
 import { blankFault, each, judge, nameFault, notUser, sharedRules, repeats, turnsOf } from '../rules.ts'
 import type { OneField, Rules, Violation } from '../request-form.ts'

@@ -1,5 +1,3 @@
-/** Writes neutral messages for Amazon Bedrock's Converse. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import type { AssistantTurn, Piece, Result } from '../limits.ts'

@@ -1,5 +1,3 @@
-/** Google Gemini: kinds of parts and limits, for writer and readers. */
-
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'

@@ -1,4 +1,4 @@
-/** Google Gemini with its fake provider: thoughts are summaries, and the first call of a reply is signed. */
+/** In the fake provider, thoughts are summaries, and the first call of a reply is signed. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

@@ -1,5 +1,3 @@
-/** Reads replies of Google's Gemini as events. */
-
 import { isObject, quoteEnd } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'

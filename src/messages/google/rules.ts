@@ -1,5 +1,3 @@
-/** Google Gemini: the rules for contents and system instruction. */
-
 import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
 import type { Finding, OneField, Rules, Violation } from '../request-form.ts'

@@ -1,5 +1,3 @@
-/** Writes neutral messages for Google's Gemini. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'

@@ -1,5 +1,3 @@
-/** Gemini Interactions: kinds of steps and limits, for writer and readers. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
@@ -22,7 +20,6 @@ const MEDIA = {
 
 const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'document', 'video'])
 
-/** Whether an object is a content, not a step. O(1). */
 export const isContent = ({ type }: { readonly type?: unknown }): boolean => CONTENTS.has(type)
 
 function toolSteps<const T extends string>(...tools: readonly T[]) {

@@ -1,4 +1,4 @@
-/** Gemini Interactions with its fake provider: thoughts are signed, and calls need one before them. */
+/** In the fake provider, thoughts are signed, and calls need one before them. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'

@@ -1,5 +1,3 @@
-/** Gemini Interactions: the rules for the steps of a request. */
-
 import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, sharedRules, turnsOf } from '../rules.ts'
 import type { Finding, Part, Rules, Violation } from '../request-form.ts'

@@ -1,5 +1,3 @@
-/** Writes neutral messages for Gemini's Interactions. */
-
 import { without } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'

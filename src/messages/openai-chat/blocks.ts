@@ -1,5 +1,3 @@
-/** OpenAI Chat Completions: kinds of parts and limits, for writer and readers. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
 import { AUDIO, type FileRef, isPdf } from '../files.ts'

@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions with its fake provider, which signs nothing and does not return its reasoning. */
+/** The fake provider signs nothing and does not return its reasoning. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

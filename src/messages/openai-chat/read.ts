@@ -1,5 +1,3 @@
-/** Reads replies of OpenAI Chat Completions, and of servers with the same grammar, as events. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
@@ -298,7 +296,7 @@ function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | nul
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
-/** Returns the text in content, or in a piece of it. O(length). */
+/** O(length). */
 const textIn = (content: unknown): string =>
   typeof content === 'string'
     ? content
@@ -307,7 +305,7 @@ const textIn = (content: unknown): string =>
         .map((part) => (part.is === 'text' ? part.text : ''))
         .join('')
 
-/** Returns the reasoning in content, or in a piece of it. O(length). */
+/** O(length). */
 const thoughtIn = (content: unknown): string =>
   partsIn(content)
     .map((part) => thoughtOf(objectOf(part)))

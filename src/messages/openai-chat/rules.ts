@@ -1,5 +1,3 @@
-/** OpenAI Chat Completions: the rules for `messages`. */
-
 import { asObject, byKey, fields, formRules, listed, textOr } from '../request-form.ts'
 import {
   ANY_URL,

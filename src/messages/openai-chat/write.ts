@@ -1,5 +1,3 @@
-/** Writes neutral messages as OpenAI Chat Completions. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'

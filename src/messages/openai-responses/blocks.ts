@@ -1,5 +1,3 @@
-/** OpenAI Responses: kinds of items and limits, for writer and readers. */
-
 import type { JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
 import { type RawObject, objectsOf, stringOf } from '../text.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
@@ -36,7 +34,7 @@ import {
 } from '../shape.ts'
 import { allOf, COMMON_LIMITS, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
-/** Reads a reasoning item into the fields of the log. O(length). */
+/** O(length). */
 export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
@@ -48,7 +46,7 @@ export function readReasoning(item: RawObject): ReasoningItemModel {
   }
 }
 
-/** Caches the reading of an item that was stored whole. O(length) the first time. */
+/** O(length) the first time. */
 export const reasoningOf = /* @__PURE__ */ memoize(readReasoning)
 
 const cached = {

@@ -1,5 +1,3 @@
-/** OpenAI Responses with its fake provider. */
-
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
 import { collectOpenAIResponses, fromOpenAIResponses, PIECES } from './read.ts'

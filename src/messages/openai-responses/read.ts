@@ -1,5 +1,3 @@
-/** Reads replies of OpenAI Responses as events. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
@@ -401,7 +399,7 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
     ['computer_call', ['computer', 'actions']],
   ])
 
-/** Returns the tool and the arguments of a typed call; null for other items. O(size). */
+/** Null for items that are not typed calls. O(size). */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
   if (field === undefined) return null

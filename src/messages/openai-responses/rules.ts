@@ -1,5 +1,3 @@
-/** OpenAI Responses: the rules for `instructions` and `input`. */
-
 import {
   asObject,
   byKey,

@@ -1,5 +1,3 @@
-/** Writes neutral messages as OpenAI Responses. */
-
 import { isObject, without } from '../../event/json.ts'
 import { isTextPart } from '../../event/shapes.ts'
 import type { Content, JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
@@ -455,7 +453,7 @@ function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
 }
 
-/** Returns the content of a result: a string if it has only text. O(pieces). */
+/** A string if the result has only text. O(pieces). */
 function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
   const sent = pieces.map((piece) => itemAsText(piece, LIMITS))
   return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)

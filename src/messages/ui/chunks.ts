@@ -125,7 +125,7 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   ]
 }
 
-/** Compares outcomes: after HEAD moves, a call can have another result. */
+/** After HEAD moves, a call can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
   return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }

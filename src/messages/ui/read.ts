@@ -1,5 +1,3 @@
-/** Reads a user's message from `useChat` of the AI SDK as an event. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'

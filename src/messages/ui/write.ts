@@ -99,11 +99,7 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
 
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
-/**
- * Returns the parts of the reply to a user's message, as `toUIMessages` does. O(path after the message +
- * view).
- * @throws ColloquyError `unknown_event`, `evicted`.
- */
+/** As in `toUIMessages`. O(path after the message + view). */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {

@@ -1,5 +1,3 @@
-/** Checks of append: stored content, and identity of events by id (law S). */
-
 import * as fc from 'fast-check'
 import { deriveEventId } from '../../event/ids.ts'
 import type { Fact, Quarantined } from '../../event/quarantine.ts'

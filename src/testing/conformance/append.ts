@@ -1,5 +1,3 @@
-/** Checks of append: expected versions, parents and HEAD (design D7, D8), and rejected values. */
-
 import * as fc from 'fast-check'
 import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { EVENT_KINDS } from '../../event/kinds.ts'

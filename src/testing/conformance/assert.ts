@@ -1,4 +1,4 @@
-/** Assertions of the kit, which need no test runner. */
+/** Needs no test runner. */
 
 import { type ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 

@@ -1,5 +1,3 @@
-/** Cases for long strings: kept once, read whole, as references and by range, and gone with their last event. */
-
 import * as fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'

@@ -1,5 +1,3 @@
-/** A check of the kit: a sentence about stores and the trial that tests it. */
-
 import type { Store } from '../../store/contract/store.ts'
 import { begin } from './facts.ts'
 
@@ -36,11 +34,9 @@ type Run = (store: Store, trial: Trial) => Promise<void>
 
 export const test = (name: string, run: Run): Check => ({ name, run: (trial) => run(trial.store, trial) })
 
-/** A check of an empty conversation. */
 export const it = (name: string, run: (store: Store, id: string) => Promise<void>): Check =>
   test(name, async (store) => run(store, await begin(store, 'c')))
 
-/** A check that opens its data again. */
 export const reopening = (name: string, run: Run): Check => ({ ...test(name, run), reopens: true })
 
 /** A check that tests only large data. */

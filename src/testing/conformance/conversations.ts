@@ -1,5 +1,3 @@
-/** Checks of conversation records: create, get, update, delete, and what an append changes in them. */
-
 import type { ConversationQuery, NewConversation } from '../../store/contract/conversation-record.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'

@@ -1,5 +1,3 @@
-/** Cursor checks (laws C): pages partition the result, and only the query's own cursor is accepted. */
-
 import type { EventQuery } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allPages } from '../../store/kit/query/page.ts'

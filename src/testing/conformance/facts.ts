@@ -1,5 +1,3 @@
-/** Small events for trials, as a producer would write them. */
-
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } from '../../event/types.ts'

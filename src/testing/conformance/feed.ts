@@ -1,5 +1,3 @@
-/** Checks of the feed: complete, in order, and resumable from a position, during concurrent writes. */
-
 import { type FeedItem, type FeedQuery, SHARDS } from '../../store/contract/feed.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'

@@ -1,5 +1,3 @@
-/** Checks of items: stored values, versions, concurrent writers, claims, lists and refusals. */
-
 import type { ItemChange } from '../../store/contract/items.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'

@@ -1,5 +1,3 @@
-/** Checks of run leases: who holds one, for how long, and which appends it keeps out. */
-
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import { type Check, it, test } from './check.ts'

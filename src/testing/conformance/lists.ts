@@ -1,5 +1,3 @@
-/** Checks of lists of conversations: filters, order, pages and their cost. */
-
 import type {
   ConversationFilter,
   ConversationOrder,

@@ -1,5 +1,3 @@
-/** Checks of read, get and getMany. */
-
 import { parseInstant } from '../../event/time.ts'
 import { equal, rejects, rejectsEach } from './assert.ts'
 import { type Check, it, large, test } from './check.ts'

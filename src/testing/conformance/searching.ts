@@ -1,5 +1,3 @@
-/** Checks of search and count: every filter, alone and combined, against a naive reading of the log. */
-
 import * as fc from 'fast-check'
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import type { Fact } from '../../event/quarantine.ts'

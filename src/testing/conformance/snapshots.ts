@@ -1,5 +1,3 @@
-/** Cases for snapshots: they are returned byte for byte, and are deleted with their conversation. */
-
 import type { SnapshotPart, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import { alsoInTwoProcesses, type Check, it, large, reopening, test } from './check.ts'

@@ -1,5 +1,3 @@
-/** Text search checks: results, order and pages, against a naive reading of all logs. */
-
 import * as fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { MessageEvent, ObservationEvent } from '../../event/types.ts'

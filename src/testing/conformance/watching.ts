@@ -1,5 +1,3 @@
-/** Checks of watch: an append or a deletion by any process wakes a watch within `watchTimeout`. */
-
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
 import { alsoInTwoProcesses, type Check, test, type Trial } from './check.ts'

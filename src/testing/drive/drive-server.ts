@@ -1,5 +1,3 @@
-/** Drives a server with random user actions to its final checks. */
-
 import * as fc from 'fast-check'
 import { throwIfFailed } from '../failure.ts'
 import { scriptedModel } from '../provider/script.ts'

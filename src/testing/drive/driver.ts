@@ -1,5 +1,3 @@
-/** Executes the commands of a case on a server, records what the server acknowledged, and checks the laws. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import { hold, LawBroken } from '../failure.ts'
 import type { FakeProvider, ProviderRequest } from '../provider/provider.ts'
@@ -94,7 +92,6 @@ export class Driver {
     this.conversations.push(newConversation(bodyOf(await this.client.create()).id))
   }
 
-  /** Plays one step. @throws LawBroken, with all steps so far. */
   async play(deeds: Deeds): Promise<void> {
     this.#done.push(deeds.map(describeDeed).join(' & '))
     try {
@@ -107,7 +104,6 @@ export class Driver {
     }
   }
 
-  /** Waits until the server is at rest, and checks all laws. @throws LawBroken, as `play`. */
   async look(): Promise<void> {
     try {
       for (const conversation of this.conversations) await this.rest(conversation)
@@ -305,7 +301,6 @@ const TRIES = 5
 
 const jsonTexts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
 
-/** @throws LawBroken, with the log. */
 async function checkAll(driver: Driver): Promise<void> {
   const [fault] = driver.requests.flatMap(({ refused }) => refused)
   const logs: (readonly Event[])[] = []

@@ -19,7 +19,6 @@ export interface DriveCase {
   readonly tool: DriveTool
 }
 
-/** A case, and what happened in it. */
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
   readonly hangs: () => number
@@ -101,7 +100,6 @@ export interface Deed {
 /** Commands that a server lacks, each with the reason. */
 export type DriveLacks = Readonly<Partial<Record<Deed['do'], string>>>
 
-/** One deed, or two at once. */
 export type Deeds = readonly [Deed] | readonly [Deed, Deed]
 
 const deed = (kinds: readonly (readonly [number, Deed['do']])[]): fc.Arbitrary<Deed> =>

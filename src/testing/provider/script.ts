@@ -1,5 +1,3 @@
-/** Arbitrary behaviour of models and providers: all that has been observed. */
-
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
 import { words } from '../text.ts'

@@ -204,7 +204,7 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-/** Sends a request and returns the response with its body unread. @throws what `fetch` throws. */
+/** The response's body is unread. */
 async function requestOf(
   { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,
@@ -225,7 +225,7 @@ async function requestOf(
   return fetch(request)
 }
 
-/** Sends a request and reads the response. @throws what `fetch` throws; never for a status. */
+/** Does not throw for any status. */
 async function send<T>(
   address: ServerAddress,
   method: string,
@@ -248,7 +248,7 @@ export interface LiveFrame {
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
 
-/** Parses a frame; a bare event is put into an envelope. @throws SyntaxError for invalid JSON. */
+/** Puts a bare event into an envelope. */
 function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
   if (!isObject(value)) throw new SyntaxError('The frame is not an object.')
@@ -382,7 +382,6 @@ export interface StreamQuery extends LiveQuery {
 /**
  * Yields the frames of `/api/conversations/{id}/events/stream` until the reader or server ends it. Each
  * position is the `id` of its server-sent event.
- * @throws Error with the status as its `cause` if the server refuses the stream.
  */
 async function* eventStream(
   address: ServerAddress,

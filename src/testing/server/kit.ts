@@ -1,5 +1,3 @@
-/** The conformance kit for servers: named cases that hold any agent server to the interface. */
-
 import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
@@ -568,7 +566,6 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
 /** The log's requests are checked in each of these grammars, whatever the grammar of the server's model. */
 const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
-/** @param ended whether nothing runs any more. @throws LawBroken for the first broken law. */
 function checkWholeLog(events: readonly Event[], ended: boolean): void {
   const [first] = checkLog(events, { ended, grammars: GRAMMAR_NAMES })
   if (first === undefined) return

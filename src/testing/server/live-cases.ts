@@ -1,7 +1,3 @@
-/**
- * Cases of live events over sockets: once and in order, after any disconnect, with deltas and state changes.
- */
-
 import { hold, same } from '../failure.ts'
 import { it, needing, type ServerCheck, test, type Trial } from './trial.ts'
 import type { LiveFrame, ServerSocket, StreamQuery } from './client.ts'

@@ -1,5 +1,3 @@
-/** Cases of runs: the requests to the model, the results of its calls, and concurrent callers. */
-
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'

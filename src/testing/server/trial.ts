@@ -1,5 +1,3 @@
-/** The context of a case: a running server, the case's conversations, and methods that send, read and wait. */
-
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
@@ -228,7 +226,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** Checks the status and the shape of an error (interface 7). */
+/** See interface 7. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
@@ -295,6 +293,5 @@ export function test(name: string, run: ServerCheck['run']): ServerCheck {
 export const it = (name: string, run: (trial: Trial, id: string) => Promise<void>): ServerCheck =>
   test(name, async (trial) => run(trial, await trial.begin()))
 
-/** Cases that are skipped for a server that lacks a feature. */
 export const needing = (need: Capability, checks: readonly ServerCheck[]): ServerCheck[] =>
   checks.map((check) => ({ ...check, needs: [need, ...check.needs] }))
