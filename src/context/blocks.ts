@@ -1,5 +1,3 @@
-/** Blocks of a view, which are forgotten whole or not at all, and the units that always stay. */
-
 import {
   eventCount,
   isDerived,

@@ -1,8 +1,3 @@
-/**
- * Leaves out the oldest part of the view, up to a cut point, so that the request fits, with few calls of the
- * counter (K4).
- */
-
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'

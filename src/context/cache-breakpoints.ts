@@ -1,5 +1,3 @@
-/** Marks where a provider should cache: the end of the stable prefix. */
-
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { isVisible } from '../messages/neutral.ts'

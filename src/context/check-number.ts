@@ -8,7 +8,6 @@ interface NumberRange {
   readonly whole?: boolean
 }
 
-/** @throws ColloquyError `invalid_argument` for a number outside of the range. */
 export function checkNumber(
   name: string,
   value: number,

@@ -1,5 +1,3 @@
-/** Detects loops of an agent, and the events that prove them. */
-
 import type { State } from '../state/state.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { quote } from '../event/text.ts'
@@ -198,10 +196,6 @@ const PUBLISHED: StuckThresholds = Object.freeze({
   alternating_pattern: 6,
 })
 
-/**
- * The thresholds with their defaults. @throws ColloquyError `invalid_argument` unless each is an integer from
- * 1, or Infinity.
- */
 function thresholdsOf(options: StuckOptions): StuckThresholds {
   const entries = Object.entries(PUBLISHED).map(
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,

@@ -1,5 +1,3 @@
-/** Titles of conversations: the text to make one from, and a title made without a model. */
-
 import type { State } from '../state/state.ts'
 import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent, pathToEntry } from '../log/entry.ts'

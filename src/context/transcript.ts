@@ -1,5 +1,3 @@
-/** A bounded text for an agent that resumes a conversation without its messages. */
-
 import type { State } from '../state/state.ts'
 import { checkBound } from './check-number.ts'
 import { ellipsize, shownOf, tail, textsOf } from './text.ts'

@@ -1,5 +1,3 @@
-/** Tokens and cost of a conversation: by usage id, by model and in total. */
-
 import { isObject } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

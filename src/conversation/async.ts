@@ -1,5 +1,3 @@
-/** Queues, concurrency limits, waits, retry delays, event streams and listeners. */
-
 /** Runs a task when it is its turn, and returns its result. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
@@ -44,10 +42,7 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
-/**
- * Returns the value of some work, or null when the signal is aborted first. The work is then abandoned, and
- * its later error ignored. @throws the error of the work.
- */
+/** Returns null when the signal is aborted first. The work is then abandoned, and its later error ignored. */
 export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)
@@ -63,7 +58,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Whether work ends within a time; after that time it continues. @throws the error of the work in that time. */
+/** After that time the work continues. Throws the error of the work in that time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)
@@ -110,8 +105,8 @@ export const EVENT_STREAM_HEADERS = {
 } as const
 
 /**
- * Returns a response that sends each event as JSON. If the client disconnects, the signal of the events is
- * aborted and their generator ends.
+ * Sends each event as JSON. If the client disconnects, the signal of the events is aborted and their
+ * generator ends.
  * @param end sent after the last event
  */
 export function eventResponse(

@@ -1,5 +1,3 @@
-/** Calls that outlive their reply: their processes, completion, and takeover after a crash. */
-
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
 import { hasCode } from '../event/errors.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'

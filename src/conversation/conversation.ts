@@ -1,5 +1,3 @@
-/** A live conversation: commands append events, and state, view and messages stay current. */
-
 import type { JsonObject, Message } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'

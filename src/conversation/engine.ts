@@ -1,7 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** The engine: all live conversations of a process over one store. */
-
 import { nullOn } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import { BLOB_MODES } from '../store/kit/blobs.ts'
@@ -169,7 +167,6 @@ export interface Engine {
   follow(options: FollowOptions, handler: FollowHandler): Promise<Follower>
   /** Interrupts runs, ends subscriptions and followers, and waits for their writes. The store stays open. */
   close(): Promise<void>
-  /** Closes the engine, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 

@@ -1,5 +1,3 @@
-/** Plans the erasure of one event's content: what replaces it, and which replies lose their signed parts. */
-
 import { ColloquyError } from '../event/errors.ts'
 import { ERASED, erasedFact } from '../event/erase.ts'
 import { copyJson } from '../event/freeze.ts'
@@ -24,7 +22,6 @@ interface PlannedReplacement extends Replacement {
  * Returns the placeholder of an erased event, and the replies that saw the event. The replies lose their
  * signed parts, because a provider rejects reasoning after a changed text. O(events).
  * @param state with all bodies
- * @throws ColloquyError `unknown_event`.
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
   const { log } = state

@@ -1,5 +1,3 @@
-/** Forks a conversation: a new one begins with a copy of the log up to an event. */
-
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { requestHeadOf } from '../event/reply.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
@@ -185,10 +183,7 @@ const PAGE_SIZE = 500
 /** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
-/**
- * Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. O(events).
- * @throws ColloquyError `conversation_exists`, and the store's errors.
- */
+/** Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. O(events). */
 export async function writeFork(
   store: Store,
   source: ConversationRecord,

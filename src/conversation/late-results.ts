@@ -1,5 +1,3 @@
-/** Attaches late tool results and completions to their calls on other branches, without moving HEAD. */
-
 import { completionId, completionMessage, completionOf, type CompletionOutcome } from '../event/completion.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isToolResult } from '../event/kinds.ts'

@@ -16,7 +16,6 @@ export interface LoggedEvent {
   readonly fact: Fact
 }
 
-/** Removes the store's own fields. O(1). */
 export const toLogged = ({
   seq,
   id,

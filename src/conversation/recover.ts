@@ -1,8 +1,3 @@
-/**
- * Ends the run of a dead process: its pending calls get an error as their result, and the run's error is
- * appended.
- */
-
 import { hasCode, nullOn } from '../event/errors.ts'
 import { endLease, holdLease } from './run/lease.ts'
 import type { EngineContext } from './engine-context.ts'
@@ -93,7 +88,7 @@ const NOT_LISTED = ''
 
 const PAGE_SIZE = 100
 
-/** Yields the ids of conversations with an expired lease. O(expired leases). */
+/** O(expired leases). */
 export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   let page
   let after: string | undefined

@@ -1,5 +1,3 @@
-/** The in-memory copy of a conversation. */
-
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
@@ -500,7 +498,6 @@ export class Replica {
   }
 }
 
-/** Reads the record of a conversation. @throws ColloquyError `unknown_conversation`. */
 export async function recordIn(store: Store, id: string): Promise<ConversationRecord> {
   const record = await store.getConversation(id)
   if (record !== null) return record
@@ -574,9 +571,8 @@ interface Opened {
 const EVICT_PART = 1 / 32
 
 /**
- * Opens a conversation. O(bytes of the snapshot + view + events after it). Without a snapshot, or if the log
- * returns to an evicted branch, O(n log n).
- * @throws ColloquyError `unknown_conversation`.
+ * O(bytes of the snapshot + view + events after it). Without a snapshot, or if the log returns to an evicted
+ * branch, O(n log n).
  */
 export async function openState(
   store: Store,
@@ -597,11 +593,11 @@ export async function openState(
   return { state, snapshotAt: 0, createdAt }
 }
 
-/** Returns the state of a log with every body. O(n). @throws ColloquyError `unknown_conversation`. */
+/** O(n). */
 export const wholeState = (store: Store, id: string): Promise<State> =>
   replayWhole(readerOf(store, 'whole'), id)
 
-/** Returns the state of the whole log, without eviction. O(n). */
+/** Without eviction. O(n). */
 async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
   return (await foldOn(read, id, empty, false)) ?? empty
@@ -700,9 +696,8 @@ function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
 }
 
 /**
- * Resolves with the first state that matches, which can be the current one.
- * @throws the reason of `signal` when it is aborted first, `unknown_conversation` when the conversation is
- * deleted.
+ * Resolves with the first state that matches, which can be the current one. Rejects with the reason of
+ * `signal` when it is aborted first, and `unknown_conversation` when the conversation is deleted.
  */
 export async function waitForState(
   replica: Replica,

@@ -1,5 +1,3 @@
-/** Deletes conversations by owner, tags and age, and applies a retention that several processes share. */
-
 import { nullOn } from '../event/errors.ts'
 import { parseInstant } from '../event/time.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
@@ -61,7 +59,6 @@ const RETENTION = {
   leaseTtl: true,
 } as const
 
-/** @throws `invalid_argument` for a criterion without a value; `invalid_query`. */
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
   const { owner, tags, before } = filter
   // A criterion without a value is a caller's mistake, and would match everything.
@@ -99,7 +96,6 @@ export async function deleteConversations(
   return deleteEach(engine, allConversations(engine.store, { ...query, order: 'created_at' }), options)
 }
 
-/** @throws `invalid_argument`, `invalid_id`. */
 async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
@@ -164,7 +160,6 @@ export async function applyRetention(
   }
 }
 
-/** Checks the options, and returns a search for what they remove. @throws `invalid_argument`. */
 function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint) {
   const olderThan = limitOf('olderThan', options.olderThan)
   const keepLast = limitOf('keepLast', options.keepLast)

@@ -278,7 +278,7 @@ export class SharedReplies {
 
 const headIn = (body: object): Head => body as Head
 
-/** Removes the items of a conversation's replies, and returns how many there were. */
+/** Returns the number of removed items. */
 export async function dropShared(items: Items, id: string): Promise<number> {
   const head = await items.getItem(HEADS, id)
   if (head === null) return 0

@@ -1,5 +1,3 @@
-/** Checks events before an append, and adds missing ids and times. */
-
 import { monotonicFactory } from 'ulid'
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -27,11 +25,7 @@ export function monotonicUlids(): (now?: number) => string {
   })
 }
 
-/**
- * Returns checked copies of events to append. O(size).
- * @throws ColloquyError `invalid_event` with the issues as data; `transient_event` for kinds that are never
- * stored.
- */
+/** Returns checked copies of events to append. O(size). */
 export function checkEvents(values: readonly unknown[]): readonly Event[] {
   return decodedList(
     values.map((value, index) => {
@@ -46,7 +40,6 @@ export function checkEvents(values: readonly unknown[]): readonly Event[] {
   )
 }
 
-/** Checks an event to publish. @throws ColloquyError `invalid_event`, also for kinds of the log. */
 export function checkDelta(value: unknown): StreamingDeltaEvent {
   const event = checkEvent(value, 0)
   if (event.kind === 'StreamingDeltaEvent') return event

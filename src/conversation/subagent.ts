@@ -1,5 +1,3 @@
-/** Subagents: a call that opens a child conversation, runs it, and returns its reply. */
-
 import { type Content, isTextPart } from '../event/shapes.ts'
 import { isFinalReply } from '../state/status.ts'
 import type { State } from '../state/state.ts'
@@ -20,7 +18,7 @@ interface Child {
 const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
 
-/** Id of a call's child conversation: the same on every execution. */
+/** The same on every execution of the call. */
 const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**

@@ -1,5 +1,3 @@
-/** A conversation together with its subagents: their states, and what happens in them. */
-
 import { completionOf } from '../event/completion.ts'
 import { hasCode, nullOn } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
@@ -15,7 +13,6 @@ import type { EngineContext } from './engine-context.ts'
 import { recordIn, type Replica, wholeState } from './replica.ts'
 import { subscribe, type SubscriptionItem } from './subscribe.ts'
 
-/** Conversations that are opened at the same time. */
 const CONCURRENCY = 16
 
 /** Milliseconds between two searches for new subagents while calls are open. */
@@ -32,7 +29,6 @@ interface OpenNode extends StateTree {
   readonly children: OpenNode[]
 }
 
-/** Opens a conversation and its subagents. @throws ColloquyError `unknown_conversation`. */
 export async function openTree(context: EngineContext, rootId: string): Promise<StateTree> {
   // Records may name each other as parents.
   const opened = new Set([rootId])

@@ -1,5 +1,3 @@
-/** Whether a branch needs a model request. */
-
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
 import { renderMessage } from '../messages/neutral.ts'

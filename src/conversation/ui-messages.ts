@@ -1,5 +1,3 @@
-/** The UI message protocol of the AI SDK: streams replies, and receives what the client posts. */
-
 import { canonicalJson } from '../event/encode.ts'
 import { hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
@@ -360,7 +358,6 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
 /**
  * Returns a message's latest version on HEAD's branch: a client keeps the id of the old version. O(depth) on
  * another branch.
- * @throws ColloquyError `evicted`.
  */
 function latestVersion({ log }: State, messageId: string): string {
   const message = findEventIn(log, messageId)

@@ -1,5 +1,3 @@
-/** Short descriptions of events: a role, a subject and an excerpt of the text. */
-
 import {
   isImagePart,
   isTextPart,

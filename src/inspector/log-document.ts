@@ -1,5 +1,3 @@
-/** A log for the page: one JSON document, with the same redaction as other renderings. */
-
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { Finding } from '../explain/finding.ts'

@@ -203,7 +203,7 @@ function isBlankReply({ events }: Reply): boolean {
 
 const contentIn = ({ content }: RawObject): unknown => content
 
-/** Messages of Anthropic, or one reply. O(size). */
+/** O(size). */
 export function readAnthropic(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
@@ -253,7 +253,7 @@ function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void
   if (results === 0 || others.length > 0) writer.say('user', others, origin)
 }
 
-/** Messages of OpenAI Chat Completions, or one reply. O(size). */
+/** O(size). */
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
@@ -351,7 +351,7 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
 
-/** Items or one reply. Consecutive items of the model are one reply. O(size). */
+/** Consecutive items of the model are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
@@ -443,7 +443,7 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }
 
-/** Messages of `useChat`. An assistant message may contain several replies, one for each step. O(size). */
+/** An assistant message may contain several replies, one for each step. O(size). */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')

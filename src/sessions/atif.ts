@@ -12,7 +12,7 @@ import { contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/** Reads a trajectory as a session. Subagents' trajectories and other lines become children. O(size). */
+/** Subagents' trajectories and other lines become children. O(size). */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)

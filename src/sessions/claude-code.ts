@@ -20,7 +20,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Reads a session and the side chains in its file. O(size). */
+/** Also reads the side chains in the file. O(size). */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -66,7 +66,7 @@ export class SubagentCalls {
       this.#firstMessages.set(name, textIn(message['content']))
   }
 
-  /** Returns the subagents' names by call id. O(calls of subagents). */
+  /** By call id. O(calls of subagents). */
   find(): ReadonlyMap<string, string> {
     const calls = new Map(this.#calls)
     const known = new Set(calls.values())
@@ -590,7 +590,7 @@ interface ReplyBlock {
   readonly origin: Origin
 }
 
-/** Adds a reply from all its lines. O(size). */
+/** O(size). */
 function addReply(id: string, lines: readonly Line[], writer: SessionWriter, hasResult: HasResult): void {
   const blocks = replyBlocks(lines, writer)
   const last = lines.at(-1)?.message

@@ -12,7 +12,7 @@ import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** Reads a rollout as a session. O(size). */
+/** O(size). */
 export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const lines: CodexLine[] = []

@@ -1,5 +1,3 @@
-/** Reads content parts of users and tools in the formats of all providers. */
-
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'

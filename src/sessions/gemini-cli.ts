@@ -8,7 +8,7 @@ import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** Reads a chat as a session. O(size), and O(events in sight) for each rewritten history. */
+/** O(size), and O(events in sight) for each rewritten history. */
 export function readGeminiCli(records: readonly SessionRecord[]): Session {
   const { about, steps } = stepsOf(records)
   const writer = new SessionWriter()
@@ -253,7 +253,7 @@ class ChatSteps {
   }
 }
 
-/** Adds a message. O(size). */
+/** O(size). */
 function readMessage(
   fields: RawObject,
   record: SessionRecord,

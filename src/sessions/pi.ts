@@ -18,7 +18,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Reads a session of pi. O(size), and O(branch) for each compaction. */
+/** O(size), and O(branch) for each compaction. */
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
   const writer = new SessionWriter()

@@ -1,5 +1,3 @@
-/** Reads a recorded session of another agent as a log. */
-
 import { ColloquyError } from '../event/errors.ts'
 import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
 import { isEventKind } from '../event/kinds.ts'

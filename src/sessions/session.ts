@@ -1,5 +1,3 @@
-/** Input and output of reading the recorded sessions of other agents. */
-
 import type { Fact } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
 

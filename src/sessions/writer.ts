@@ -1,5 +1,3 @@
-/** Writes the log of a recorded session: assigns ids and times, and stores what later records refer to. */
-
 import { freezeNew } from '../event/freeze.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'
 import { isObject } from '../event/json.ts'

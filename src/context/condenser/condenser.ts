@@ -1,5 +1,3 @@
-/** The interface of a condenser: a decision about a state's view. */
-
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 

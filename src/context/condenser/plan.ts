@@ -1,5 +1,3 @@
-/** Plans a condensation before a summary is written: events to forget, and the summary's position. */
-
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
@@ -215,7 +213,6 @@ export interface CondensationLimits extends Permissions {
 
 export type CheckedLimits = Permissions & Required<Omit<CondensationLimits, keyof Permissions>>
 
-/** @throws ColloquyError `invalid_argument` for invalid limits, or limits that leave nothing after a summary. */
 export function checkLimits(limits: CondensationLimits): CheckedLimits {
   const { maxEvents = 240, maxTokens = Infinity, keepFirst = 2, minimumProgress = 0.1 } = limits
   checkNumber('maxEvents', maxEvents, { least: 1 })

@@ -1,5 +1,3 @@
-/** Replaces the middle of a long view by a summary. */
-
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
@@ -101,7 +99,7 @@ function condensationEvent(plan: CondensationPlan, returned: string | Summary): 
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
-/** Whether the request after the condensation is within the token limit. O(view). */
+/** O(view). */
 const isWithinLimits = (
   state: State,
   event: Condensation,

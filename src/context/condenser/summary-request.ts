@@ -141,7 +141,7 @@ export interface SummaryEvent {
   readonly text: string
 }
 
-/** The summaries among the units, and the full text of every other event. O(content). */
+/** Every event that is not a summary has its full text. O(content). */
 export function summaryTexts(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
   const summaries: string[] = []
   const events: SummaryEvent[] = []

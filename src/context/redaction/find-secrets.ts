@@ -1,5 +1,3 @@
-/** Finds the secrets in a text: plain, JSON-escaped, percent-encoded, or in base64. */
-
 import { splits } from '../text.ts'
 import { masksIn, type Masker } from './mask.ts'
 
@@ -34,7 +32,7 @@ export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   return hits.length === 0 ? hits : mergeHits(hits, masksIn(text), text)
 }
 
-/** The text with a mask in place of each hit. O(length). */
+/** O(length). */
 export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
   // A text may contain the same secret in each line, and a keyed hash costs a thousand look-ups.
   const masks = new Map<string, string>()

@@ -1,8 +1,3 @@
-/**
- * Finds secrets by their form: well-known tokens, a caller's patterns, and the values of fields whose names
- * indicate a secret.
- */
-
 import { quoteEnd } from '../../event/json.ts'
 import { type Finder, type ReportHit, unescapeJson } from './find-secrets.ts'
 import { unmasked } from './mask.ts'
@@ -74,7 +69,7 @@ export type BuiltInPattern = (typeof FORMS)[number]['name']
 
 export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
 
-/** Finds the named forms. O(length). */
+/** O(length). */
 export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   const forms: readonly SecretForm[] = FORMS.filter(({ name }) => names.includes(name))
   if (forms.length === 0) return null

@@ -36,7 +36,7 @@ export function masker(key: Uint8Array | null, secrets: readonly string[] = []):
 /** Whether a text is one mask, or the JSON text of {@link maskObject}. O(1). */
 export const isMask = (text: string): boolean => text.length < 64 && WHOLE.test(text)
 
-/** The ranges of masks in a text. O(length). */
+/** O(length). */
 export function masksIn(text: string): (readonly [start: number, end: number])[] {
   if (!text.includes(OPENING)) return []
   return Array.from(text.matchAll(ANY_MASK), ({ index, 0: mask }) => [index, index + mask.length] as const)

@@ -1,5 +1,3 @@
-/** Redacts a text. JSON stays JSON, and all other characters stay as they were. */
-
 import { hasText } from '../../event/text.ts'
 import { eachJsonToken, isKey } from '../../event/json.ts'
 import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
@@ -81,7 +79,7 @@ function outside(hits: readonly Hit[], ranges: readonly TextRange[]): readonly H
   })
 }
 
-/** Whether a text is JSON. O(length). */
+/** O(length). */
 function parses(text: string): boolean {
   try {
     JSON.parse(text)

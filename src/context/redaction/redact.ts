@@ -346,7 +346,7 @@ const jsonOf = (fact: Fact): JsonObject => fact as object as JsonObject
 const responseIdOfFact = (fact: Fact): string =>
   !isQuarantined(fact) && fact.kind === 'ActionEvent' ? fact.llm_response_id : ''
 
-/** Any JSON redacted. O(size). */
+/** O(size). */
 export const redactJson = (value: JsonValue, rules: RedactionRules): JsonValue =>
   redactValue(value, { rules, unchanged: NO_PATHS })
 
@@ -415,7 +415,7 @@ const REPLY_FIELDS = [
   'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',
 ] as const
 
-/** Whether two versions of an event differ in its reply. O(size). */
+/** O(size). */
 const isMasked = (before: JsonObject, after: JsonObject): boolean =>
   before !== after &&
   REPLY_FIELDS.some(

@@ -1,5 +1,3 @@
-/** Compiles what a caller considers secret into rules. */
-
 import { ColloquyError } from '../../event/errors.ts'
 import { type Finder, literalFinder, MIN_SECRET } from './find-secrets.ts'
 import {

@@ -20,7 +20,6 @@ interface Progress {
   readonly reset?: true
 }
 
-/** A shard that this process holds. */
 interface Shard {
   /** Id of its item: its number. */
   readonly id: string
@@ -38,7 +37,7 @@ const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
-/** Stores where a follower begins, unless it has begun. O(1). @throws the store's errors. */
+/** Does nothing if the follower has begun. */
 export async function storeStart(store: Store, name: string, from: FollowerParts['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, shardId(0))) !== null) return

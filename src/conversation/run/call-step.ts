@@ -19,7 +19,7 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** Calls the step, before anything is awaited. @throws the step's errors. */
+/** Calls the step before anything is awaited. */
 export async function callStep(
   run: RunContext,
   state: State,
@@ -106,7 +106,7 @@ function recordText(streamed: TextSoFar, event: Event): void {
 /**
  * Appends an interrupted step's streamed but unyielded text: the only event that may follow the interrupt
  * (law I4). Marked as interrupted, it changes no status and is not a final reply. Appends nothing unless the
- * log has an interrupt since the step began. @throws `lease_lost`, the store's errors.
+ * log has an interrupt since the step began.
  */
 async function keepTextSoFar(
   run: RunContext,
@@ -141,7 +141,6 @@ interface Appended {
 /**
  * Appends what a step yielded, and publishes deltas. `after` is the id under HEAD at the call: replies know
  * nothing later, except the step's own events directly after it, such as a nudge.
- * @throws `invalid_event`, the store's errors.
  */
 async function appendYielded(
   run: RunContext,

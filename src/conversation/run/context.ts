@@ -74,10 +74,8 @@ export function add(
   )
 }
 
-/** The latest state of the conversation. @throws the store's errors. */
 export const refreshState = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
 
-/** The latest state with all bodies. @throws the store's errors. */
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
 /** The state with the long strings that a request needs. @throws the store's errors. */

@@ -1,5 +1,3 @@
-/** Runs hooks, and records what each decided. */
-
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 import { orAborted } from '../async.ts'
@@ -109,7 +107,6 @@ async function runHook(
   }
 }
 
-/** @throws the errors of the outcome's getters. */
 function readOutcome(outcome: HookOutcome, name: string): HookResult {
   const { blocked: blocks, success, exitCode, stdout, stderr, error } = outcome
   const blocked = blocks === true

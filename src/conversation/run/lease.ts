@@ -1,5 +1,3 @@
-/** The lease of a run. A signal is aborted when it is lost. */
-
 import { hasCode, ColloquyError } from '../../event/errors.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
 import { type Replica, waitForState } from '../replica.ts'
@@ -131,7 +129,7 @@ export async function checkRest(
   await expired()
 }
 
-/** Ends an expired lease at rest. @throws ColloquyError `already_running` while a run holds it. */
+/** Ends an expired lease at rest. */
 export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
   await store.releaseLease(await acquire(store, conversationId, owner, 1_000))
 }
@@ -153,10 +151,8 @@ const MAX_DELAY = 5_000
 const MAX_WAIT = 15_000
 
 /**
- * Acquires the lease when the other run's lease has ended or expired. Uses one timer. Null when `signal` is
- * aborted first.
- * @param onWait called when another run holds it
- * @throws ColloquyError `unknown_conversation` when the conversation is deleted, and the store's errors.
+ * Uses one timer. Null when `signal` is aborted first.
+ * @param onWait called when another run holds the lease
  */
 export async function awaitLease(
   store: Store,

@@ -1,5 +1,3 @@
-/** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
-
 import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event, HookEventType, MessageEvent } from '../../event/types.ts'
@@ -65,7 +63,6 @@ const nextPrompt = (run: RunContext, state: State): Prompt | null =>
 const listens = ({ hooks }: RunContext, moment: HookEventType): boolean =>
   hooks.some(({ on }) => on === moment)
 
-/** Runs the hooks of a moment, which can be about a call. */
 function callHooks(
   { hooks, replica, signal }: RunContext,
   moment: Omit<HookInput, 'conversation_id'>,
@@ -133,7 +130,7 @@ const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
 
 /**
  * Executes calls, recording their beginning first, so that they never begin twice. A call excluded meanwhile
- * by a pause, policy or result is not begun. @throws the step's errors.
+ * by a pause, policy or result is not begun.
  */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
@@ -228,10 +225,6 @@ interface RunParts {
   readonly owner: string
 }
 
-/**
- * Runs a conversation. @throws ColloquyError `already_running`, `lease_lost` when another run acquired the
- * lease, and the store's errors.
- */
 export async function runLoop(
   parts: RunParts,
   options: RunOptions & { readonly leaseTtl: number },
@@ -393,7 +386,6 @@ async function runUnderLease(
   }
 }
 
-/** @throws ColloquyError `lease_lost` when the log was replaced since that epoch. */
 function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number, owner: string): void {
   if (current === epoch) return
   throw new ColloquyError(
@@ -420,7 +412,7 @@ function toResult(
   return { status, iterations, error: Object.assign(new Error(detail), { name: code }) }
 }
 
-/** Why a conversation is stuck, from its log. O(events since). */
+/** O(events since). */
 function stuckReason({ log: { entries } }: State): string {
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
     const event = entries.get(seq)?.event
@@ -448,7 +440,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Executes the next action of the run. Returns false at its end. @throws errors of the step, the policy and `stuck`. */
+/** Returns false at the end of the run. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await refreshState(run)
   const { status } = state.header
@@ -490,7 +482,6 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
 /**
  * Calls the model once. If the request is too long and a condenser exists, requests a condensation instead.
  * Does nothing if a pause, a call, or a message that hooks have not seen arrived meanwhile.
- * @throws the step's errors.
  */
 async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>
@@ -516,7 +507,6 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
 
 /**
  * Sets the status running, and runs the hooks. False when nothing is to run, or a pause followed the request.
- * @throws ColloquyError `empty_view`.
  */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {

@@ -1,5 +1,3 @@
-/** The options and the result of a run, and their checks. */
-
 import type { Condensation } from '../../event/types.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'

@@ -1,5 +1,3 @@
-/** Sorts pending calls: which to execute, to confirm with the user, and to end (law P). */
-
 import type { ActionEvent } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import { listPendingCallsIn, type PendingCall } from '../../log/open-calls.ts'

@@ -1,5 +1,3 @@
-/** The caller's step: its input, and reading what it yields. */
-
 import type { Content, JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'

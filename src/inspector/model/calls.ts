@@ -1,5 +1,3 @@
-/** Calls that outlive their reply, and the conversations that calls opened. */
-
 import { type CallProgress, completionOf, isWorkingResult } from '../../event/completion.ts'
 import type { CompletionOutcome, WorkingObservation } from '../../event/completion.ts'
 import { keyedId } from '../../event/ids.ts'

@@ -1,5 +1,3 @@
-/** Lines next to the log: the tree, whose columns fork, and the calls that work after their reply. */
-
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
 import { workSpans } from './calls.ts'

@@ -1,5 +1,3 @@
-/** A log with its state at every event, from which the whole page is computed. */
-
 import type { Loaded } from '../../event/load.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { initialState, type State } from '../../state/state.ts'
@@ -57,7 +55,7 @@ export const stateOf = ({ states }: Replayed, position: number): State =>
 
 export const lineNumber = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
-/** The usage up to a place. O(facts). */
+/** O(facts). */
 export function usageAt({ states }: Replayed, position: number): Usage {
   const entries = states.at(-1)?.log.entries.slice(0, position) ?? []
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))

@@ -1,5 +1,3 @@
-/** The request of each grammar for a state, and its difference from the previous request. */
-
 import { explainPrefix, type PrefixChange, stablePrefix } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { isColloquyError } from '../../event/errors.ts'

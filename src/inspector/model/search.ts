@@ -1,5 +1,3 @@
-/** Filters the events of a log: by text, by kind and by problems. */
-
 import { kindOf } from '../../log/entry.ts'
 import type { Replayed } from './replayed.ts'
 
@@ -12,7 +10,7 @@ const UNREADABLE = 'quarantined'
 
 const SLICE = 2048
 
-/** The number of events of each kind, the most frequent first. O(n). */
+/** The most frequent kind first. O(n). */
 export function kindCounts({ states }: Replayed): [string, number][] {
   const counts = new Map<string, number>()
   for (const entry of states.at(-1)?.log.entries ?? []) {

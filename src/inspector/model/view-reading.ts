@@ -1,5 +1,3 @@
-/** Measures a whole view: its tokens, its events, its cut points. A long view is measured in pieces. */
-
 import type { State } from '../../state/state.ts'
 import { eventCount, isDerived, isNoReply, isPending, stretchStarts, type Unit } from '../../view/units.ts'
 import type { View } from '../../view/view.ts'

@@ -1,5 +1,3 @@
-/** Hypothetical states: after a condensation, a cut or a move of HEAD, without changing the log. */
-
 import { blocksBefore, blocksOf } from '../../context/blocks.ts'
 import { withoutBlocks } from '../../context/budget.ts'
 import { condensationOf, planCondensation } from '../../context/condenser/plan.ts'
@@ -25,7 +23,7 @@ export interface Outcome {
 
 const TRIED = 'what-if'
 
-/** Applies a change. @throws ColloquyError `unknown_event` for an unknown leaf. O(view). */
+/** O(view). */
 export function whatIf(state: State, change: Change): Outcome {
   switch (change.type) {
     case 'leaf':

@@ -1,5 +1,3 @@
-/** The page of an open log: the reader's place in it, and the panels for that place. */
-
 import type { ComponentChild } from 'preact'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { counted } from '../../explain/explanation.ts'

@@ -1,5 +1,3 @@
-/** Usage of the conversation: by model, by reply, and with the conversations that it started. */
-
 import type { ComponentChild } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ModelUsage, Usage } from '../../context/usage.ts'

@@ -1,5 +1,3 @@
-/** One event: its kind, its position, its explanation, and its JSON. */
-
 import type { ComponentChild } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { safe } from '../glimpse.ts'

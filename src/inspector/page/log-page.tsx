@@ -1,5 +1,3 @@
-/** A log under the bar with its name, from any source. */
-
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { safe } from '../glimpse.ts'

@@ -1,5 +1,3 @@
-/** Starts the page. */
-
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { LogDocument, PageSource } from '../log-document.ts'

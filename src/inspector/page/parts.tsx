@@ -1,5 +1,3 @@
-/** Small parts that the whole page shares: links to events, JSON, marks. */
-
 import type { ComponentChild, ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { maskSecrets } from '../../event/mask.ts'

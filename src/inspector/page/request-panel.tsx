@@ -1,5 +1,3 @@
-/** The request of a grammar at the reader's place, and its difference from the previous request. */
-
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'

@@ -1,5 +1,3 @@
-/** The page of a service: requests a key if needed, offers the conversations, and follows the chosen one. */
-
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Fact } from '../../event/quarantine.ts'
@@ -178,7 +176,6 @@ async function fetchWithKey(
   return response
 }
 
-/** One page of a search over all conversations. @throws Refused */
 async function findTexts(query: string, cursor: string | null, key: string): Promise<HitPage> {
   const page = cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`
   const path = `api/conversations/search-text?include_results=true&query=${encodeURIComponent(query)}${page}`
@@ -227,7 +224,7 @@ async function readTitle(id: string, key: string): Promise<LogTitle> {
   }
 }
 
-/** The newest conversations, and the one that the address names. */
+/** Includes the conversation that the address names. */
 async function listConversations(key: string, linked: string | null): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MAX_TITLES;) {
@@ -241,7 +238,6 @@ async function listConversations(key: string, linked: string | null): Promise<Lo
   return titles
 }
 
-/** All facts of a conversation so far. @throws Refused */
 async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
   const ended = new AbortController()
   try {
@@ -345,7 +341,6 @@ interface HitPage {
 }
 
 interface TextSearchProps {
-  /** One page. @throws Error */
   readonly find: (query: string, cursor: string | null) => Promise<HitPage>
   readonly titleOf: (conversation: string) => string
   readonly choose: (hit: Hit) => void

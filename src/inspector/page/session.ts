@@ -1,5 +1,3 @@
-/** State shared by all parts of the page: the log, the reader's place in it, and navigation. */
-
 import { type Ask, asksOf } from '../model/request.ts'
 import { callLanesOf, type Lanes, lanesOf } from '../model/lanes.ts'
 import { type Replayed, replaying, stateOf } from '../model/replayed.ts'
@@ -83,7 +81,6 @@ function documentOf([head, ...blocks]: readonly unknown[]): LogDocument {
   return { ...(head as LogHead), facts: (blocks as readonly (readonly Fact[])[]).flat() }
 }
 
-/** The lines of a response, as they arrive. */
 export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)

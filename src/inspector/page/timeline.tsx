@@ -1,4 +1,4 @@
-/** The log as a list with its tree; only the visible rows are rendered. */
+/** Only the visible rows are rendered. */
 
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'

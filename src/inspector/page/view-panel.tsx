@@ -1,5 +1,3 @@
-/** The view at the reader's place, and the calls of its branch that are pending or work after their reply. */
-
 import { Component, type ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { maskSecrets } from '../../event/mask.ts'
@@ -203,7 +201,6 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
   )
 }
 
-/** Maximum number of rows. */
 const ROWS = 200
 
 export function CallsPanel({ reader }: { reader: Reader }): ComponentChild {

@@ -1,7 +1,3 @@
-/**
- * Tries a condensation, a cut, another leaf or another grammar on the shown state; the log does not change.
- */
-
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { isColloquyError } from '../../event/errors.ts'
