@@ -143,6 +143,15 @@ describe('sorted lists', () => {
     )
   })
 
+  it('are merged with few comparisons, also a few long ones', () => {
+    let compared = 0
+    const walks = Array.from({ length: 4 }, (_, list) =>
+      Array.from({ length: 1_000 }, (__, n) => 4 * n + list).values(),
+    )
+    expect([...merge(walks, (a, b) => ((compared += 1), a - b))]).toHaveLength(4_000)
+    expect(compared).toBeLessThan(4 * 4_000)
+  })
+
   it('are merged in order, each item once', () => {
     fc.assert(
       fc.property(

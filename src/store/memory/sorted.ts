@@ -101,16 +101,37 @@ export function* merge<T>(
 ): Generator<T, void, undefined> {
   const [first, ...others] = walks
   if (first !== undefined && others.length === 0) return yield* first
-  type Next = { readonly item: T; readonly walk: IterableIterator<T> }
-  const queue = new SortedList<Next>((a, b) => compare(a.item, b.item))
-  const advance = (walk: Next['walk']): void => {
-    const next = walk.next()
-    if (next.done !== true) queue.add({ item: next.value, walk })
+  // A binary heap with the next item on top, because a log that went back often has as many walks as events.
+  const heap = walks.flatMap((walk) => {
+    const { done, value } = walk.next()
+    return done === true ? [] : [{ walk, item: value as T }]
+  })
+  const sink = (from: number): void => {
+    const sinking = heap[from]
+    if (sinking === undefined) return
+    let index = from
+    for (;;) {
+      let child = 2 * index + 1
+      let least = heap[child]
+      const right = heap[child + 1]
+      if (least !== undefined && right !== undefined && compare(right.item, least.item) < 0) {
+        least = right
+        child += 1
+      }
+      if (least === undefined || compare(sinking.item, least.item) <= 0) break
+      heap[index] = least
+      index = child
+    }
+    heap[index] = sinking
   }
-  for (const walk of walks) advance(walk)
-  for (let next = queue.first; next !== undefined; next = queue.first) {
-    yield next.item
-    queue.delete(next)
-    advance(next.walk)
+  for (let index = heap.length >>> 1; index >= 0; index -= 1) sink(index)
+  for (let top = heap[0]; top !== undefined; top = heap[0]) {
+    yield top.item
+    const { done, value } = top.walk.next()
+    if (done === true) {
+      const last = heap.pop()
+      if (last !== undefined && heap.length > 0) heap[0] = last
+    } else top.item = value as T
+    sink(0)
   }
 }
