@@ -150,7 +150,8 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
-  readonly background?: boolean
+  /** Without `execute`, this is a field of the provider, such as the background of a generated image. */
+  readonly background?: unknown
   readonly resume?: StepTool['resume']
   readonly parameters?: never
   readonly [field: string]: unknown
@@ -183,16 +184,26 @@ export interface ToolDescription {
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
+/** A tool that the provider executes is sent unchanged: image generation has a `background` of its own. */
 export function providerDescription(tool: ProviderTool): ProviderTool {
+  if (typeof tool.execute !== 'function') return tool
   const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
   return description
 }
 
 /** Returns a provider's tool that a step executes, or null. Nothing checks its arguments. */
 export function executableOf(tool: ProviderTool): StepTool | null {
-  const { execute, name, description } = tool
+  const { execute, name, description, repeatable, background: isBackground, resume } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null
-  return { ...tool, name, description: stringOf(description), execute, parameters: {} } as StepTool
+  return {
+    name,
+    description: stringOf(description),
+    parameters: {},
+    execute,
+    ...(repeatable === true && { repeatable }),
+    ...(isBackground === true && { background: true }),
+    ...(typeof resume === 'function' && { resume }),
+  }
 }
 
 /**

@@ -182,6 +182,13 @@ it("a provider's own tools are passed on as they are, and executed here where th
   expect(call?.kind === 'ActionEvent' && step.repeats?.(call)).toBe(true)
 })
 
+it("a provider's tool that the step does not execute keeps all its fields", async () => {
+  const image = { type: 'image_generation', background: 'transparent' }
+  const { step, requests } = scripted(STEP_WIRES.responses, [], { tools: [image] })
+  await (await begin()).run(step)
+  expect(requests[0]?.['tools']).toEqual([image])
+})
+
 describe('execution', () => {
   it('of a tool that is not there any more is refused in words', async () => {
     const conversation = await begin()
