@@ -10,6 +10,8 @@ import {
   writeKeys,
   Texts,
   writeTexts,
+  Times,
+  writeTimes,
 } from '../../src/log/columnar/columns.ts'
 import { aligned, seal, sealOf, unseal } from '../../src/log/columnar/sealed.ts'
 import { character } from '../../src/testing/text.ts'
@@ -39,6 +41,28 @@ describe('texts', () => {
     const texts = ['\uD800'.repeat(100_000), 'x'.repeat(100_000)]
     const column = new Texts(...writeTexts(texts))
     expect(texts.map((_, index) => column.at(index)).every((each, index) => each === texts[index])).toBe(true)
+  })
+})
+
+describe('times', () => {
+  it('are read as they were written', () => {
+    const time = fc.oneof(
+      fc.constant(null),
+      fc.integer({ min: 0, max: 200_000 }).map((s) => new Date(s * 1_000).toISOString()),
+      fc.constantFrom('2026-01-01 00:00:00.123456789+01:00', '2026-01-01T00:00:00'),
+    )
+    fc.assert(
+      fc.property(fc.array(time, { maxLength: 70 }), (times) => {
+        const column = new Times(times.length, ...writeTimes(times))
+        expect(times.map((_, index) => column.at(index))).toEqual(times)
+      }),
+    )
+  })
+
+  it('take few bytes where they share a start, as those of a log do', () => {
+    const times = Array.from({ length: 1_000 }, (_, n) => new Date(n * 1_000).toISOString())
+    const bytes = writeTimes(times).reduce((sum, section) => sum + section.length, 0)
+    expect(bytes / times.length).toBeLessThan(11)
   })
 })
 

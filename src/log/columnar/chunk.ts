@@ -13,12 +13,12 @@ import {
   type Key,
   writeKeys,
   bytesIn,
+  writeTimes,
   KEY_SECTIONS,
   type KeyColumn,
   readKeys,
   wordsIn,
-  Texts,
-  writeTexts,
+  Times,
 } from './columns.ts'
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
 import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
@@ -55,7 +55,7 @@ export class Chunk {
   readonly #above: Int32Array
   readonly #flags: Uint8Array
   readonly #codes: Uint8Array
-  readonly #times: Texts
+  readonly #times: Times
   readonly #rareText: Uint8Array
   #rare: RareFacts | null = null
 
@@ -74,7 +74,7 @@ export class Chunk {
     this.#above = words(4)
     this.#flags = sections[5] ?? none
     this.#codes = sections[6] ?? none
-    this.#times = new Texts(sections[7] ?? none, sections[8] ?? none)
+    this.#times = new Times(count, sections[7] ?? none, sections[8] ?? none)
     this.#rareText = sections[9] ?? none
     const [ids, callIds, responseIds] = [0, 1, 2].map((n) =>
       readKeys(sections.slice(PLAIN_SECTIONS + n * KEY_SECTIONS)),
@@ -135,8 +135,7 @@ export class Chunk {
   }
 
   timestamp(seq: number): string | null {
-    const time = this.#times.at(seq - this.first)
-    return time === '' ? null : time
+    return this.#times.at(seq - this.first)
   }
 
   warnings(seq: number): readonly LogWarning[] {
@@ -217,7 +216,7 @@ export function writeChunk(
     numbers((row) => row.above),
     small(flagsOf),
     small((row) => kindCode(row.kind)),
-    ...writeTexts(rows.map((row) => row.timestamp ?? '')),
+    ...writeTimes(rows.map((row) => row.timestamp)),
     new TextEncoder().encode(encodeRare(rows, first)),
     ...keys((row) => row.id),
     ...keys((row) => row.callId),

@@ -1,4 +1,69 @@
-/** Columns of texts, and of keys with an index. */
+/** Columns of texts, of timestamps, and of keys with an index. */
+
+/** Every 16th timestamp is stored in full, which bounds a lookup. */
+const RESTART = 16
+const NO_CODE = 255
+
+/** Serializes timestamps as two sections: valid ones, of at most 35 ASCII characters each. O(length). */
+export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint8Array] {
+  const count = times.length
+  const starts = new Int32Array(Math.ceil(count / RESTART))
+  const lengths = new Uint8Array(count * 2)
+  const text = new Uint8Array(times.reduce((sum, time) => sum + (time?.length ?? 0), 0))
+  let end = 0
+  let before = ''
+  times.forEach((time, index) => {
+    if (index % RESTART === 0) starts[index / RESTART] = end
+    const shared = time === null || index % RESTART === 0 ? 0 : sharedLength(before, time)
+    const rest = (time?.length ?? 0) - shared
+    lengths[index * 2] = shared
+    lengths[index * 2 + 1] = time === null ? NO_CODE : rest
+    for (let i = 0; i < rest; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
+    end += rest
+    before = time ?? ''
+  })
+  const index = new Uint8Array(starts.byteLength + lengths.byteLength)
+  index.set(bytesIn(starts))
+  index.set(lengths, starts.byteLength)
+  return [index, text.subarray(0, end)]
+}
+
+function sharedLength(one: string, other: string): number {
+  let length = 0
+  while (length < one.length && length < other.length && one.charCodeAt(length) === other.charCodeAt(length))
+    length += 1
+  return length
+}
+
+export class Times {
+  readonly #starts: Int32Array
+  readonly #lengths: Uint8Array
+  readonly #text: Uint8Array
+
+  constructor(count: number, index: Uint8Array, text: Uint8Array) {
+    const starts = Math.ceil(count / RESTART) * 4
+    this.#starts = wordsIn(index.subarray(0, starts))
+    this.#lengths = index.subarray(starts)
+    this.#text = text
+  }
+
+  /** Returns the timestamp at an index, or null. O(1). */
+  at(index: number): string | null {
+    const restart = Math.floor(index / RESTART)
+    let start = this.#starts[restart] as number
+    let text = ''
+    for (let current = restart * RESTART; ; current += 1) {
+      const shared = this.#lengths[current * 2] as number
+      const length = this.#lengths[current * 2 + 1] as number
+      const none = length === NO_CODE
+      if (current === index && none) return null
+      const end = none ? start : start + length
+      text = text.slice(0, shared) + String.fromCharCode(...this.#text.subarray(start, end))
+      if (current === index) return text
+      start = end
+    }
+  }
+}
 
 /** Encoding of the texts: UTF-8, or UTF-16 where UTF-8 cannot represent them. */
 const UTF_8 = 0

@@ -224,7 +224,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
 }
 
 /** Raise it when the fold, header or part format changes: other versions do not open; the log is refolded. */
-export const FOLD_VERSION = 12
+export const FOLD_VERSION = 13
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
