@@ -13,15 +13,17 @@ export interface DriveOptions {
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
   /** Number of cases. Default: 100. */
   readonly numRuns?: number
+  /** Maximum number of commands of a case. Default: 30. */
+  readonly maxCommands?: number
   readonly seed?: number
   readonly path?: string
   /** Maximum milliseconds until a conversation is at rest. Default: 10,000. */
   readonly timeout?: number
   /** Whether to look for a smaller failing case. Default: true. */
   readonly shrink?: boolean
+  /** Whether replies may last until an interrupt. Default: true, unless the server lacks `interrupt`. */
+  readonly endless?: boolean
 }
-
-const MAX_COMMANDS = 30
 
 /**
  * Sends random commands to a server with a random model: messages (even during a reply), approvals,
@@ -38,12 +40,11 @@ const MAX_COMMANDS = 30
  */
 export async function driveServer(options: DriveOptions): Promise<void> {
   const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options
-  const tool = options.tool ?? TOUCH
-  const commands = fc.array(deeds(lacks), { maxLength: MAX_COMMANDS, size: 'max' })
+  const { tool = TOUCH, maxCommands = 30, endless = lacks.interrupt === undefined } = options
+  const commands = fc.array(deeds(lacks), { maxLength: maxCommands, size: 'max' })
   const script = scriptedModel({
     tools: { [tool.name]: fc.constant({}) },
-    // Only an interrupt ends an endless reply.
-    endless: lacks.interrupt === undefined,
+    endless,
     tooLong: true,
     maxTurns: 12,
   })
