@@ -111,14 +111,14 @@ export function quoteEnd(text: string, from: number): number {
  */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
-/** Visits each token of JSON text except colons and literals. O(length). */
-export function eachJsonToken(text: string, visit: (token: string, index: number) => void): void {
+/** Visits each token of JSON text except colons and literals, until a visit returns false. O(length). */
+export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
   // A copy, because a string inside JSON may itself be JSON.
   const tokens = new RegExp(TOKEN)
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match
     if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
-    visit(text.slice(index, tokens.lastIndex), index)
+    if (visit(text.slice(index, tokens.lastIndex), index) === false) return
   }
 }
 

@@ -121,7 +121,6 @@ function scan(text: string): readonly Issue[] {
   const issues: Issue[] = []
   const levels: Level[] = []
   const report = (type: string, msg: string, input?: string): void => {
-    if (issues.length === MAX_WARNINGS) return
     const reported = issue(
       levels.map((level) => level.position),
       type,
@@ -146,6 +145,7 @@ function scan(text: string): readonly Issue[] {
       if (level.keys.has(key)) report('duplicate_key', TWICE)
       level.keys.add(key)
     }
+    return issues.length < MAX_WARNINGS
   })
   return Object.freeze(issues)
 }

@@ -20,6 +20,7 @@ export interface Violation extends Finding {
  */
 export type Rule<V> = readonly [rule: string, source: string, check: (view: V) => Iterable<Finding>]
 
+/** A provider's rules by their ids. */
 export type Rules<V> = Readonly<Record<string, Rule<V>>>
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -38,6 +39,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** An object of a request, and its path. */
 export interface Part {
   readonly path: string
   readonly body: JsonObject
@@ -83,7 +85,7 @@ export const fields = <const R extends Shapes, const M extends Shapes = Record<n
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
 
-/** One of these objects, by the value of a field that is not in their shapes. */
+/** One of these objects, by the value of a field that they do not list themselves. */
 export type ByKey<K extends string, S extends Shapes> = {
   [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
 }[keyof S]
@@ -245,40 +247,49 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-function* walk(value: unknown, path: string, name = '', ancestors: unknown[] = []): Generator<Visit> {
-  const isCycle = ancestors.includes(value)
-  yield { value, path, name, isCycle }
-  if (isCycle || !(Array.isArray(value) || isObject(value))) return
-  ancestors.push(value)
-  if (Array.isArray(value))
-    for (const [index, child] of value.entries()) yield* walk(child, `${path}[${index}]`, '', ancestors)
-  else for (const [key, child] of Object.entries(value)) yield* walk(child, join(path, key), key, ancestors)
-  ancestors.pop()
+/** Visits a value and everything in it. Not a generator, in which each value would cost its depth. */
+function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
+  const ancestors = new Set<unknown>()
+  const walkFrom = (value: unknown, path: string, name: string): void => {
+    const isCycle = ancestors.has(value)
+    visit({ value, path, name, isCycle })
+    if (isCycle || !(Array.isArray(value) || isObject(value))) return
+    ancestors.add(value)
+    if (Array.isArray(value))
+      for (const [index, child] of value.entries()) walkFrom(child, `${path}[${index}]`, '')
+    else for (const [key, child] of Object.entries(value)) walkFrom(child, join(path, key), key)
+    ancestors.delete(value)
+  }
+  walkFrom(root, rootPath, '')
 }
 
 /** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
-export function* notJson(
+export function notJson(
   root: unknown,
   rootPath: string,
   accept: (value: unknown) => boolean = () => false,
-): Generator<Finding> {
-  for (const { value, path, isCycle } of walk(root, rootPath)) {
-    if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) continue
-    if (isCycle) yield { path, message: 'cycle' }
+): Finding[] {
+  const findings: Finding[] = []
+  walk(root, rootPath, ({ value, path, isCycle }) => {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) return
+    if (isCycle) findings.push({ path, message: 'cycle' })
     else if (typeof value === 'number') {
-      if (!Number.isFinite(value)) yield { path, message: `${value} is not a JSON number` }
+      if (!Number.isFinite(value)) findings.push({ path, message: `${value} is not a JSON number` })
     } else if (!Array.isArray(value) && !isObject(value))
-      yield { path, message: `${typeof value} is not a JSON value` }
-  }
+      findings.push({ path, message: `${typeof value} is not a JSON value` })
+  })
+  return findings
 }
 
 /** Finds strings and field names with a lone surrogate; strict JSON parsers refuse the whole body. */
-export function* illFormedText(root: unknown, rootPath: string): Generator<Finding> {
-  for (const { value, path, name } of walk(root, rootPath)) {
-    if (!name.isWellFormed()) yield { path, message: 'lone surrogate in field name' }
+export function illFormedText(root: unknown, rootPath: string): Finding[] {
+  const findings: Finding[] = []
+  walk(root, rootPath, ({ value, path, name }) => {
+    if (!name.isWellFormed()) findings.push({ path, message: 'lone surrogate in field name' })
     if (typeof value === 'string' && !value.isWellFormed())
-      yield { path, message: 'lone surrogate in string' }
-  }
+      findings.push({ path, message: 'lone surrogate in string' })
+  })
+  return findings
 }
 
 const FORM = {
@@ -289,10 +300,7 @@ const FORM = {
   'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
 } as const
 
-/**
- * Returns the rules for JSON and shapes. A rule without an entry in `sources` has `source`. Roles are checked
- * only if `sources` has `known-role`.
- */
+/** The rules of form; a fault without its own source has the common one. Roles are checked where they have one. */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,
   source: string,
