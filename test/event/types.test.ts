@@ -68,6 +68,25 @@ describe('types and schemas', () => {
     expectTypeOf<ActionOf<'MCPToolAction'>['data']>().toEqualTypeOf<JsonObject | undefined>()
     expectTypeOf<ObservationOf<'GlobObservation'>['files']>().toEqualTypeOf<readonly string[]>()
     expectTypeOf<ObservationOf<'GlobObservation'>['content']>().toEqualTypeOf<Observation['content']>()
+    expectTypeOf<ActionOf<'DelegateAction'>['tasks']>().toEqualTypeOf<
+      Readonly<Record<string, string>> | null | undefined
+    >()
+    expectTypeOf<ObservationOf<'ApplyPatchObservation'>['commit']>().toEqualTypeOf<
+      JsonObject | null | undefined
+    >()
+    expectTypeOf<NonNullable<ObservationOf<'TerminalObservation'>['metadata']>>().toEqualTypeOf<{
+      readonly exit_code?: number
+      readonly pid?: number
+      readonly username?: string | null
+      readonly hostname?: string | null
+      readonly working_dir?: string | null
+      readonly py_interpreter_path?: string | null
+      readonly prefix?: string
+      readonly suffix?: string
+    }>()
+    expectTypeOf<NonNullable<ObservationOf<'ListDirectoryObservation'>['entries']>>().toEqualTypeOf<
+      readonly { readonly name: string; readonly path: string }[]
+    >()
     expectTypeOf<PublishedAction>().toExtend<Action>()
     expectTypeOf<PublishedObservation>().toExtend<Observation>()
   })

@@ -222,13 +222,20 @@ export const observationSchemas = byKind({
 })
 
 /** The type of a schema, with the readonly fields and lists of an event. */
-type ReadonlyDeep<T> = JsonObject extends T
-  ? T
+type ReadonlyDeep<T> = T extends JsonObject
+  ? JsonObject extends T
+    ? T
+    : ReadonlyFields<T>
   : T extends readonly (infer Item)[]
     ? readonly ReadonlyDeep<Item>[]
     : T extends object
-      ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
+      ? ReadonlyFields<T>
       : T
+
+/** Without the index of a loose object, which would accept a misspelled field. */
+type ReadonlyFields<T> = {
+  readonly [K in keyof T as string extends K ? (unknown extends T[K] ? never : K) : K]: ReadonlyDeep<T[K]>
+}
 
 type FieldsOf<Schema extends z.ZodMiniType> = ReadonlyDeep<z.input<Schema>>
 
