@@ -7,8 +7,8 @@ import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
 /**
- * Returns HEAD's branch as AG-UI messages. Items that are not messages become activities. O(branch). @throws
- * ColloquyError `evicted`, see `toTimeline`.
+ * Returns HEAD's branch as AG-UI messages. Items that are not messages become activities. O(branch).
+ * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'
 import { equal, rejects } from './assert.ts'
-import { type Check, type OwnRows, type Trial } from './check.ts'
+import type { Check, OwnRows, Trial } from './check.ts'
 import { begin, idsOf as idsOfEvents, pause, pauses, say } from './facts.ts'
 
 type Within = NonNullable<AppendOptions['within']>
