@@ -24,6 +24,7 @@ export interface LargeString extends BlobReference {
   readonly text: string
 }
 
+/** A body without its long strings. */
 export interface SplitBody {
   readonly body: string
   readonly strings: readonly LargeString[]
@@ -35,6 +36,14 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 /**
  * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
  * null without such strings. O(values), and O(characters) of the strings.
+ * @param digests known digests; new ones are added
+ * @example
+ * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
+ * const llm_message = { role: 'user', content: [{ text: 'x'.repeat(65_537) }] }
+ * const fact = { kind: 'MessageEvent', id: 'm', source: 'user', llm_message }
+ * const [{ hash, path, bytes }] = blobsOf(fact)
+ * [path.join('.'), bytes] // ['llm_message.content.0.text', 65537]
+ * replaceStrings(fact, blobsOf(fact), () => blobText(hash)).llm_message.content[0].text.slice(0, 14) // 'colloquy:blob/'
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null
@@ -50,7 +59,7 @@ export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
 export const referencesText = (strings: readonly BlobReference[]): string =>
   JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
 
-/** Reads what {@link referencesText} has written. */
+/** Reads what {@link referencesText} has written. @throws a SyntaxError or a TypeError for a damaged text. */
 export const readReferences = (text: string): BlobReference[] =>
   (JSON.parse(text) as [BlobReference['path'], string, number][]).map(([path, hash, bytes]) => ({
     path,
@@ -60,7 +69,7 @@ export const readReferences = (text: string): BlobReference[] =>
 
 const NO_STRINGS: readonly LargeString[] = []
 
-/** In field order. O(values), and O(characters) of the strings. */
+/** Returns the long strings of a body, in field order. O(values), and O(characters) of the strings. */
 export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
   return splitBody(fact, digests)?.strings ?? NO_STRINGS
 }
@@ -86,7 +95,9 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
 
 /**
  * Returns a copy of a value in which `textOf` replaces the strings at some paths; objects and lists off the
- * paths are shared. Strings of one object or list must be adjacent. O(fields of the copied objects).
+ * paths are shared. O(fields of the copied objects).
+ * @param strings the paths; strings of one object or list must be adjacent
+ * @throws TypeError if a path leads through a value that is not an object or list
  */
 export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   value: JsonValue,
@@ -139,7 +150,7 @@ function collect(
     for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, matches)
 }
 
-/** O(bytes). */
+/** The SHA-256 of pieces of bytes. O(bytes). */
 export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = newHash()
   for await (const bytes of pieces) hash.update(bytes)
@@ -168,6 +179,7 @@ export function checkRange(
   return { from: Math.min(from, length), to: Math.min(to, length) }
 }
 
+/** Whether a text may be the hash of a blob. O(1). */
 export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
