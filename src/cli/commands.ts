@@ -275,7 +275,7 @@ export const COMMANDS = {
       if (conversation !== undefined)
         failIf(
           files.length > 1,
-          '--conversation applies to a single FILE: import the files one by one, or omit it',
+          '--conversation applies to a single FILE: import the files one by one, or omit --conversation',
         )
       else
         failIf(
@@ -595,7 +595,7 @@ function checkInput(
   const { input, options: table } = TABLE[name]
   const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]
   const isUnconfirmed = 'yes' in table && options['yes'] === options['dry-run']
-  failIf(isUnconfirmed, `${name} needs one of --yes and --dry-run (which only shows the changes)`)
+  failIf(isUnconfirmed, `${name} needs either --yes or --dry-run (which only shows the changes)`)
   const isTwice = files.indexOf('-') !== files.lastIndexOf('-')
   failIf(isTwice, 'standard input (-) can be read only once: pass - once')
   failIf(input === 'nothing' && hasFile, `${name} accepts no file`)

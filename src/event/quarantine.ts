@@ -1,4 +1,7 @@
-/** An undecodable line, stored byte for byte: exports contain it in place, upgrades decode it again. */
+/**
+ * A line that cannot be decoded, stored byte for byte. Exports contain it at its position, and it is decoded
+ * again after an upgrade.
+ */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'

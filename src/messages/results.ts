@@ -9,7 +9,10 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Kinds whose other fields are sent too. A Map, because tools may name their kinds anything. */
+/**
+ * Kinds of observations of which more than `content` is sent. A Map, because a tool's kind can be
+ * `constructor`.
+ */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
   ['TerminalObservation', terminal],
   ['BrowserObservation', browser],

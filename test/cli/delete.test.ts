@@ -164,8 +164,8 @@ describe('delete', () => {
   it.each([
     [[], 'needs --db'],
     [['--db', 'x.db', '--yes'], 'needs a criterion'],
-    [['--db', 'x.db', '--owner', 'ann'], 'needs one of --yes and --dry-run'],
-    [['--db', 'x.db', '--owner', 'ann', '--yes', '--dry-run'], 'needs one of --yes and --dry-run'],
+    [['--db', 'x.db', '--owner', 'ann'], 'needs either --yes or --dry-run'],
+    [['--db', 'x.db', '--owner', 'ann', '--yes', '--dry-run'], 'needs either --yes or --dry-run'],
     [['--db', 'x.db', '--owner', ' ', '--yes'], '--owner must not be blank'],
     [['--db', 'x.db', '--owner', '', '--yes'], '--owner needs a value'],
     [['--db', 'x.db', '--tag', 'red', '--yes'], '--tag must be a key, a colon and a value'],

@@ -64,7 +64,9 @@ describe('a literal secret', () => {
 
   it('of 8 characters or more, white space around it left aside', () => {
     for (const short of ['', '1234567', ' 1234567\n']) {
-      expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow('Secret 1 is shorter than 8')
+      expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow(
+        'secrets[1] is shorter than 8',
+      )
     }
     expect(output('12345678', { ...BARE, secrets: [' 12345678\n'] })).toBe(MASK)
     expect(output('123456789', { ...BARE, secrets: ['123456789'] })).toBe(MASK)
@@ -73,7 +75,7 @@ describe('a literal secret', () => {
 
   it('is refused, and not quoted, when every mask would hold it', () => {
     expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of the text that replaces secrets')
-    expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('Secret 0')
+    expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('secrets[0]')
     expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })
 

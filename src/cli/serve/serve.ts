@@ -103,7 +103,7 @@ export async function serveConversations(
   })
 }
 
-/** The page, which contains no log: it requests them from the service. */
+/** Returns the inspector's page without logs, which it requests from the service. */
 async function inspectorText(): Promise<string> {
   const source = { from: 'service', logs: [], first: 0 } as const
   return [...inspectorPage(await readTemplate(), [], source)].join('')

@@ -75,10 +75,10 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
 function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)
-    throw invalid(`Secret ${index} is shorter than ${MIN_SECRET} characters. Use a pattern instead.`)
+    throw invalid(`secrets[${index}] is shorter than ${MIN_SECRET} characters. Use \`patterns\` instead.`)
   if (isPartOfMasks(secret))
     throw invalid(
-      `Secret ${index} is part of the text that replaces secrets, so it cannot be masked. Choose another.`,
+      `secrets[${index}] is part of the text that replaces secrets, so it cannot be masked. Change the secret.`,
     )
   return secret
 }

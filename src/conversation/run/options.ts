@@ -33,8 +33,8 @@ export interface RunOptions {
    */
   readonly stuck?: (state: State) => string | null
   /**
-   * Whether to wait while another run is active, until its lease ends or `signal` is aborted. Default:
-   * false, which throws `already_running`.
+   * Whether to wait while another run is active, until its lease ends or `signal` is aborted. Default: false:
+   * `run` rejects with `already_running`.
    */
   readonly wait?: boolean
   /**

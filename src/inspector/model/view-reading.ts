@@ -156,8 +156,8 @@ export interface BudgetLine {
 }
 
 /**
- * Estimates where `fitToBudget` would cut. Units are counted separately, so messages that a request merges
- * count their frames twice. O(units).
+ * Estimates where `fitToBudget` would cut. Units are counted separately, so the overhead of each message
+ * counts even if a request merges messages. O(units).
  */
 export function budgetLine(
   { state, units, sizes, starts, messageTokens }: Reading,

@@ -48,7 +48,7 @@ const start = (list: AiSdkMessage[]) => ({
 
 type Part = AiSdkReplyPart | AiSdkPart
 
-/** A reply that ends in reasoning is followed by a fixed sentence. */
+/** Writes a reply. If it ends in reasoning, a fixed text part is added at its end. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
   const { refs, message } = turn
   const sealed = sealedIn(refs)

@@ -47,7 +47,10 @@ class Slots {
   acquire(key: string | symbol): () => void {
     const users = this.#users.get(key) ?? 0
     if (users === 0 && this.#users.size >= this.#limit)
-      throw new HttpProblem(429, `The maximum of ${this.#limit} runs has been reached. Try again later.`)
+      throw new HttpProblem(
+        429,
+        `The maximum of ${this.#limit} concurrent runs has been reached. Try again later.`,
+      )
     this.#users.set(key, users + 1)
     return () => {
       const others = (this.#users.get(key) ?? 1) - 1

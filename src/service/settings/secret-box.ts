@@ -45,7 +45,7 @@ export function secretBox(secret: string | null): SecretBox {
         if (hasSecret(value))
           throw new HttpProblem(
             409,
-            'The service cannot store API keys without a secret to encrypt them. Set COLLOQUY_SECRET, or pass `secret`.',
+            'The service cannot store secrets without a key to encrypt them. Set COLLOQUY_SECRET, or pass `secret`.',
           )
         return { open: value }
       }

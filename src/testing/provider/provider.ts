@@ -1,4 +1,7 @@
-/** A fake provider that plays a model's script in its clients' grammar and rejects invalid requests, whole or in pieces. */
+/**
+ * A fake provider that plays a model's script in the grammar of each request, whole or streamed, and rejects
+ * invalid requests.
+ */
 
 import type { GrammarName } from '../../event/reply.ts'
 import type { Grammar } from '../../messages/grammar.ts'

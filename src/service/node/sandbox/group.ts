@@ -17,7 +17,10 @@ export interface Ended {
   readonly cause?: Error
 }
 
-/** Runs nothing before a line arrives, after the watchdog knows the command; exits without the line. */
+/**
+ * Waits for the line `go`, sent once the watchdog knows the command, and then runs it. Exits with 125 without
+ * this line.
+ */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /** Starts a command, which begins when `go` is called. Its `pid` is undefined if it cannot be started. */

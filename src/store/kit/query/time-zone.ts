@@ -5,8 +5,9 @@ const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
 /**
- * Returns a timestamp's instant in microseconds, in `timeZone` if it has no zone (design D10); undefined if
- * unreadable. A repeated time is the earlier one; a skipped time moves later by the gap. O(1).
+ * Returns a timestamp's instant in microseconds since 1970; undefined if it is unreadable. A timestamp
+ * without a zone is read in `timeZone` (design D10): a time that a clock change repeats is the earlier one,
+ * and a time that it skips moves later by the gap. O(1).
  * @param timeZone an IANA name
  * @example
  * instantIn('2026-07-01T12:00:00', 'Europe/Berlin') === instantIn('2026-07-01T10:00:00', 'UTC') // true
