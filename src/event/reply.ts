@@ -43,8 +43,8 @@ export interface ReplyRecord {
   /** Digest of the reply's parts up to the last signed one; missing if none is signed. */
   readonly digest?: string
   /**
-   * The digests of the reply up to its first call, its second and so on, without the last; missing if all
-   * equal `digest`.
+   * For each call except the last, the digest of the reply up to that call; missing if all equal `digest`, or
+   * for more than 100 calls.
    */
   readonly cuts?: readonly string[]
   /** The provider's stop reason; missing if the reply ended normally or with calls. */

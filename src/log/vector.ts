@@ -128,8 +128,8 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a vector that makes values on access. O(length / 32), with one leaf made. A function, since only
- * snapshots need it.
+ * Returns a vector that calls `leafAt` on each access, except to the last leaf, which is made now. O(length /
+ * 32). Not a method of `Vector`, because only snapshots use it.
  * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {

@@ -1,4 +1,4 @@
-/** Reads and writes the documents that agent servers store with a conversation's events. */
+/** Converts `meta.json` and `base_state.json` of agent servers to conversation records, and back. */
 
 import { canonicalJson, isLegalId, type JsonObject, type JsonValue, parseInstant } from '../../event/index.ts'
 import type { ConversationRecord } from '../../index.ts'

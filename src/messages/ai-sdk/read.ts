@@ -245,9 +245,9 @@ interface StreamedPart {
 }
 
 /**
- * Reads one step of `streamText`'s `fullStream`; later parts are ignored. Returns the same reply as
- * `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`; with an `error`, `failed`.
- * O(length).
+ * Returns a collector for one step of `streamText`'s `fullStream`; later parts are ignored. Its `end` returns
+ * the same reply as `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`; with an
+ * `error`, `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

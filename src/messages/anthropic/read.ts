@@ -33,9 +33,9 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 )
 
 /**
- * Reads the stream events of `@anthropic-ai/sdk` (`stream: true`), and returns the same reply as
- * `fromAnthropic`. Without a stop reason and `message_stop` the reply is `broken_off`; with an `error` event,
- * `failed`. O(length).
+ * Returns a collector for the stream events of `@anthropic-ai/sdk` (`stream: true`). Its `end` returns the
+ * same reply as `fromAnthropic`. Without a stop reason and `message_stop` the reply is `broken_off`; with an
+ * `error` event, `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })

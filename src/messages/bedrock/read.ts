@@ -69,8 +69,9 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
 }
 
 /**
- * Reads the stream events of the AWS client's `converseStream`, and returns the same reply as `fromBedrock`.
- * Without `messageStop` the reply is `broken_off`; with an exception, `failed`. O(length).
+ * Returns a collector for the stream events of the AWS client's `converseStream`. Its `end` returns the same
+ * reply as `fromBedrock`. Without `messageStop` the reply is `broken_off`; with an exception, `failed`.
+ * O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'

@@ -131,9 +131,10 @@ interface StreamedPart {
 }
 
 /**
- * Reads the stream chunks of `generateContentStream` of `@google/genai`, and returns the same reply as
- * `fromGoogle`. Adjacent unsigned texts are joined, and so are the pieces of a call's arguments. Without a
- * finish or block reason the reply is `broken_off`; with an `error`, `failed`. O(length).
+ * Returns a collector for the stream chunks of `generateContentStream` of `@google/genai`. Its `end` returns
+ * the same reply as `fromGoogle`. Adjacent unsigned texts are joined, and so are the pieces of a call's
+ * arguments. Without a finish or block reason the reply is `broken_off`; with an `error`, `failed`.
+ * O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'

@@ -52,9 +52,9 @@ function objectEnds(): (piece: string) => boolean {
 type Pieces = Map<string, unknown[]>
 
 /**
- * Reads the stream chunks of `openai` (`stream: true`), and returns the same reply as `fromOpenAIChat`; with
- * usage if `stream_options.include_usage` was set. Without a finish reason the reply is `broken_off`; with
- * an `error`, `failed`. O(length).
+ * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason the reply
+ * is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'

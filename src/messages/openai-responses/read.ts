@@ -18,8 +18,9 @@ import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
 
 /**
- * Reads the stream events of `openai` (`stream: true`), and returns the same reply as `fromOpenAIResponses`.
- * Without the response's end the reply is `broken_off`; with an `error`, `failed`. O(length).
+ * Returns a collector for the stream events of `openai` (`stream: true`). Its `end` returns the same reply as
+ * `fromOpenAIResponses`. Without the response's end the reply is `broken_off`; with an `error`, `failed`.
+ * O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'

@@ -211,7 +211,10 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
   return matches
 }
 
-/** Counts the events that match a filter. O(lists · log n), plus the visits of {@link searchLog}. */
+/**
+ * Counts the events that match a filter. O(lists · log n); with a text or path filter, plus all events of the
+ * lists in the time range.
+ */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
   let count = 0

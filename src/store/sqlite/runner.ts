@@ -9,7 +9,7 @@ export interface ConnectionSource {
   close(connection: Connection): void
   /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
   readonly reopens: boolean
-  /** @throws `store_unavailable` if the open file is no longer the file at its path. */
+  /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
   check(): void
 }
 
