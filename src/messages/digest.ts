@@ -7,9 +7,10 @@ import { hashLanes, hex32, type Lanes } from '../event/text.ts'
 
 export type Digest = Lanes
 
-/** O(length). */
+/** Returns the digest of a text. O(length). */
 export const digestOf: (text: string) => Digest = hashLanes
 
+/** Combines two digests in order. O(1). */
 export function followedBy(before: Digest, next: Digest): Digest {
   const high = Math.imul(before.high ^ next.high, 0x9e3779b1)
   const low = Math.imul(before.low ^ next.low, 0x5f356495)
@@ -19,7 +20,7 @@ export function followedBy(before: Digest, next: Digest): Digest {
   }
 }
 
-/** Combines in order, under a tag for their kind. O(parts). */
+/** Combines several digests in order, under a tag for their kind. O(parts). */
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 

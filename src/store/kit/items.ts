@@ -1,3 +1,5 @@
+/** Checks arguments of item methods, for all adapters alike. */
+
 import { ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -52,6 +54,7 @@ const MOST_VALUE = 200
 /** Milliseconds, about 30,000 years, that every database can add to its clock. */
 const MOST_TIME = 1e15
 
+/** Whether an item of this name can exist. */
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
 /** Checks changes of items. O(size). @throws `invalid_argument`. */
@@ -151,7 +154,7 @@ export const checkItemFilter = (collection: string, filter: ItemFilter = {}): Ch
   return checkItemQuery(collection, { by, value, from, below } as ItemQuery)
 }
 
-/** O(length). */
+/** Returns the cursor of the page after an item. O(length). */
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
 
@@ -172,6 +175,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
   return pageOf(page, limit, (last) => itemCursor(query, last))
 }
 
+/** Compares two positions in a list of items. O(length). */
 export const compareItems = (a: ItemPlace, b: ItemPlace): number =>
   compareIds(a.key, b.key) || compareIds(a.id, b.id)
 
@@ -211,7 +215,10 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/** Calls `change` again while it throws `version_conflict`. It must read the expected version each time. */
+/**
+ * Calls `change` again while it throws `version_conflict`. It must read the expected version each time.
+ * @param code an additional error code to retry
+ */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {

@@ -1,3 +1,5 @@
+/** Checks queries of conversations, and selects the index that a page walks. */
+
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
 import type {
@@ -228,7 +230,7 @@ export function keysOf(
   ]
 }
 
-/** Only the same query accepts the cursor. O(length of the query). */
+/** Returns the cursor of the page after this record, which only the same query accepts. O(length of the query). */
 export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,

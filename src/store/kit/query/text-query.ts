@@ -1,3 +1,5 @@
+/** Text queries: typed text becomes terms and phrases, which all stores compare with indexed lines. */
+
 import { type StoredEvent, MAX_PAGE_SIZE } from '../../contract/query.ts'
 import {
   MAX_RANKED,
@@ -22,6 +24,7 @@ import { type CheckedConversationFilter, checkConversationFilter } from './conve
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
+/** A term or phrase of a search. */
 export interface TextClause {
   /**
    * Its terms as in an indexed line: a space before each, and at the end unless the last term is a prefix.
@@ -31,6 +34,7 @@ export interface TextClause {
   readonly isPrefix: boolean
 }
 
+/** A position in a list by rank. */
 export interface RankPlace {
   readonly top: bigint | null
   /** Position of the oldest ranked hit; null if it is not known yet. */
@@ -38,11 +42,13 @@ export interface RankPlace {
   readonly after: RankedPlace | null
 }
 
+/** A hit's rank and position. */
 export interface RankedPlace {
   readonly score: number
   readonly position: bigint
 }
 
+/** A checked text search. */
 export interface CheckedTextQuery {
   readonly isPossible: boolean
   readonly includes: readonly TextClause[]
@@ -224,7 +230,7 @@ const clauseOf = (terms: readonly string[], isPrefix: boolean): TextClause => ({
   isPrefix,
 })
 
-/** O(length · clauses). */
+/** Whether a line of the index matches a query. O(length · clauses). */
 export const fitsText = (
   line: string,
   { includes, excludes }: Pick<CheckedTextQuery, 'includes' | 'excludes'>,
@@ -232,8 +238,8 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Higher for frequent terms, lower for long texts. An integer, the same in every database. It depends on the
- * line alone, so that pages are stable while others append. O(length · clauses).
+ * Returns the score of a line: higher for frequent terms, lower for long texts. An integer, the same in every
+ * database. It depends on the line alone, so that pages are stable while others append. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {
@@ -263,6 +269,7 @@ export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
+/** A hit, and its position in the index. */
 export interface FoundText {
   readonly position: bigint | string
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
@@ -276,6 +283,7 @@ export interface RankedHits {
   readonly count: number
 }
 
+/** Reads the index of a store. */
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
   ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
@@ -315,7 +323,7 @@ export function* findTextPage<S, R>(
 const MAX_SNIPPET = 240
 const BEFORE_MATCH = 80
 
-/** O(length of its text). */
+/** Returns the hit for an event. O(length of its text). */
 function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
   const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
   const matches = matchesIn(text, tokensFor(text, includes), includes)

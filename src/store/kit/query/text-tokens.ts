@@ -54,7 +54,7 @@ const PLAIN = /^[a-z0-9]*$/
 /** Letters of Thai, Kana, Han and Hangul that are compared as they are. */
 const UNFOLDED = /^[\u0e34-\u0e59\u0e01-\u0e32\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
 
-/** Ignores case, accents and character width. O(length). */
+/** Folds a word for comparison: ignores case, accents and character width. O(length). */
 function foldTerm(word: string): string {
   if (PLAIN.test(word) || UNFOLDED.test(word)) return word
   const lower = word.toLowerCase()
@@ -197,7 +197,7 @@ function asciiLine(text: string): string | null {
   return size === 1 ? '' : (decoder ??= new TextDecoder()).decode(units.subarray(0, size))
 }
 
-/** O(length). */
+/** Returns the number of terms in a line. O(length). */
 export function sizeOfLine(line: string): number {
   let spaces = 0
   for (let index = 0; index < line.length; index += 1) if (line.charCodeAt(index) === 32) spaces += 1
@@ -231,11 +231,13 @@ function textIn(
   return text === '' ? null : { role, text }
 }
 
+/** Whether a UTF-16 unit is the second one of a character. O(1). */
 export const isLowSurrogate = (text: string, index: number): boolean => {
   const unit = text.charCodeAt(index)
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
+/** Whether a text begins with a letter of a script without spaces. O(1). */
 export const isUnspaced = (text: string): boolean => UNSPACED_START.test(text)
 
 const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'u')
