@@ -9,23 +9,22 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
   const count = times.length
   const starts = new Int32Array(Math.ceil(count / RESTART))
   const lengths = new Uint8Array(count * 2)
-  const text = new Uint8Array(times.reduce((sum, time) => sum + (time?.length ?? 0), 0))
-  let end = 0
+  let text = ''
   let before = ''
   times.forEach((time, index) => {
-    if (index % RESTART === 0) starts[index / RESTART] = end
-    const shared = time === null || index % RESTART === 0 ? 0 : sharedLength(before, time)
-    const rest = (time?.length ?? 0) - shared
+    const isWhole = index % RESTART === 0
+    if (isWhole) starts[index / RESTART] = text.length
+    const own = time ?? ''
+    const shared = isWhole ? 0 : sharedLength(before, own)
     lengths[index * 2] = shared
-    lengths[index * 2 + 1] = time === null ? NO_CODE : rest
-    for (let i = 0; i < rest; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
-    end += rest
-    before = time ?? ''
+    lengths[index * 2 + 1] = time === null ? NO_CODE : own.length - shared
+    text += own.slice(shared)
+    before = own
   })
   const index = new Uint8Array(starts.byteLength + lengths.byteLength)
   index.set(bytesIn(starts))
   index.set(lengths, starts.byteLength)
-  return [index, text.subarray(0, end)]
+  return [index, new TextEncoder().encode(text)]
 }
 
 function sharedLength(one: string, other: string): number {
