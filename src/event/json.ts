@@ -124,8 +124,8 @@ export function eachJsonToken(text: string, visit: (token: string, index: number
 
 const COLON = /\s*:/y
 
-/** Whether the token at an index of JSON text is the key of an object. */
+/** Whether the token at an index of valid JSON text is the key of an object: nothing else precedes a colon. */
 export function isKey(text: string, token: string, index: number): boolean {
   COLON.lastIndex = index + token.length
-  return token.startsWith('"') && COLON.test(text)
+  return COLON.test(text)
 }

@@ -2,7 +2,7 @@
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
-import { eachJsonToken, isKey } from './json.ts'
+import { eachJsonToken } from './json.ts'
 import { decodeStored, parseLine } from './decode.ts'
 import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
@@ -130,7 +130,8 @@ function scan(text: string): readonly Issue[] {
     // Only a field that an upcaster removes is deeper, and its full path is of no use.
     issues.push(levels.length > MAX_DEPTH ? { ...reported, loc: reported.loc.slice(0, 16) } : reported)
   }
-  eachJsonToken(text, (token, index) => {
+  let previous = ''
+  eachJsonToken(text, (token) => {
     const level = levels.at(-1)
     if (token === '{') levels.push({ keys: new Set(), position: '' })
     else if (token === '[') levels.push({ keys: null, position: 0 })
@@ -139,12 +140,13 @@ function scan(text: string): readonly Issue[] {
       if (typeof level?.position === 'number') level.position += 1
     } else if (!token.startsWith('"')) {
       if (!isExact(token)) report('number_changed', IMPRECISE_NUMBER, token)
-    } else if (level?.keys && isKey(text, token, index)) {
+    } else if (level?.keys && (previous === '{' || previous === ',')) {
       const key = JSON.parse(token) as string
       level.position = key
       if (level.keys.has(key)) report('duplicate_key', TWICE)
       level.keys.add(key)
     }
+    previous = token
     return issues.length < MAX_WARNINGS
   })
   return Object.freeze(issues)
@@ -157,7 +159,7 @@ const IMPRECISE_NUMBER =
 
 function isExact(number: string): boolean {
   const read = Number(number)
-  return Object.is(read, -0) ? false : digitsOf(JSON.stringify(read)) === digitsOf(number)
+  return !Object.is(read, -0) && digitsOf(JSON.stringify(read)) === digitsOf(number)
 }
 
 /**
