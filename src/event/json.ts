@@ -105,16 +105,11 @@ export function quoteEnd(text: string, from: number): number {
   return Math.min(end, text.length)
 }
 
-/**
- * A token, except that only the opening quote of a string is matched, because long matches overflow an
- * engine's stack.
- */
-const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
-
 /** Visits each token of JSON text except colons and literals, until a visit returns false. O(length). */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
-  // A copy, because a string inside JSON may itself be JSON.
-  const tokens = new RegExp(TOKEN)
+  // A new pattern, because a string inside JSON may itself be JSON. It matches only the opening quote of a
+  // string, because long matches overflow an engine's stack.
+  const tokens = /["{}[\],]|-?\d[\d.eE+-]*/g
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match
     if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1

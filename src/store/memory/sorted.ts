@@ -70,7 +70,8 @@ export class SortedList<T> {
 
   /** Finds the first item that is not before a position; the end of the last chunk if all are. */
   #find(isBefore: (item: T) => boolean): { readonly index: number; readonly nth: number } {
-    const last = this.#chunks.at(-1)
+    const [last, first] = [this.#chunks.at(-1), this.first]
+    if (first === undefined || !isBefore(first)) return { index: 0, nth: 0 }
     if (last !== undefined && isBefore(last.at(-1) as T))
       return { index: this.#chunks.length - 1, nth: last.length }
     const index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
