@@ -88,7 +88,7 @@ export class ChannelValues {
     if (chunk === null)
       throw new ColloquyError(
         'invalid_event',
-        `Item ${id} of a stored value is missing. Restore the database from a backup.`,
+        `Item ${id} of a checkpoint is missing from the store. Restore the database from a backup.`,
       )
     return chunk.body['elements'] as readonly string[]
   }

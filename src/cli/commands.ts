@@ -83,7 +83,9 @@ const asTime: Parse<string> = (text, name) => {
   // A date alone means its midnight.
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
   if (parseInstant(time) !== undefined) return time
-  return fail(`--${name} must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`)
+  return fail(
+    `--${name} must be a date, or a date and time, in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`,
+  )
 }
 
 const asOrigin: Parse<string> = (text) => {

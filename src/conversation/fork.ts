@@ -22,8 +22,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD. Only its path is copied, or the log up to the event if a
-   * result or a reply on the path belongs to a call or request on another branch. Default: the whole log.
+   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Only the path
+   * to HEAD is copied; or the log up to HEAD, if a result on the path belongs to a call on another branch, or
+   * a reply was requested there. Default: the whole log.
    */
   readonly from?: string
 }

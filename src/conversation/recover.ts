@@ -83,7 +83,7 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
   return all
 }
 
-/** Finds conversations whose status no engine has listed, as after an import. */
+/** Status filter for conversations without a recorded status, such as imported ones. */
 const NOT_LISTED = ''
 
 const PAGE_SIZE = 100

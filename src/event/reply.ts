@@ -136,7 +136,7 @@ export function requestHeadOf(event: Event): string | true | null | undefined {
   return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
-/** Why the reply of an event ended early; null where its record has no outcome. O(1). */
+/** Returns why the reply of an event ended early; null if no outcome is recorded. O(1). */
 export function earlyEndOf(event: Event): EarlyEnd | null {
   const outcome: unknown = replyOf(event)?.outcome
   return isEarlyEnd(outcome) ? outcome : null

@@ -582,7 +582,7 @@ function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraf
   })
 }
 
-/** Minimum length of a word that identifies a task. */
+/** Minimum length of a word that identifies a task, in characters. */
 const LEAST_WORD = 4
 
 const SHARE = 0.25

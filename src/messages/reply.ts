@@ -78,7 +78,7 @@ export interface ReplyCollector {
   readonly end: () => Reply
 }
 
-/** Makes the deltas of a piece for live readers; none for an empty piece. */
+/** Makes the delta event for a piece of a streamed reply; an empty list for an empty piece. */
 export const replyDelta = {
   text: (content: string): StreamingDeltaEvent[] =>
     content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }],

@@ -76,7 +76,7 @@ export type TimelineCallStatus =
   | 'failed'
   | 'rejected'
 
-/** The result of a call, or the reason why it has none. */
+/** The result of a call: its output, or the text of its error or rejection. */
 export interface TimelineResult {
   readonly id: string
   readonly timestamp: string | null

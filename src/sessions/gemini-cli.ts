@@ -82,7 +82,7 @@ function say(step: MessageStep, isListed: boolean, { writer, returns: ways, mess
   texts.set(id, { step, events })
 }
 
-/** The named message is removed too. */
+/** Rewinds the conversation to before a message. */
 function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Chat): void {
   const { line } = record
   const target = ways.get(id)

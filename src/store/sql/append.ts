@@ -102,7 +102,7 @@ export class KnownLog implements AppendContext {
   readonly #reads: ReturnType<typeof eventReads>
   /** From this position on, the id of every event of the tree is known. */
   knownFrom: number
-  /** Null for an id that is not in the tree. */
+  /** Tree nodes by event id; null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
   readonly #events = new Map<number, StoredEvent>()
   /** Ids and positions that a decision lacked. */

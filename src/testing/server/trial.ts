@@ -106,7 +106,10 @@ export class Trial {
     return this.rest(id, ...ends)
   }
 
-  /** Waits until a conversation has one of these statuses. Default: finished. */
+  /**
+   * * Waits until a conversation has one of these statuses. Default: finished. @throws LawBroken after the
+   * timeout, or if it keeps another final status for a third of it.
+   */
   async rest(id: string, ...ends: readonly Status[]): Promise<ServerConversation> {
     const wanted = ends.length === 0 ? (['finished'] as const) : ends
     const longest = (this.#options.timeout ?? TIMEOUT) / 3
@@ -132,7 +135,7 @@ export class Trial {
     return failures.at(-1) ?? 'the log names no failure'
   }
 
-  /** Polls until there is a result. @throws LawBroken after the timeout. */
+  /** Polls until `look` returns neither null nor false. @throws LawBroken after the timeout. */
   async until<T>(
     law: string,
     what: string | (() => string),
@@ -289,7 +292,7 @@ export function test(name: string, run: ServerCheck['run']): ServerCheck {
   return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
 }
 
-/** A case on a new conversation, which is empty. */
+/** A case on a new, empty conversation. */
 export const it = (name: string, run: (trial: Trial, id: string) => Promise<void>): ServerCheck =>
   test(name, async (trial) => run(trial, await trial.begin()))
 

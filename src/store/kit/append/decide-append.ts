@@ -346,7 +346,7 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
   )
 }
 
-/** An entry to store. */
+/** An event to store, with its time and tree node. */
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint
