@@ -495,9 +495,9 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [1, kind('ConversationErrorEvent'), kind('MessageEvent')],
     [1, forgets(3), plain(anyMessage(), latestSummary())],
     [4, kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), forgets(0)],
-    [3, fresh(), working(), progress(), message(), completion()],
+    [5, fresh(), working(), progress(), message(), completion()],
     [2, fresh(), same(), working(), completion(), working(), completion(), completion()],
-    [1, fresh(), working(), forgets(0), progress(), head(backTo(2)), completion()],
+    [2, fresh(), working(), forgets(0), progress(), head(backTo(2)), completion()],
     [2, update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent')],
   ]
   return weighed<readonly Step[]>(
