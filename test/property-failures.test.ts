@@ -20,7 +20,8 @@ const failureOf = (run: () => void): string => {
 it('prints the law, its sentence, the log and the command that replays it', () => {
   const text = failureOf(() => fc.assert(broken, { numRuns: 200 }))
   expect(text).toMatch(/^Law R4 does not hold: .+\n {2}too long\n {2}again: \{ seed: \d+, path: '[\d:]+' \}/)
-  expect(text.match(/^\{"kind":.*\}$/gm)).toHaveLength(4)
+  // A command appends up to three events at once, so that a log of 4 is not reached from every seed.
+  expect([4, 5, 6]).toContain(text.match(/^\{"kind":.*\}$/gm)?.length)
   expect(text).toMatch(
     /replay it: COLLOQUY_SEED=\d+ COLLOQUY_PATH=[\d:]+ npm test -- test\/property-failures\.test\.ts -t 'prints the law/,
   )
