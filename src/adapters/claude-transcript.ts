@@ -140,8 +140,8 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns the transcript entries of a log, and entries for other writers' events on HEAD's branch, in order;
- * null if there are none. O(size).
+ * Returns the transcript entries of a log, and entries for other writers' events on HEAD's branch, in order.
+ * Null for a log without entries. O(size).
  * @param ids ids of the events made from entries
  */
 export function entriesOf(

@@ -111,8 +111,8 @@ function ofContent(content: readonly Content[]): number {
 }
 
 /**
- * Tokens of a part: those of its text, or of an image if more, plus 1 for each 64 other characters, which are
- * mostly base64.
+ * Tokens of a part: the cost of its text or of an image, whichever is higher, plus 1 for each 64 other
+ * characters, which are mostly base64.
  */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)

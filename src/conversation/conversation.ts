@@ -169,8 +169,8 @@ export class Conversation {
    * in the log is not appended again.
    *
    * Pass `expected` if the events depend on a version: when another process appended first, the append throws
-   * `version_conflict`; read `state()` and retry. Without it, the events are appended after those of other
-   * writers. The result of a call on another branch is appended to that branch, and HEAD stays. `within`
+   * `version_conflict`; read `state()` and retry. Without `expected`, the events are appended after the
+   * events of other writers. The result of a call on another branch is appended to that branch, and HEAD stays. `within`
    * writes your own rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`.

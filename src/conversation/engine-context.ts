@@ -17,7 +17,7 @@ export const CHILD_TAGS = { subagent: 'true' }
 export interface DeletionOptions {
   /** Whether to only report what would be deleted; `items` is then 0. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations, not counting those of subagents. Default: unlimited. */
+  /** Maximum number of conversations; subagents are not counted. Default: unlimited. */
   readonly limit?: number
   /**
    * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.

@@ -28,7 +28,7 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * the first. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of HEAD at the model call; null if there was none, true if it was this event's parent. */
+  /** Id of HEAD at the model call; null for an empty HEAD, true for this event's parent. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
@@ -128,8 +128,8 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
 }
 
 /**
- * Returns the id of HEAD at the reply's request: null if there was none, true if it was the event's parent,
- * undefined if not recorded. O(1).
+ * Returns the id of HEAD at the reply's request: null for an empty HEAD, true for the event's parent, undefined
+ * if it was not recorded. O(1).
  */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after

@@ -55,7 +55,7 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601; the previous entry's if the event has no valid one. Null if there is none before. */
+  /** ISO 8601. An event without a valid timestamp has the previous entry's; the first entry then has null. */
   readonly timestamp: string | null
   /**
    * Whether the entry is in the tree. A fact with a duplicate id and a line without a readable id are not.

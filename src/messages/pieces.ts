@@ -149,8 +149,8 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
 })
 
 /**
- * Returns a piece in a grammar's form. A block has it already: the grammar's table of parts made or checked
- * the block.
+ * Returns a piece in a grammar's form. A block is returned unchanged, because the grammar's table of parts made
+ * or checked it.
  */
 export const pieceBlock = <Block>(
   piece: Piece,

@@ -53,9 +53,9 @@ const isSurer = (a: Hit, b: Hit): boolean =>
   a.rank === b.rank ? a.end - a.start > b.end - b.start : RANKS.indexOf(a.rank) < RANKS.indexOf(b.rank)
 
 /**
- * Joins overlapping hits, because separate masks would leave part of a secret readable. The mask is that of
- * the surest hit, or of the longest of equally sure hits. Drops hits inside a mask; a hit that overlaps a
- * mask covers it. O(hits · log hits + masks).
+ * Joins overlapping hits, because separate masks would leave part of a secret readable. The
+ * surest hit determines the mask; of equally sure hits, the longest. Drops hits inside a mask; a hit that
+ * overlaps a mask covers it. O(hits · log hits + masks).
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []

@@ -207,7 +207,7 @@ const TOOL: Treatments = {
 
 const ISSUE: Treatments = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
-/** Fields that are masked as any JSON (`open`). */
+/** Fields with any JSON, in which every text and key is searched for secrets. */
 // oxfmt-ignore
 const OPEN_FIELDS = [
   'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',

@@ -88,7 +88,7 @@ export interface StepInput {
 export type Yielded = Event | readonly Event[] | Reply
 
 /**
- * Executes the approved calls and yields their results; or, if there are none, calls the model and yields its
+ * Executes the approved calls and yields their results. Without approved calls, calls the model and yields its
  * reply. `anthropicStep` and the other `…Step` functions of `colloquy/steps` return one.
  */
 export interface Step {

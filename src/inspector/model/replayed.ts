@@ -96,8 +96,8 @@ export function startedBy(
 }
 
 /**
- * All findings of a log, worst first: the document's, else computed. Encrypted content is not on the page: if
- * the grammar of a reply has it, no request is checked. O(n log n + size).
+ * Returns the findings of the document, or else computes them; worst first. The page has no encrypted content,
+ * so requests are not checked if a reply's grammar uses it. O(n log n + size).
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings

@@ -122,7 +122,7 @@ export function writeDecision(log: MemoryLog, decision: AppendDecision): void {
   log.tip = decision.tip
 }
 
-/** Replaces bodies, and forgets the long strings that no event has any more. O(events). */
+/** Replaces bodies, and then deletes the long strings that no event uses. O(events). */
 export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRow, Fact])[]): void {
   const digests: Digests = new Map()
   for (const [row, fact] of replaced) {
@@ -132,7 +132,7 @@ export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRo
   forgetStrings(log, new Set(log.rows.flatMap(hashesOf)))
 }
 
-/** Forgets the long strings of a log, except used ones. O(strings). */
+/** Deletes the long strings of a log, except used ones. O(strings). */
 export function forgetStrings(log: MemoryLog, used: ReadonlySet<string> = new Set()): void {
   for (const hash of log.strings.keys()) {
     if (used.has(hash)) continue
