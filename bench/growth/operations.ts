@@ -149,7 +149,7 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
       run: search({ cursor, limit: Math.min(100, length >> 1) }),
     },
     { name: 'page, of a kind', growth: 'logarithmic', run: search({ kinds: ['ObservationEvent'] }) },
-    // The shortest log has only this many of the user, so that both pages are full.
+    // The shortest log has 8 messages of the user. A page of more would not be full there.
     { name: 'page, of a source', growth: 'logarithmic', run: search({ source: 'user', limit: 8 }) },
     { name: 'page, of a path', growth: 'logarithmic', run: search({ leafId: events.at(-1)?.id }) },
     { name: 'follow: what is new', growth: 'logarithmic', run: () => store.feed({ after: end.next }) },
