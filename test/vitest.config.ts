@@ -8,7 +8,7 @@ import { defineConfig } from 'vitest/config'
  * heap costs more than reading src/ again. Each runs in its own process.
  */
 const ALONE = [
-  'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable,readme}.test.ts',
+  'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable}.test.ts',
   'test/cli/{identity,permission,process,recorded,stored,zip}.test.ts',
   'test/service/{live-load,process-sandboxes,refusal}.test.ts',
   'test/clients/**/*.test.ts',
