@@ -34,7 +34,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
     checksums.set(name, zip.readUInt32LE(entry + 16))
     entry += 46 + [28, 30, 32].reduce((sum, field) => sum + zip.readUInt16LE(entry + field), 0)
     bytes += BYTES_PER_FILE + (isNeeded(name) ? originalSize : 0)
-    if (bytes > MAX_BYTES) throw new Error('it unpacks to too much; unpack it, and pass the files')
+    if (bytes > MAX_BYTES) throw new Error('it unpacks to too much data; unpack it, and pass the files')
     return isNeeded(name)
   }
   try {
@@ -49,7 +49,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
   }
 }
 
-/** The position of the list of files, with their checksums, which the library does not check. */
+/** Position of the list of files, whose checksums the library does not check. */
 function directoryIn(zip: Buffer): number {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')

@@ -261,10 +261,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
-/** For a fault of the files next to the database, which has another extended code of READONLY. */
+/** Other extended codes of READONLY report a fault of the files next to the database. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
-  'SQLite cannot write the files next to the database that even reads require. Get permission to write in its folder.',
+  'SQLite cannot write the files next to the database, which even reads require. Get permission to write in its folder.',
 ]
 
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
