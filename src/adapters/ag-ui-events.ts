@@ -11,8 +11,7 @@ export const SHARED_STATE = 'ag_ui.state'
  * Returns a function that translates chunks of the reply to the message `to`; null ends open parts. Create
  * one per stream. O(chunk).
  *
- * Streamed messages never have ids of events: a client would keep them at their streamed positions, instead
- * of those in the final snapshot.
+ * Streamed messages never have event ids: a client would keep them at their streamed positions.
  */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()

@@ -56,9 +56,9 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of the calls that opened subagents, by subagent, if their records may not have them yet. */
+  /** Ids of the calls that opened subagents, by subagent, while the subagents' records may lack them. */
   readonly subagents: Map<string, string>
-  /** Events of side chains, by name of the side chain, that may not be stored yet. */
+  /** Events of side chains that may not be stored yet, by side chain. */
   readonly sides: Map<string, readonly Event[]>
 }
 

@@ -139,7 +139,7 @@ function replaceCall(
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
 /**
- * Returns how often the session was cleared. Ids of events of operations depend on it: after a clear, an
+ * Returns how often the session was cleared. Event ids of operations depend on it: after a clear, an
  * operation id can be used again. O(result).
  */
 function clearsIn(state: State): number {

@@ -114,7 +114,7 @@ function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line'
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** Without characters that a terminal acts upon, which a line that is not an event may contain. */
+/** Escapes characters that control a terminal, which a line that is not an event may contain. */
 const terminalTextOf = ({ fact }: StoredEvent): string =>
   escapeActive(isQuarantined(fact) ? wrap(fact) : JSON.stringify(fact))
 
@@ -141,8 +141,8 @@ export interface Target {
 }
 
 /**
- * Reserves the name, writes under a temporary name in the same folder, then moves. A failure leaves the
- * previous content.
+ * Reserves the name, writes under a temporary name in the same folder, then renames. After a failure, the
+ * previous content remains.
  * @throws FileError `exists` for an existing output, and the errors of the file system.
  */
 export async function writeTo(target: Target, write: (path: string) => Promise<void>): Promise<void> {
@@ -161,7 +161,7 @@ export async function writeTo(target: Target, write: (path: string) => Promise<v
   }
 }
 
-/** Creates the output, so that no other process can; false for an existing one that may be replaced. */
+/** Creates the output, so that no other process can; returns false if it exists and may be replaced. */
 async function reserve({ output, kind, force }: Target): Promise<boolean> {
   try {
     await (kind === 'file' ? writeFile(output, '', { flag: 'wx' }) : mkdir(output))

@@ -25,7 +25,7 @@ export class FileError extends Error {
 const DENIED = ['unreadable', 'permission denied; change the permissions, or use another path'] as const
 const FULL = ['unwritable', 'the disk is full; make room, and repeat the command'] as const
 
-/** The code and the message of errors of the file system; other errors have the words of the system. */
+/** Code and message of file system errors; other errors have the system's message. */
 const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: string]>> = {
   ENOENT: ['not_found', 'no such file or directory'],
   ENOTDIR: ['not_found', 'not a directory'],
@@ -40,7 +40,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: st
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** An error of the file system as one of the command; any other error unchanged. */
+/** Converts a file system error to an error of the command; returns any other error unchanged. */
 export function fromSystem(error: unknown, subject?: string): unknown {
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return error
   const [code, message] = SYSTEM_ERRORS[codeOf(error)] ?? ['unreadable', getSystemErrorMessage(error.errno)]

@@ -151,8 +151,8 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
 }
 
 /**
- * Adds the calls of a log that opened subagents to their records, because parent and child are imported in any
- * order and may have grown. O(facts).
+ * Records which calls of a log opened subagents: parent and child are imported in any order, and may have
+ * grown. O(facts).
  */
 async function linkSubagents(
   store: Store,
@@ -331,8 +331,8 @@ const BATCH = 200
 const HOPELESS = 1000
 
 /**
- * Facts in batches. The first has a line of JSON, so a file of another kind creates nothing.
- * @throws FileError when it has none.
+ * Yields facts in batches. The first batch has a line of JSON, so a file of another kind creates nothing.
+ * @throws FileError for a file of another kind.
  */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,

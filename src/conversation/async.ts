@@ -58,7 +58,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** After that time the work continues. Throws the error of the work in that time. */
+/** Returns whether the work ends in time; if not, it continues. Throws an error of the work in that time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)

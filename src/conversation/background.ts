@@ -167,8 +167,8 @@ async function complete(
 }
 
 /**
- * Progress on HEAD's branch, or on the latest branch where the call is working. Empty if it is working on
- * none.
+ * Progress on HEAD's branch, or on the latest branch where the call is working. Empty if it is working on no
+ * branch.
  */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)

@@ -254,7 +254,7 @@ function checkCalls(
 export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/** A tool result made by the engine. It goes to the latest pending call with its id (U3). */
+/** A tool result made by the engine. It belongs to the latest pending call with its id (U3). */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',

@@ -31,13 +31,13 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. The last used conversation that alone exceeds
-   * this maximum is kept as well; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. The last used conversation that is larger than
+   * this is also kept; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
-   * Whether other processes receive the deltas of a reply. They go through store items about four times a
-   * second while a process listens, and are deleted about ten seconds after the reply is in the log. Has no
+   * Whether other processes receive the deltas of a reply. While a process listens, they are written to store
+   * items about four times a second, and deleted about ten seconds after the reply is in the log. Has no
    * effect with a redacting store. Default: false.
    */
   readonly shareReplies?: boolean

@@ -22,9 +22,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Only the path
-   * to HEAD is copied; or the log up to HEAD, if a result on the path belongs to a call on another branch, or
-   * a reply was requested there. Default: the whole log.
+   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Copies the
+   * path to HEAD, or the log up to HEAD if a result on the path belongs to a call on another branch, or a
+   * reply was requested on one. Default: the whole log.
    */
   readonly from?: string
 }
@@ -50,7 +50,7 @@ export interface ForkPlan {
 }
 
 /**
- * Returns what a fork copies and appends: from an event, or by default of the whole log. If `from` is a state
+ * Returns what a fork at `from`, or by default of the whole log, copies and appends. If `from` is a state
  * update, which cannot be HEAD, the fork ends at the event before it on its branch (design D7). O(depth · log
  * depth), O(events) if the log up to a position is copied, or O(k log k) for the whole log with k pending
  * calls.
@@ -139,7 +139,7 @@ const forkStatus = ({ pendingCalls }: Branch, ended: number): Status =>
   pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
 /**
- * Results of pending calls that the copy must not execute: those that began in the source, and those that
+ * Results of pending calls that the copy must not execute: calls that began in the source, and calls that
  * neither have a decision nor wait for one.
  */
 function endedCalls(

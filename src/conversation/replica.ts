@@ -68,8 +68,8 @@ const EVICT_EVENTS = 1_000
 const EVICT_LOG_PART = 1 / 50
 
 /**
- * Each snapshot contains the whole view. The next one is due after new events of this fraction of the view's
- * length.
+ * Each snapshot contains the whole view. The next one is due when new events reach this fraction of the
+ * view's length.
  */
 const SNAPSHOT_VIEW_PART = 3 / 4
 

@@ -10,7 +10,7 @@ import { type EventKind, KINDS } from './kinds.ts'
 export interface Shape {
   /** The fields whose default is not null. */
   readonly defaults: JsonObject
-  /** The fields with nested shapes: one, or a list. `shapeOf` selects the shape of a value. */
+  /** Fields with a nested shape, or with a list of them (`each`). `shapeOf` selects the shape of a value. */
   readonly inner: readonly (readonly [
     key: string,
     how: 'one' | 'each',

@@ -14,7 +14,9 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** Parent of a node that cannot be HEAD, or a further ancestor, if no node between them can be HEAD. */
+  /**
+   * Returns the parent of a node that cannot be HEAD, or a higher ancestor if no node in between can be HEAD.
+   */
   above(tree: Tree, node: Node): Node | null
 }
 

@@ -37,7 +37,7 @@ function upcaster(
   })
 }
 
-/** Stems of classes that are not the tool's name in PascalCase, also by former names of tools. */
+/** Stems of class names that differ from the tool's name in PascalCase, also by former names. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',

@@ -36,7 +36,7 @@ export function firstWhere(
 }
 
 /**
- * Returns why the call that an event names does not work there, with the ids of the events that show it.
+ * Returns why the call that an event names is not working there, with the ids of the events that show it.
  * O(log n) per candidate.
  * @param candidates entries that may have completed the call
  */

@@ -57,9 +57,7 @@ export interface Entry {
   readonly quarantined: Quarantined | null
   /** ISO 8601. An event without a valid timestamp has the previous entry's; the first entry then has null. */
   readonly timestamp: string | null
-  /**
-   * Whether the entry is in the tree. A fact with a duplicate id and a line without a readable id are not.
-   */
+  /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
   /** Whether it can be HEAD: it is in the tree and not a state update (design D8). */
   readonly canBeHead: boolean

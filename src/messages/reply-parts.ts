@@ -143,7 +143,7 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return counts
 }
 
-/** Nothing for reasoning. */
+/** Returns the part with a placeholder; nothing for reasoning. */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]

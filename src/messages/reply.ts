@@ -48,7 +48,7 @@ export const failedWith = (explanation: unknown): Failure => ({
   explanation: stringOf(explanation) || null,
 })
 
-/** Without nulls and empty lists; null if none. O(fields). */
+/** Returns the unknown fields without nulls and empty lists; null if no field remains. O(fields). */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null

@@ -10,8 +10,8 @@ import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
 /**
- * Kinds of observations of which more than `content` is sent. A Map, because a tool's kind can be
- * `constructor`.
+ * Kinds of observations that the model receives with more than their `content`. A Map, because a tool's kind
+ * can be `constructor`.
  */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
   ['TerminalObservation', terminal],

@@ -73,7 +73,7 @@ function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   return false
 }
 
-/** Replaces each lone surrogate with U+FFFD. Of surrogates, `JSON.stringify` escapes only lone ones. */
+/** Replaces each lone surrogate with U+FFFD. `JSON.stringify` escapes no other surrogates. */
 function repaired(value: JsonObject): JsonObject {
   const json = JSON.stringify(value).replace(/\\(?:ud[89a-f]..|.)/gs, (escape) =>
     escape.length > 2 ? '\\ufffd' : escape,

@@ -34,7 +34,7 @@ type MessageStep = Extract<SessionStep, { does: 'say' }>
 
 interface Return {
   readonly to: Place | null
-  /** The first `count` of these ids stay in sight; null if everything before `to` stays. */
+  /** The first `count` of these ids stay in the view; null if everything before `to` stays. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 

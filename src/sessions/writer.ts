@@ -243,7 +243,7 @@ export class SessionWriter {
   }
 
   /**
-   * Adds the result of a call. A repeated result is counted only. A result of an unknown call is added, too.
+   * Adds the result of a call. A repeated result is only counted. A result of an unknown call is also added.
    */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)

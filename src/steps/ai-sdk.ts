@@ -227,7 +227,7 @@ function asText(part: JsonObject): JsonObject {
   return { type: 'text', text: typeof name === 'string' ? `${name}\n${text}` : text }
 }
 
-/** The fields that are read of a tool of the `ai` package. */
+/** Fields that are read from a tool of the `ai` package. */
 export interface AiSdkTool {
   readonly description?: unknown
   readonly execute?: unknown

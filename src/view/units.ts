@@ -94,11 +94,11 @@ interface Flow {
   /** Whether a thinking loop is open after them; null when they do not change that. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** Waiting calls after them: those before plus `added`, but at least `floor`. */
+  /** Waiting calls after them: the number before plus `added`, but at least `floor`. */
   readonly floor: number
   readonly added: number
   /**
-   * Minimum number of waiting calls before them with which they start no new stretch: `plain`, while a loop
+   * Minimum number of waiting calls before them with which they continue the stretch: `plain`, while a loop
    * is open, after a pause, and both.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]

@@ -86,7 +86,7 @@ export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   }
 }
 
-/** The position of the first error in a text that is not JSON, without a quotation, which may be a secret. */
+/** Position of the first error in invalid JSON, without a quotation, which may be a secret. */
 export function errorPosition(text: string): string {
   try {
     JSON.parse(text)
@@ -149,7 +149,7 @@ const firstLine = ({ read }: Begun): string => trimmed(read).toString('latin1').
 /** A longer text is read as lines, because a document is one string, whose length is limited. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
-/** Reads chunks until one is enough, the text is whole, or it is too long for one document. */
+/** Reads chunks until `isEnough` returns true, the text ends, or it is too long for one document. */
 async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolean): Promise<Begun> {
   const chunks = [read]
   for (let size = read.length; size <= MAX_DOCUMENT_BYTES;) {
@@ -162,7 +162,7 @@ async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolea
   return { read: Buffer.concat(chunks), rest, isWhole: false }
 }
 
-/** Without the white space before it. */
+/** Removes leading white space. */
 function trimmed(text: Buffer): Buffer {
   const start = text.findIndex((byte) => !isSpace(byte))
   return start < 0 ? text.subarray(text.length) : text.subarray(start)

@@ -30,7 +30,7 @@ const ROOM = 1 / 4
  * limits, and `refuse` if nothing can be forgotten. The first events, the summary and the end of the view
  * stay: together about half of the limit, or of the view if the log requests a condensation. The system
  * prompt, the last user message and pending calls always stay, and the summary follows all forgotten events.
- * If too little can be forgotten that way, a request or a token limit keeps only these.
+ * If that forgets too little, a request or a token limit can also remove the first events and the end.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

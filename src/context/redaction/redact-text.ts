@@ -94,8 +94,8 @@ type TextRange = readonly [start: number, end: number]
 interface Level {
   readonly isList: boolean
   /**
-   * The current key before and after redaction; empty until the next key of the object. A list has its
-   * parent's keys.
+   * The current key, before and after redaction; empty before an object's first key. A list has its parent's
+   * keys.
    */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string

@@ -16,12 +16,12 @@ import { type LoggedEvent, toLogged } from '../logged-event.ts'
 interface Progress {
   /** How far the shard was read, as a cursor of the feed; null at the start. */
   readonly cursor: string | null
-  /** The shard starts over, and no handler knows yet. */
+  /** The shard starts again, and the handler must first receive a reset. */
   readonly reset?: true
 }
 
 interface Shard {
-  /** Id of its item: its number. */
+  /** Id of the shard's item: the shard's number. */
   readonly id: string
   version: number
   progress: Progress
@@ -37,7 +37,7 @@ const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
-/** Does nothing if the follower has begun. */
+/** Does nothing if the follower has started. */
 export async function storeStart(store: Store, name: string, from: FollowerParts['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, shardId(0))) !== null) return

@@ -89,8 +89,8 @@ function wasRefused({ log }: State): boolean {
 const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after a step, or null. Null also for a paused reply, which is sent back, and for
- * calls that were cut off, of which the model is notified. O(events).
+ * The error that ends a run after a step, or null. Also null for a paused reply, which is sent back, and for
+ * truncated calls, about which the model is notified. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)

@@ -87,8 +87,8 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Owner of a brief lease, under which nothing runs. A run waits for it instead of failing with
- * `already_running`, so that its work is done (law I5).
+ * Owner of a brief lease, under which nothing runs. A run waits for such a lease instead of failing with
+ * `already_running`, so that the run's work is done (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 

@@ -75,7 +75,7 @@ export type RunResult =
   | (RunEnd & {
       readonly status: 'error' | 'stuck'
       /**
-       * What the step threw; else an `Error` whose `name` and `message` are the code and detail in the log,
+       * The step's error; otherwise an `Error` with the code and detail in the log as `name` and `message`,
        * or the reason why it is stuck.
        */
       readonly error: unknown

@@ -303,7 +303,7 @@ function viewOf(request: unknown, target: Target) {
     messages,
     system: blocksOf(body['system'], 'system', 'system'),
     blocks,
-    /** Those in results too. */
+    /** `blocks`, and the blocks in results. */
     all: [...blocks, ...results.flatMap(({ inner }) => inner)],
     calls: messages.flatMap(callsOf),
     results,

@@ -167,7 +167,7 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
   return isWhole ? items : items.slice(0, -1)
 }
 
-/** Joins texts. Concatenates lists, and texts among them. For other values, returns the last one. */
+/** Concatenates the values if one is a list, or joins texts. Otherwise returns the last value. */
 function joined(values: readonly unknown[]): unknown {
   if (values.some(Array.isArray)) return values.flat()
   const last = values.at(-1)

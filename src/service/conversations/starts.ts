@@ -57,8 +57,8 @@ export class Starts {
   }
 
   /**
-   * The whole start request, for the agent. Secrets that are held only in the memory of one process are
-   * missing in other processes and after its end.
+   * The whole start request, for the agent. Secrets that are only in one process's memory are missing in
+   * other processes, and after that process ends.
    * @throws HttpProblem 409 for secrets that were sealed with another key.
    */
   async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {

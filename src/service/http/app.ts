@@ -190,7 +190,7 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** O(bytes). @throws HttpProblem 400 for a body that is cut, 413 for a larger one. */
+/** O(bytes). @throws HttpProblem 400 for a truncated body, 413 for a larger one. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)
@@ -228,7 +228,7 @@ async function readStream({ body }: Request, maxBytes: number): Promise<Uint8Arr
   return bytes
 }
 
-/** A body that is made while it is sent. If the client disconnects, the generator ends. */
+/** A body that is generated while it is sent. If the client disconnects, the generator ends. */
 export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     async pull(controller) {

@@ -42,7 +42,7 @@ export interface Channel {
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**
    * Handles a text frame of the client, after `open`. Returns null, or the reason why the frame is invalid.
-   * @throws what handling the frame throws.
+   * @throws errors of the frame's operation.
    */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array

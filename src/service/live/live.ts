@@ -71,7 +71,7 @@ export class Live {
   /**
    * Starts a stream.
    * @throws HttpProblem 404 for an unknown conversation, 422 for an invalid start, 429 for too many readers,
-   *   503 when the service is shutting down; what the store throws.
+   *   503 when the service is shutting down; the store's errors.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine, runs } = this.lifecycle

@@ -32,7 +32,7 @@ interface Delivery {
   readonly signal: AbortSignal
 }
 
-/** Sends the next message; returns false when there is nothing to send until there is news. */
+/** Sends the next message; returns false if there is nothing to send yet. */
 async function sendNext(delivery: Delivery): Promise<boolean> {
   const { engine, job } = delivery
   const cursor = job.record

@@ -92,7 +92,7 @@ export interface StoredEvent {
   readonly fact: Fact
   /** Id of the parent entry; null for a root, and for an entry outside the tree. */
   readonly parentId: string | null
-  /** Whether the entry is in the tree. Entries with a repeated id and lines without a readable id are not. */
+  /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
   /**
    * Time of the event in microseconds since 1970. Without a readable timestamp, the previous entry's time, or

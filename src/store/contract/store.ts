@@ -375,7 +375,7 @@ export interface AppendOptions {
    * `import`: bodies are not changed, and repeated ids and unknown parents do not throw. Missing ids
    * (`deriveEventId`) and times are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD
    * to unknown events are ignored; quarantined lines with a readable id are in the tree; entries with a
-   * repeated id are outside it. The log equals a replay, whatever the batches.
+   * repeated id are outside it. The log equals a replay, however the facts are batched.
    *
    * With a version (`none` or a number), an import copies a log from that position, and facts are recognized
    * by position. It can be repeated or resumed: facts that are in the log are not appended again. It throws

@@ -228,7 +228,7 @@ export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   return count
 }
 
-/** A list that may have results, and which rows are before and behind them. */
+/** A list that may have results, with tests for rows before and after them. */
 type Stretch = Pick<Range<LogRow>, 'isEarly' | 'isLate'> & Pick<Group, 'rows'>
 
 function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {

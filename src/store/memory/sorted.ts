@@ -1,6 +1,6 @@
 const CHUNK = 512
 
-/** The items that a walk passes: those that are neither early nor late, after a position. */
+/** The items of a walk: neither early nor late, and after a position. */
 export interface Range<T> {
   isEarly(item: T): boolean
   isLate(item: T): boolean
@@ -102,7 +102,8 @@ export function* merge<T>(
 ): Generator<T, void, undefined> {
   const [first, ...others] = walks
   if (first !== undefined && others.length === 0) return yield* first
-  // A binary heap with the next item on top, because a log that went back often has as many walks as events.
+  // A binary heap with the next item on top, because a log with many moves of HEAD can have as many walks as
+  // events.
   const heap = walks.flatMap((walk) => {
     const { done, value } = walk.next()
     return done === true ? [] : [{ walk, item: value as T }]

@@ -111,7 +111,7 @@ export class Connection {
     }
   }
 
-  /** In a transaction of its own. */
+  /** Runs a statement in a transaction of its own. */
   async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<Row[]> {
     try {
       const client = await this.open()

@@ -45,7 +45,7 @@ export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
 /**
  * Writes a statement. A part that is a statement becomes part of the text; any other one is bound as a value.
- * O(length). Statements of hot paths are constant texts with values apart.
+ * O(length). On hot paths, statements are constant texts with separate values.
  */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts

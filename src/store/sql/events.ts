@@ -147,14 +147,14 @@ export function eventReads(d: Dialect) {
     return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
-  /** In any order. O(ids · log n). */
+  /** Returns rows in any order. O(ids · log n). */
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
     return yield* all<EventRow>(byIds(conversationId, JSON.stringify(legal)))
   }
 
-  /** Null for each that is missing. O(ids · log n). */
+  /** Returns null for each missing event. O(ids · log n). */
   function* getMany(
     conversationId: string,
     ids: readonly string[],
@@ -343,7 +343,7 @@ export function eventReads(d: Dialect) {
     return row?.low ?? length
   }
 
-  /** The leaf's segment first. O(segments). */
+  /** Returns the leaf's segment first. O(segments). */
   function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
     const { sql, values } = leaf(conversationId, JSON.stringify([leafId]))
     return yield* all<SegmentRow>(pathFrom(sql), ...values)

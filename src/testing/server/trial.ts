@@ -107,8 +107,8 @@ export class Trial {
   }
 
   /**
-   * * Waits until a conversation has one of these statuses. Default: finished. @throws LawBroken after the
-   * timeout, or if it keeps another final status for a third of it.
+   * Waits until a conversation has one of these statuses. Default: finished.
+   * @throws LawBroken after the timeout, or if it keeps another final status for a third of the timeout.
    */
   async rest(id: string, ...ends: readonly Status[]): Promise<ServerConversation> {
     const wanted = ends.length === 0 ? (['finished'] as const) : ends

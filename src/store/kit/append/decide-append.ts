@@ -260,7 +260,7 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids in the facts that a decision may look up: their own, their parents' and targets of HEAD. A
+ * Returns the ids that a decision may look up: the facts' own, their parents and their targets of HEAD. A
  * store that loads them in advance must also load their ancestors, up to the nearest that can be HEAD.
  * O(facts).
  * @example
