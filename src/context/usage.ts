@@ -36,10 +36,10 @@ export interface Usage extends TokenCounts {
 }
 
 /**
- * Returns the tokens and costs that events report. State updates with the key `stats` have running totals, of
- * which the latest of each usage id counts. The records of replies (`reply.tokens`, `reply.usage`) count if
- * no such update follows, because its totals include them. Values that are not positive numbers count as 0.
- * O(events + size of the updates).
+ * Returns the tokens and costs that events report. State updates with the key `stats` have running totals;
+ * the latest of each usage id counts. The records of replies (`reply.tokens`, `reply.usage`) count if no such
+ * update follows, because its totals include them. Values that are not positive numbers count as 0. O(events
+ * + size of the updates).
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
  *   accumulated_token_usage: { prompt_tokens: 10 } } } }

@@ -113,8 +113,8 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * merged. Texts are shortened only by `maxResultLength`.
  *
  * From one condensation to the next, an append changes no earlier message, except that it can add to the last
- * one (law V). Three things break this: a pending batch; a new system prompt; and a reply that records its
- * request, because it is placed before the messages that arrived while the model worked. O(view), O(content).
+ * one (law V). Exceptions are a pending batch, a new system prompt, and a reply that records its request,
+ * because it is placed before the messages that arrived while the model worked. O(view), O(content).
  * @throws ColloquyError `pending_calls` when the branch has a pending call and `pending` is `refuse`;
  *   `data.calls` has the ids of all such calls.
  * @example

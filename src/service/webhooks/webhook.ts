@@ -18,9 +18,8 @@ export interface WebhookOptions {
    */
   readonly id?: string
   /**
-   * `start` sends all conversations from their beginning. `now` (default) sends conversations that are
-   * created after the webhook's first start from their beginning; of earlier ones it sends only later events
-   * and changes.
+   * `start` sends all conversations from their beginning. `now` (default) does this for conversations created
+   * after the webhook's first start; of older ones it sends only later events and changes.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */

@@ -150,9 +150,7 @@ const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).sl
 /** The last formatted day. It is the slowest part to format, and instants of a page often share it. */
 let day = { start: Number.NaN, text: '' }
 
-/**
- * Fields of a new conversation, and those of a record, because a record can be passed to copy a conversation.
- */
+/** Fields of a new conversation and of a record, because a record can be passed to copy a conversation. */
 const FIELDS = {
   id: true,
   title: true,

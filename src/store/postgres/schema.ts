@@ -259,12 +259,12 @@ const [EVENT_COLUMNS, LANE_COLUMNS] = [
 const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
- * `append` writes the decisions for one conversation or more, and answers each: true if it is written; else,
- * unchanged, the log's row if log, zone or lease differs, or an id exists; or null without a log, or if the
- * log is locked and `p_waits` is false; "blobs" if a long string's bytes are neither stored nor passed. Long
- * strings and waits require a single conversation. It locks blobs against deletion, by hash, as `drop_blobs`
- * does. Each list has the rows of all entries. It has few parameters, statements and casts, because each call
- * prepares them.
+ * `append` writes the decisions for one conversation or more, and answers each: true if it is written.
+ * Otherwise it changes nothing, and answers with the log's row if log, zone or lease differs, or an id
+ * exists; null without a log, or if the log is locked and `p_waits` is false; "blobs" if a long string's
+ * bytes are neither stored nor passed. Long strings and waits require a single conversation. It locks blobs
+ * against deletion, by hash, as `drop_blobs` does. Each list has the rows of all entries. It has few
+ * parameters, statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone

@@ -212,7 +212,7 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
 
-/** Factor by which polls are rarer while notifications arrive: they then only cover lost ones. */
+/** Factor by which polls are rarer while notifications arrive: polls then only cover lost notifications. */
 const RARELY = 10
 
 /** Wakes watches: at once for writes of this store, and by notification or polling for other writes. */

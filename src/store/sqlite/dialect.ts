@@ -154,7 +154,7 @@ export const SCHEMA: readonly string[] = [
 
 /**
  * Splits a range so that SQLite can walk each part in an index: the instants in between, and a first or last
- * instant of which only some positions are in the range.
+ * instant with only some of its positions in the range.
  */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
