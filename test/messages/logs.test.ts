@@ -1,17 +1,15 @@
 /** Recorded logs, where they lie beside the repository: each converts in all formats, at every fiftieth event and at its end. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
+import { linesOf, recordedLogs } from '../recorded.ts'
 import { GRAMMARS, type GrammarName } from './grammars.ts'
 
-const FOLDER = resolve(import.meta.dirname, '../../../shared/logs')
-const files = existsSync(FOLDER) ? readdirSync(FOLDER).filter((name) => name.endsWith('.jsonl')) : []
-if (files.length === 0) console.warn('the folder ../shared/logs is absent: no recorded log is converted')
+const logs = recordedLogs()
+if (logs.length === 0) console.warn('the folder ../shared/logs is absent: no recorded log is converted')
 
 function check(state: State): number {
   const messages = toMessages(state)
@@ -26,13 +24,10 @@ function check(state: State): number {
   return messages.length
 }
 
-describe.skipIf(files.length === 0)('recorded logs', () => {
-  it.each(files)('%s', (file) => {
-    const lines = readFileSync(join(FOLDER, file), 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
+describe.skipIf(logs.length === 0)('recorded logs', () => {
+  it.each(logs)('$file', (log) => {
     let state = initialState()
-    for (const [index, line] of lines.entries()) {
+    for (const [index, line] of linesOf(log).entries()) {
       state = reduce(state, loadLine(line).fact)
       if (index % 50 === 49) check(state)
     }

@@ -1,4 +1,4 @@
-/** Finds the recorded replies of providers that lie beside the repository, where they are at hand; they are no part of it. */
+/** Finds the recorded replies of providers next to the repository, when present; they are not part of it. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,10 +11,13 @@ export interface RecordedReply {
   readonly reply: Readonly<Record<string, unknown>>
 }
 
-/** The recorded replies of a provider in order of name; none where the folder is missing, as in a plain checkout. */
+/** Whether the recorded sessions are there; a plain checkout has none. */
+export const HAS_SESSIONS = existsSync(FOLDER)
+
+/** The recorded replies of a provider by name; empty without the folder of sessions. */
 export function recordedReplies(provider: string): readonly RecordedReply[] {
+  if (!HAS_SESSIONS) return []
   const folder = join(FOLDER, provider)
-  if (!existsSync(folder)) return []
   return readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .toSorted()
