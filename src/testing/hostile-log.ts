@@ -283,7 +283,7 @@ const replyTo = (ref: fc.Arbitrary<Ref>): fc.Arbitrary<Step> => reply(requested(
 const paused = (): fc.Arbitrary<Step> => reply(requested(backTo(0)), pausedEnd())
 
 const anyCall = (): fc.Arbitrary<Index> =>
-  weighed([9, fc.nat(2).map(openCallBack)], [2, fc.nat(6).map(callBack)], [1, near()])
+  weighed([8, fc.nat(2).map(openCallBack)], [4, fc.nat(6).map(callBack)], [1, near()])
 const latestCall = (): fc.Arbitrary<Index> => always(openCallBack(0))
 
 type Result = EventOf<'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'>
@@ -295,13 +295,14 @@ const anyResult = (): fc.Arbitrary<Result> =>
     [1, BODIES.AgentErrorEvent()],
   )
 
-/** The action that a result names: its own call, none, or any other event. */
+/** The action that a result names: its own call, another open call, none, or any other event. */
 type NamedBy = (call: Index) => Ref
 
 const anyName = (): fc.Arbitrary<NamedBy> =>
   weighed<NamedBy>(
-    [8, always(idAt)],
-    [2, always(() => () => 'nothing')],
+    [5, always(idAt)],
+    [9, always(() => idAt(openCallBack(1)))],
+    [5, always(() => () => 'nothing')],
     [1, back().map((other) => () => other)],
   )
 
