@@ -2,14 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from './list.ts'
-import { type Bench, childOf, mutated, openBench } from './runner.ts'
+import { type Bench, childOf, CHILDREN, mutated, openBench } from './runner.ts'
 
 const ALL = process.env['COLLOQUY_FAULTS'] === 'all'
 /** Each copy of the sources is compiled once. */
 const AT_ONCE = ALL ? 2 : 1
 const ONE_IN = 60
 const PLAYED = ALL ? FAULTS : FAULTS.filter((_, index) => index % ONE_IN === 0)
-const CHILDREN = [...new Set(PLAYED.map(childOf))]
+const PLAYED_BY = [...new Set(PLAYED.map(childOf))]
 
 describe('deliberate faults', () => {
   let bench: Bench
@@ -18,7 +18,7 @@ describe('deliberate faults', () => {
 
   beforeAll(async () => {
     bench = openBench(AT_ONCE)
-    sound = Promise.all(CHILDREN.map((child, index) => bench.verdict(index % AT_ONCE, undefined, child)))
+    sound = Promise.all(PLAYED_BY.map((child, index) => bench.verdict(index % AT_ONCE, undefined, child)))
     await sound.catch(() => undefined)
     const waiting = [...PLAYED]
     const workers = Array.from({ length: AT_ONCE }, async (_, copy) => {
@@ -40,12 +40,16 @@ describe('deliberate faults', () => {
     expect(PLAYED.length).toBeGreaterThanOrEqual(3)
   })
 
+  it('each kind of process tries some', () => {
+    expect([...new Set(FAULTS.map(childOf))].toSorted()).toEqual(CHILDREN.toSorted())
+  })
+
   it('each changes a text that stands once in its file', () => {
     for (const fault of FAULTS) expect(mutated(fault)).not.toBe('')
   })
 
   it('without a fault all laws hold', async () => {
-    expect(await sound).toEqual(CHILDREN.map(() => 'all laws hold'))
+    expect(await sound).toEqual(PLAYED_BY.map(() => 'all laws hold'))
   })
 
   it.each(PLAYED)('$file: $name', async ({ name }) => {

@@ -21,12 +21,15 @@ const PATIENCE_MS = 600_000
 
 const run = promisify(execFile)
 
-export type Child =
-  | 'child.ts'
-  | 'execution-child.ts'
-  | 'loops-child.ts'
-  | 'readers-child.ts'
-  | 'redaction-child.ts'
+export const CHILDREN = [
+  'child.ts',
+  'execution-child.ts',
+  'loops-child.ts',
+  'readers-child.ts',
+  'redaction-child.ts',
+] as const
+
+export type Child = (typeof CHILDREN)[number]
 
 export interface Bench {
   /**
@@ -73,7 +76,7 @@ export function childOf(fault: Fault | undefined): Child {
     return 'readers-child.ts'
   if (/^(?:conversation|steps)\//.test(fault?.file ?? '')) return 'execution-child.ts'
   if (fault?.file.startsWith('context/redaction/') === true) return 'redaction-child.ts'
-  return fault?.file.startsWith('context/stuck/') === true ? 'loops-child.ts' : 'child.ts'
+  return fault?.file === 'context/stuck.ts' ? 'loops-child.ts' : 'child.ts'
 }
 
 function copyTo(folder: string): string {
