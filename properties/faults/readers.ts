@@ -44,7 +44,7 @@ export const READERS_FAULTS: readonly Fault[] = [
     name: 'a reader that comes back begins at the start of the reply',
     file: 'conversation/streamed.ts',
     find: 'this.#offset = this.#resumeOffset?.reply === upcoming.id ? this.#resumeOffset : NO_LENGTH',
-    replace: 'this.#offset = START',
+    replace: 'this.#offset = NO_LENGTH',
   },
   {
     name: 'the rest of a reply is not written before it ends',

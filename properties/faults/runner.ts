@@ -75,7 +75,7 @@ export function childOf(fault: Fault | undefined): Child {
   if (/^(?:explain\/|conversation\/(?:follow\/|shared-replies|streamed))/.test(fault?.file ?? ''))
     return 'readers-child.ts'
   if (/^(?:conversation|steps)\//.test(fault?.file ?? '')) return 'execution-child.ts'
-  if (fault?.file.startsWith('context/redaction/') === true) return 'redaction-child.ts'
+  if (/^(?:context\/redaction\/|event\/unsign)/.test(fault?.file ?? '')) return 'redaction-child.ts'
   return fault?.file === 'context/stuck.ts' ? 'loops-child.ts' : 'child.ts'
 }
 

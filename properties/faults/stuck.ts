@@ -49,7 +49,7 @@ export const STUCK_FAULTS: readonly Fault[] = [
     name: 'words of the environment are a user’s',
     file: 'context/stuck.ts',
     find: "messageOfUnit(unit)?.source === 'user'",
-    replace: "messageOf(unit)?.llm_message.role === 'user'",
+    replace: "messageOfUnit(unit)?.llm_message.role === 'user'",
   },
   {
     name: 'a call without an answer is a step',
@@ -82,7 +82,7 @@ export const STUCK_FAULTS: readonly Fault[] = [
     replace: '',
   },
   {
-    name: 'a nudge comes again after it',
+    name: 'a nudge comes a failure too early',
     file: 'context/stuck.ts',
     find: 'errorStreak(window, count + 1) !== count',
     replace: 'errorStreak(window, count + 1) < count - 1',
