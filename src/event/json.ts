@@ -105,22 +105,17 @@ export function quoteEnd(text: string, from: number): number {
   return Math.min(end, text.length)
 }
 
-/** Visits each token of JSON text except colons and literals, until a visit returns false. O(length). */
+/**
+ * Visits each token of JSON text except literals, until a visit returns false. The token before a colon is a
+ * key. O(length).
+ */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
   // A new pattern, because a string inside JSON may itself be JSON. It matches only the opening quote of a
   // string, because long matches overflow an engine's stack.
-  const tokens = /["{}[\],]|-?\d[\d.eE+-]*/g
+  const tokens = /["{}[\],:]|-?\d[\d.eE+-]*/g
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match
     if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
     if (visit(text.slice(index, tokens.lastIndex), index) === false) return
   }
-}
-
-const COLON = /\s*:/y
-
-/** Whether the token at an index of valid JSON text is the key of an object: nothing else precedes a colon. */
-export function isKey(text: string, token: string, index: number): boolean {
-  COLON.lastIndex = index + token.length
-  return COLON.test(text)
 }

@@ -138,13 +138,13 @@ function scan(text: string): readonly Issue[] {
     else if (token === '}' || token === ']') levels.pop()
     else if (token === ',') {
       if (typeof level?.position === 'number') level.position += 1
-    } else if (!token.startsWith('"')) {
-      if (!isExact(token)) report('number_changed', IMPRECISE_NUMBER, token)
-    } else if (level?.keys && (previous === '{' || previous === ',')) {
-      const key = JSON.parse(token) as string
+    } else if (token === ':' && level?.keys) {
+      const key = JSON.parse(previous) as string
       level.position = key
       if (level.keys.has(key)) report('duplicate_key', TWICE)
       level.keys.add(key)
+    } else if (!token.startsWith('"') && !isExact(token)) {
+      report('number_changed', IMPRECISE_NUMBER, token)
     }
     previous = token
     return issues.length < MAX_WARNINGS

@@ -1,5 +1,5 @@
 import { hasText } from '../../event/text.ts'
-import { eachJsonToken, isKey } from '../../event/json.ts'
+import { eachJsonToken } from '../../event/json.ts'
 import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
@@ -121,7 +121,7 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
     else if (token === '}' || token === ']') levels.pop()
     else if (token === ',') {
       if (level?.isList === false) level.keys = []
-    } else {
+    } else if (token !== ':') {
       const redacted = redactToken(token, level, rules)
       out += text.slice(last, index)
       if (redacted === null) sealed.push([out.length, out.length + token.length])
@@ -132,11 +132,13 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
   return { text: out + text.slice(last), sealed }
 }
 
-/** Every text before a colon. O(length). */
+/** O(length). */
 function jsonKeys(text: string): ReadonlySet<string> {
   const keys = new Set<string>()
-  eachJsonToken(text, (token, index) => {
-    if (isKey(text, token, index)) keys.add(JSON.parse(token) as string)
+  let previous = ''
+  eachJsonToken(text, (token) => {
+    if (token === ':') keys.add(JSON.parse(previous) as string)
+    previous = token
   })
   return keys
 }
