@@ -105,8 +105,9 @@ function describeOperation(operation: Operation): JsonObject {
   const { tag, summary, operationId, query = {}, params, body, open = false } = operation
   const { returns = SUCCESS, status = 200, mediaType = 'application/json', otherwise = {} } = operation
   const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
-  const content = status === 204 ? {} : { content: { [mediaType]: { schema: returns } } }
-  const others = {
+  const success = { content: { [mediaType]: { schema: returns } } }
+  const descriptions: Readonly<Record<number, string>> = {
+    [status]: operation.description ?? 'Successful Response',
     ...otherwise,
     ...(!open && {
       401: 'Missing or invalid key',
@@ -126,11 +127,10 @@ function describeOperation(operation: Operation): JsonObject {
       },
     }),
     responses: {
-      [status]: { description: operation.description ?? 'Successful Response', ...content },
       ...Object.fromEntries(
-        Object.entries(others).map(([code, description]) => [
+        Object.entries(descriptions).map(([code, description]) => [
           code,
-          { description, ...(code < '300' ? content : code < '400' ? {} : PROBLEM) },
+          { description, ...contentOf(Number(code), success) },
         ]),
       ),
       ...((parameters.length > 0 || body !== undefined) && {
@@ -142,6 +142,12 @@ function describeOperation(operation: Operation): JsonObject {
     },
     ...(!open && { security: [{ sessionApiKey: [] }] }),
   }
+}
+
+/** A failure is a problem; responses without content are 204 and redirects. */
+function contentOf(status: number, success: JsonObject): JsonObject {
+  if (status >= 400) return PROBLEM
+  return status === 204 || status >= 300 ? {} : success
 }
 
 const PROBLEM = { content: { 'application/json': { schema: ref('Problem') } } }
