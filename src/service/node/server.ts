@@ -11,6 +11,7 @@ import { endsWithin } from '../../conversation/async.ts'
 import { createEngine } from '../../conversation/engine.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isAllowed, isForeign } from '../auth/caller.ts'
+import { jsonResponse } from '../http/app.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/start.ts'
 import { createService, type ServiceOptions } from '../service.ts'
@@ -160,11 +161,12 @@ export interface Listening {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-const jsonResponse = (status: number, detail: string): Response =>
-  new Response(JSON.stringify({ detail }), {
-    status,
-    headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
-  })
+/** The response to a request that does not reach the app, which would set the header. */
+function refusal(status: number, detail: string): Response {
+  const response = jsonResponse({ detail }, status)
+  response.headers.set('x-content-type-options', 'nosniff')
+  return response
+}
 
 /** Milliseconds that closing waits for the rest of a request that is not fully received. */
 const UPLOAD_GRACE = 500
@@ -190,7 +192,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   const responding = new Set<ServerResponse>()
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
-      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return jsonResponse(403, FOREIGN)
+      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return refusal(403, FOREIGN)
       pending.add(incoming)
       try {
         return cutOff(await options.fetch(request), outgoing)
@@ -199,7 +201,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
         checkPending?.()
       }
     },
-    { overrideGlobalObjects: false, errorHandler: () => jsonResponse(400, 'Malformed request.') },
+    { overrideGlobalObjects: false, errorHandler: () => refusal(400, 'Malformed request.') },
   )
   const server = createServer((incoming, outgoing) => {
     // Old health checks use HTTP/1.0 without a Host; browsers never do.
