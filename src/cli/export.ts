@@ -1,7 +1,7 @@
 /** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that import reads back. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
 import type { Quarantined } from '../event/index.ts'
@@ -170,6 +170,10 @@ async function reserve({ output, kind, force }: Target): Promise<boolean> {
     if (codeOf(error) !== 'EEXIST') throw fromSystem(error)
   }
   if (!force) throw new FileError('exists', 'already exists; use another path, or add --force')
+  const existing = await stat(output)
+  // The rename would replace a device or pipe, such as /dev/stdout, by a file.
+  if (!existing.isFile() && !existing.isDirectory())
+    throw new FileError('exists', 'is not a regular file; use another path')
   const names = kind === 'directory' ? await readdir(output) : []
   const foreign = names.find((name) => !WRITTEN.includes(name))
   if (foreign === undefined) return false

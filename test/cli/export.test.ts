@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
@@ -93,6 +94,14 @@ describe('a path', () => {
     expect(code).toBe(1)
     expect(err).toContain('contains thesis.txt')
     expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
+  })
+
+  it.skipIf(process.platform === 'win32')('of a pipe or device is never replaced by a file', async () => {
+    const index = await filled()
+    execFileSync('mkfifo', [index('pipe')])
+    const { code, err } = await exported(index, '--output', index('pipe'), '--force')
+    expect([code, err]).toEqual([1, `colloquy: ${index('pipe')}: is not a regular file; use another path\n`])
+    expect(statSync(index('pipe')).isFIFO()).toBe(true)
   })
 
   it.each([
