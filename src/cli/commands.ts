@@ -80,8 +80,9 @@ const numberIn =
   }
 
 const asTime: Parse<string> = (text, name) => {
-  // A date alone means its midnight.
-  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
+  // A date alone means its midnight, and a minute its beginning.
+  const minute = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text
+  const time = minute.replace(/^(.{10}[T ]\d\d:\d\d)(?=$|Z|[+-])/, '$1:00')
   if (parseInstant(time) !== undefined) return time
   return fail(
     `--${name} must be a date, or a date and time, in ISO 8601, such as 2026-01-31T10:00:00.5+01:00`,
@@ -96,6 +97,15 @@ const asOrigin: Parse<string> = (text) => {
 
 const asVisible: Parse<string> = (text, name) =>
   text.trim() === '' ? fail(`--${name} must not be blank`) : text
+
+const asTimeZone: Parse<string> = (text) => {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: text })
+    return text
+  } catch {
+    return fail('--timezone must be an IANA time zone, such as Europe/Berlin')
+  }
+}
 
 const asTag: Parse<Readonly<Record<string, string>>> = (text) => {
   const [, key, value = ''] = /^([A-Za-z0-9]\w*):([^]*)$/.exec(text) ?? []
@@ -252,9 +262,11 @@ export const COMMANDS = {
       html: option('PATH', asText),
       force: needing('html', FLAG),
     },
-    check({ html, port, open }) {
+    check({ html, port, open, db, conversation }) {
       const isServed = port !== undefined || open !== undefined
       failIf(html !== undefined && isServed, '--html cannot be combined with --port or --open')
+      const hasSeveral = db !== undefined && conversation === undefined
+      failIf(html !== undefined && hasSeveral, '--html writes one conversation: add --conversation ID')
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
@@ -269,7 +281,7 @@ export const COMMANDS = {
     options: {
       ...NEEDS_DATABASE,
       ...FILE,
-      timezone: option('ZONE', asText),
+      timezone: option('ZONE', asTimeZone),
       conversation: option('ID', asText),
       ...JSON_FLAG,
     },

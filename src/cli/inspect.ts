@@ -36,7 +36,7 @@ interface Logs {
 
 /** Serves the inspector's page until the command is stopped, or writes it to a file. Resolves to the exit code. */
 export async function inspect({ options, files }: RequestOf<'inspect'>, page: Page): Promise<number> {
-  const { db, conversation, html } = options
+  const { db, html } = options
   return page.attempt(aboutFile(db?.label ?? files.join(', ')), async () => {
     const show = async (logs: Logs): Promise<number> => {
       // A missing file is reported before a missing template.
@@ -46,8 +46,6 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
         : writePage(template, logs, { output: html, kind: 'file', force: options.force === true }, page)
     }
     if (db === undefined) return show(await filesOf(files, options, page))
-    if (html !== undefined && conversation === undefined)
-      throw new FileError('several_conversations', '--html writes one conversation: add --conversation ID')
     const logsIn = (store: Store) => storedLogs(store, db.label, options, page)
     return withStore(db, { write: false }, async (store) => show(await logsIn(store)))
   })

@@ -215,7 +215,7 @@ describe('erase', () => {
     for (const [conversation, event, message] of [
       ['x', id, 'no conversation "x"'],
       ['a', 'x', 'no event "x"'],
-      ['a', id.slice(0, 8), 'no event'],
+      ['a', id.slice(0, 8), 'write the whole id'],
       ['a', '__root__', 'no event'],
     ] as const) {
       const command = [...argv, '--conversation', conversation, '--event', event, '--yes']

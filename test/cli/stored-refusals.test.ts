@@ -132,6 +132,11 @@ describe('a command over a database that makes no sense', () => {
       argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
       says: 'applies to a single FILE',
     },
+    {
+      argv: ['import', SAMPLE, '--db', 'x.db', '--timezone', 'Mars/Base'],
+      says: '--timezone must be an IANA time zone',
+    },
+    { argv: ['inspect', '--db', 'x.db', '--html', 'x.html'], says: 'add --conversation ID' },
     { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'use a file' },
     { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'must be a file or a postgres:// URL' },
     { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },

@@ -123,6 +123,8 @@ describe('search', () => {
     { ask: ['--source', 'environment'], ids: ['o'] },
     { ask: ['--since', '2026-01-01T00:00:01.000002Z', '--until', '2026-01-02'], ids: ['a', 'o'] },
     { ask: ['--since', '2026-01-01T00:00:01.000003Z', '--kind', 'ActionEvent'], ids: [] },
+    { ask: ['--since', '2026-01-01T00:01', '--kind', 'MessageEvent'], ids: ['n'] },
+    { ask: ['--until', '2026-01-01 01:01+01:00'], ids: ['m', 'a', 'o'] },
     { ask: ['--text', 'hello'], ids: ['m', 'n'] },
     { ask: ['--leaf', 'n'], ids: ['m', 'n'] },
   ])('finds what is asked for: $ask', async ({ ask, ids }) => {

@@ -76,7 +76,7 @@ export async function getConversation(store: Store, id: string): Promise<Convers
 export async function getEvent(store: Store, conversation: string, id: string): Promise<StoredEvent> {
   const event = await store.get(conversation, id)
   if (event !== null) return event
-  throw new FileError('unknown_event', `no event ${quoted(id)} in this conversation`)
+  throw new FileError('unknown_event', `no event ${quoted(id)} in this conversation; write the whole id`)
 }
 
 /** Yields conversations, in the order of the query. */
