@@ -29,9 +29,6 @@ const FOLDED: ReadonlySet<unknown> = new Set([
  * Erases texts, files, arguments, reasoning and names of people. Id, parent, time, kind, source, references,
  * codes, statuses, usage, tool definitions, and names of tools, skills and models stay. An empty content list
  * stays empty. O(parts).
- * @example
- * const error = { kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c', error: '/home/ann' }
- * erasedFact(error).error // '[erased]'
  */
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })

@@ -219,8 +219,6 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
 /**
  * Returns the JSON Schemas of shapes shared by events, by interface name. They appear unchanged in the
  * events' schemas.
- * @example
- * shapeJsonSchemas().TextContent.required // ['text']
  */
 export function shapeJsonSchemas(): Readonly<Record<string, JsonObject>> {
   const described = Object.entries(SHAPES).map(([name, shape]) => {

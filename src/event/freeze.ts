@@ -44,8 +44,6 @@ interface FreezeWalk {
  *
  * Never throws. Issues report getters, functions, symbols, bigints, NaN and infinities, class instances,
  * cycles, nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
- * @example
- * copyJson({ a: [1, undefined] }).issues[0].loc // ['a', 1]
  */
 export function copyJson(value: unknown): JsonCopy {
   const plain = copyPlain(value, MAX_DEPTH, { values: MAX_PLAIN_VALUES })
@@ -59,8 +57,6 @@ export function copyJson(value: unknown): JsonCopy {
  *
  * Returns an issue for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
  * to infinity. The value is then partly frozen and must be discarded. Never throws, at any depth. O(size).
- * @example
- * freezeJson(JSON.parse('{"a":[1]}')) // []
  */
 export function freezeJson(value: JsonValue): readonly Issue[] {
   // Finding the failing path is slower, so only a failure pays for it.
@@ -73,18 +69,12 @@ const AROUND = 16
 /**
  * Deep-freezes a value from `JSON.parse` in place for use in events. Returns false if it is nested too deeply
  * or has a number that JSON cannot represent. Never throws, at any depth. O(size).
- * @example
- * freezePart(JSON.parse('[1e999]')) // false
  */
 export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, MAX_DEPTH - AROUND + 1)
 
 /**
  * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(size of
  * the rest).
- * @example
- * const text = JSON.parse('{"type":"text","text":"hi"}')
- * freezePart(text) // true
- * freezeNew({ content: [text] }) // []
  */
 export const freezeNew = (value: object): readonly Issue[] =>
   freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues

@@ -20,10 +20,6 @@ function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
 /**
  * Sets an own property of a new object. Assigning `__proto__` would set the prototype instead, and lose the
  * value. O(1).
- * @example
- * const object = {}
- * setOwn(object, '__proto__', 1)
- * JSON.stringify(object) // '{"__proto__":1}'
  */
 export function setOwn(object: object, key: string, value: unknown): void {
   if (key === '__proto__') {
@@ -33,11 +29,7 @@ export function setOwn(object: object, key: string, value: unknown): void {
   }
 }
 
-/**
- * A copy without some of the keys. O(keys).
- * @example
- * without({ a: 1, b: 2 }, 'b', 'c') // { a: 1 }
- */
+/** A copy without some of the keys. O(keys). */
 export function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 }

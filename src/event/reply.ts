@@ -90,11 +90,6 @@ export function replyOf(event: Event): ReplyRecord | null {
  * Records `after`, the HEAD at which a reply was requested, in the events of one append that record none
  * (D20). If it equals `head`, the first event's parent, the reply's first event records true, and its further
  * calls record nothing. O(events).
- * @example
- * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
- * const reply = { kind: 'MessageEvent', source: 'agent', llm_message }
- * replyOf(recordRequestHead([reply], 'm1', 'm1')[0]).after // true
- * replyOf(recordRequestHead([reply], 'm1', 'm2')[0]).after // 'm1'
  */
 export function recordRequestHead(
   events: readonly Event[],

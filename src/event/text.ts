@@ -20,9 +20,6 @@ export const hasText = (text: string | null | undefined): boolean =>
 /**
  * Fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
  * security. O(length).
- * @example
- * hashText('a') === hashText('a') // true
- * hashText('a') === hashText('b') // false
  */
 export function hashText(text: string): string {
   const { high, low } = hashLanes(text)

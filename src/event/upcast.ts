@@ -46,12 +46,7 @@ const STEMS: Readonly<Record<string, string>> = {
   inspect_image_with_vision: 'VisionInspect',
 }
 
-/**
- * Returns the names of a built-in tool; undefined for any other tool. O(length).
- * @example
- * namesOfTool('file_editor')?.action // 'FileEditorAction'
- * namesOfTool('fetch_fetch') // undefined
- */
+/** Returns the names of a built-in tool; undefined for any other tool. O(length). */
 export function namesOfTool(
   name: string,
 ): { readonly tool: string; readonly action: string; readonly observation: string } | undefined {

@@ -32,11 +32,7 @@ interface OpenCallNode<C extends IndexedCall> {
   readonly size: number
 }
 
-/**
- * Returns the number of calls. O(1).
- * @example
- * pendingCallCount(initialState().branch.pendingCalls) // 0
- */
+/** Returns the number of calls. O(1). */
 export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
 /** Returns the pending calls in log order. O(k log k) for k pending calls. */

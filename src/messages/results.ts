@@ -23,8 +23,6 @@ const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Co
 /**
  * Returns an observation's tool result content. An error begins with a fixed line. Deterministic; an unknown
  * kind returns its content. O(content).
- * @example
- * observationContent({ kind: 'X', content: [{ text: 'no' }], is_error: true }).length // 2
  */
 export function observationContent(observation: Observation): Content[] {
   const show = PROJECTIONS.get(observation.kind)

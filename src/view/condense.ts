@@ -207,9 +207,5 @@ function summaryUnit(
 
 const SUFFIX = '-summary'
 
-/**
- * Returns the id of the summary that a condensation puts into the view.
- * @example
- * summaryId('c1') // 'c1-summary'
- */
+/** Returns the id of the summary that a condensation puts into the view. */
 export const summaryId = (condensationId: string): string => `${condensationId}${SUFFIX}`

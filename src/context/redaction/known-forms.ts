@@ -167,9 +167,6 @@ export type IsSecretField = (key: string) => boolean
  * Returns a function that checks whether adjacent parts of a key are one of the names: `api_key` is in
  * `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` in `access_token`, but not in `tokens` or `nextPageToken`, a
  * cursor. Ignores case. O(length), and O(1) for a known key.
- * @example
- * secretFields(['token'])('github_token') // true
- * secretFields(['token'])('max_tokens') // false
  */
 export function secretFields(names: readonly string[]): IsSecretField {
   const secretNames = new Set(names.map((name) => nameParts(name).join('')))

@@ -12,8 +12,6 @@ let counter = 0
 /**
  * UUID version 7 (RFC 9562): 48 bits of milliseconds, then a 12-bit counter from a random start. A process's
  * ids sort by creation, even when its clock stops or moves back.
- * @example
- * newConversationId().length // 36
  */
 export function newConversationId(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))

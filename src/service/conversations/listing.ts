@@ -48,11 +48,7 @@ export const COUNTED = {
   returns: { type: 'integer' },
 } as const
 
-/**
- * The response of a count: a number, with a header that says whether everything was counted. O(1).
- * @example
- * countReply({ count: 10_000, more: true }).headers.get('x-count') // 'at-least'
- */
+/** The response of a count: a number, with a header that says whether everything was counted. O(1). */
 export const countReply = ({ count, more }: Count): Response =>
   new Response(JSON.stringify(count), {
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },

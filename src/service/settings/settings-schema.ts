@@ -154,8 +154,6 @@ export const storeBody = silent(
  * stored one. O(size).
  * @throws HttpProblem 400 for a masked secret in a list whose item matches no stored one, or several
  *   different ones.
- * @example
- * merge({ a: { b: 1, c: 2 } }, { a: { b: null, d: [3] } }) // { a: { c: 2, d: [3] } }
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])

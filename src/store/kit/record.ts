@@ -129,8 +129,6 @@ const latest = { millis: 0, micros: 0 }
 /**
  * Returns an instant in the format of records: ISO 8601 in UTC with microseconds. For the years 0 to 9999.
  * O(1).
- * @example
- * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
  */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)

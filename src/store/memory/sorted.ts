@@ -79,11 +79,7 @@ export class SortedList<T> {
   }
 }
 
-/**
- * Returns the first index of a sorted list whose item is not before the target. O(log n).
- * @example
- * firstFrom([1, 3, 5], (item) => item < 3) // 1
- */
+/** Returns the first index of a sorted list whose item is not before the target. O(log n). */
 export function firstFrom<T>(list: readonly T[], isBefore: (item: T) => boolean): number {
   let low = 0
   let high = list.length

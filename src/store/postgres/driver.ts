@@ -140,11 +140,7 @@ export const isSubscribing = (client: PostgresClient): client is SubscribingClie
 export const isListening = (client: PostgresClient): client is ListeningClient =>
   'on' in client && typeof client.on === 'function'
 
-/**
- * The SQLSTATE or system code of an error, or an empty string.
- * @example
- * codeOf(Object.assign(new Error('no'), { code: '40001' })) // '40001'
- */
+/** The SQLSTATE or system code of an error, or an empty string. */
 export function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : ''

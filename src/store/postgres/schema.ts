@@ -104,8 +104,6 @@ function toVersion([row]: readonly unknown[]): Version {
  * A name in quotes, for a schema. O(length).
  * @throws `invalid_id` for one that PostgreSQL would cut (it keeps 63 bytes), that is empty, or contains a NUL, `?`,
  * `$body$` or `$creation$`: these mark values and functions in the statements that the name appears in.
- * @example
- * quoteName('my "own"') // '"my ""own"""'
  */
 export function quoteName(name: string): string {
   const bytes = new TextEncoder().encode(name).length

@@ -272,9 +272,6 @@ const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
 /**
  * Maps a driver's error to the contract's by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
  * better-sqlite3 `code`); returns others unchanged. O(1).
- * @example
- * toStoreError({ errcode: 5, message: 'database is locked' }).code // 'store_busy'
- * toStoreError({ code: 'SQLITE_FULL', message: 'database or disk is full' }).code // 'store_full'
  */
 export function toStoreError(error: unknown): unknown {
   if (isColloquyError(error) || typeof error !== 'object' || error === null) return error

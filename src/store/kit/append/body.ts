@@ -12,10 +12,6 @@ type Fields = Readonly<Record<string, unknown>>
  * Whether an event equals the stored one (law S). Ignores fields that `input` omits, key order and
  * `ReplyRecord`. A missing field has its default, and otherwise equals null. Quarantined lines compare by
  * text. O(size).
- * @example
- * const stored = { kind: 'PauseEvent', id: 'p', source: 'user', timestamp: '2026-01-01T00:00:00Z', parent_id: 'a' }
- * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
- * sameBody(stored, { kind: 'PauseEvent', id: 'p', parent_id: 'b' }) // false
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
   if (isQuarantined(stored) || isQuarantined(input)) {
@@ -44,10 +40,6 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
 /**
  * Returns the fact itself if it is deeply frozen JSON, as a decoded fact is; otherwise a frozen copy. Callers
  * cannot change a store through it. O(size).
- * @example
- * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
- * Object.isFrozen(event) // true
- * ownFact(event) === event // true
  */
 export function ownFact(fact: Fact): Fact {
   // The misplaced values of a quarantined line are in its issues, some levels deeper.

@@ -118,9 +118,6 @@ type Fields = Readonly<Record<string, unknown>>
 /**
  * Whether a value is a known event or quarantined line, with the fields a store needs: id, parent, time,
  * source and message text. Never throws. O(parts of a message).
- * @example
- * isFact({ kind: 'PauseEvent', id: 'p' }) // true
- * isFact({ kind: 'MessageEvent', id: 'm', source: 'user' }) // false
  */
 export function isFact(input: unknown): input is Fact {
   try {

@@ -22,8 +22,6 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 /**
  * Returns a cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
  * @param scope the name of the query (conversation, filter and order; not the limit)
- * @example
- * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
   // All versions of cursors use this form, so each version recognizes the others.
@@ -36,8 +34,6 @@ export function encodeCursor(scope: string, key: readonly string[]): string {
  * Returns the key in a cursor. O(length).
  * @throws `invalid_cursor` for a cursor of another query or version, or a changed one; `data.reason` has the
  *   reason.
- * @example
- * decodeCursor('s', encodeCursor('s', ['17'])) // ['17']
  */
 export function decodeCursor(scope: string, cursor: string): readonly string[] {
   const [version, owner, ...key] = unseal(cursor)

@@ -88,9 +88,6 @@ type Add = (word: string, start: number, end?: number) => void
 /**
  * Returns the terms of a text in order. In scripts without spaces: letter pairs, and the last letter of each
  * run. For an identifier: its parts, then the whole. At most {@link MAX_INDEXED} characters. O(length).
- * @example
- * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
- * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
