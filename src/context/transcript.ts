@@ -32,7 +32,6 @@ const HEADER =
 const FOOTER = 'This is the end of the record. The conversation continues here.'
 
 const CUT = '...\n'
-const LEAST_BODY = CUT.length + 1
 
 /**
  * Returns the newest messages, calls and results of HEAD's branch as text, including forgotten ones, in at most
@@ -57,7 +56,7 @@ export function resumeTranscript(state: State, options: TranscriptOptions = {}):
   const frame = (text: string) =>
     [marker, header, text, footer].filter((part) => part.trim() !== '').join('\n\n')
   const room = maxLength - (frame('x').length - 1)
-  if (room >= LEAST_BODY) return frame(body.length <= room ? body : CUT + tail(body, room - CUT.length))
+  if (room > CUT.length) return frame(body.length <= room ? body : CUT + tail(body, room - CUT.length))
   const rest = maxLength - marker.length - 1
   return rest > 0 ? `${marker}\n${tail(body, rest)}` : marker
 }

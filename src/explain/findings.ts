@@ -19,7 +19,7 @@ import {
   requestHeadOf,
 } from '../event/reply.ts'
 import { hasText, quote } from '../event/text.ts'
-import type { ActionEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
+import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import { counted, reportsOf } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { completes, describeParent, pathBetween, whereHeadLeft, whyNotWorking } from './path.ts'
@@ -372,7 +372,7 @@ function changedRequests(state: State): RequestPoint[] {
   }
   for (const entry of pathBetween(null, state.log.head)) {
     const { event } = entry
-    const response = event === null ? null : replyIn(event)
+    const response = event !== null && isOfReply(event) ? (responseIdOf(event) ?? '') : null
     if (event !== null && response !== null && !known.has(response)) {
       if (response !== '') known.add(response)
       const after = requestHeadOf(event)
@@ -385,8 +385,6 @@ function changedRequests(state: State): RequestPoint[] {
   addRequest(state.log.head)
   return points
 }
-
-const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseIdOf(event) ?? '') : null)
 
 /** Whether an event did more than extend the view. O(1). */
 function mayChangeThePast(entry: Checkpoint): boolean {

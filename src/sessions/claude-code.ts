@@ -34,13 +34,11 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const children = chains.map((chain, index): Session => {
     const name = names[index] ?? ''
     const actionId = main.writer.actionOf(callOf.get(name) ?? '')
-    const { session } = readLines(chain, hasResult, name, NO_CALLS)
+    const { session } = readLines(chain, hasResult, name, new Map())
     return { ...session, parentId: main.session.id, subagent: { actionId, depth: 1 } }
   })
   return { ...main.session, children }
 }
-
-const NO_CALLS: ReadonlyMap<string, string> = new Map()
 
 /**
  * Finds the calls that started subagents: by the call's result, or in older versions by the side chain whose
@@ -249,8 +247,6 @@ export const originOf = ({ record, uuid, time }: Line): Origin => ({ line: recor
 
 const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
 
-const NO_BLOCKS: Line['blocks'] = []
-
 const REJECTED = "The user doesn't want to proceed with this tool use"
 
 const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
@@ -266,7 +262,7 @@ function readUser(line: Line, chain: Chain): void {
     chain.boundary = null
     return
   }
-  const results = line.isTyped ? NO_BLOCKS : blocks.filter(({ type }) => type === 'tool_result')
+  const results = line.isTyped ? [] : blocks.filter(({ type }) => type === 'tool_result')
   // A text there repeats the text of the result.
   if (results.length > 0 && objectOf(fields['toolUseResult']) === fields['toolUseResult'])
     writer.note(TOOL_METADATA, origin.line)

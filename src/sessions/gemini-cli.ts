@@ -365,8 +365,6 @@ const thoughtsOf = (fields: RawObject): object[] =>
     return { text: typeof text === 'string' ? text : JSON.stringify(text), thought: true }
   })
 
-const LABELS = 'call labels'
-
 const isShown = (label: unknown): boolean => stringOf(label) !== ''
 
 function readReply(fields: RawObject, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
@@ -402,7 +400,7 @@ function readReply(fields: RawObject, origin: Origin & { readonly id: string }, 
   writer.reply(reply, origins, (callId) => finished.has(callId))
   const ids = callIdsOf(calls)
   for (const [index, call] of calls.entries()) {
-    if (isShown(call['displayName']) || isShown(call['description'])) writer.note(LABELS, line)
+    if (isShown(call['displayName']) || isShown(call['description'])) writer.note('call labels', line)
     if (isDone(call)) {
       const position = { line, id: `${id}.${before + index}-result`, time: call['timestamp'] }
       readResult(call, ids, position, writer)

@@ -6,7 +6,6 @@ import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
 import { dialectOf, type ServerName } from './servers.ts'
 import { type StepOptions, stepOf, toolList } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@anthropic-ai/sdk` package, or an object of that shape. */
 export interface AnthropicClient {
@@ -46,7 +45,8 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
     { ...options, prove: options.prove ?? isBound },
     {
       limits: LIMITS,
-      describe: describeTools,
+      describe: (tools) =>
+        tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
       write(messages, writing, rest, stream) {
         const written = toAnthropic(messages, {
           ...writing,
@@ -67,9 +67,6 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
     },
   )
 }
-
-const describeTools = (tools: readonly ToolDescription[]): object[] =>
-  tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 

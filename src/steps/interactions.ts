@@ -3,7 +3,6 @@ import { LIMITS } from '../messages/interactions/blocks.ts'
 import { collectInteractions, fromInteractions } from '../messages/interactions/read.ts'
 import { toInteractions } from '../messages/interactions/write.ts'
 import { type StepOptions, stepOf, toolList } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
 export interface InteractionsClient {
@@ -32,7 +31,7 @@ export interface InteractionsStepOptions extends StepOptions {
 export const interactionsStep = ({ client, ...options }: InteractionsStepOptions): Step =>
   stepOf(options, {
     limits: LIMITS,
-    describe: describeTools,
+    describe: (tools) => tools.map((tool) => ({ type: 'function', ...tool })),
     write: (messages, writing, rest, stream) => ({
       store: false,
       ...rest,
@@ -44,6 +43,3 @@ export const interactionsStep = ({ client, ...options }: InteractionsStepOptions
     read: fromInteractions,
     collect: collectInteractions,
   })
-
-const describeTools = (tools: readonly ToolDescription[]): object[] =>
-  tools.map((tool) => ({ type: 'function', ...tool }))

@@ -6,7 +6,6 @@ import { collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
 import { dialectOf, type ServerName } from './servers.ts'
 import { type StepOptions, stepOf, toolList } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
 
 /** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIChatClient {
@@ -46,7 +45,7 @@ export function openaiChatStep({
   const dialect = dialectOf(server)
   return stepOf(options, {
     limits: LIMITS,
-    describe: describeTools,
+    describe: (tools) => tools.map((described) => ({ type: 'function', function: described })),
     write: (messages, writing, rest, stream) => ({
       ...(stream ? { stream_options: { include_usage: true } } : {}),
       ...rest,
@@ -59,6 +58,3 @@ export function openaiChatStep({
     collect: collectOpenAIChat,
   })
 }
-
-const describeTools = (tools: readonly ToolDescription[]): object[] =>
-  tools.map((described) => ({ type: 'function', function: described }))

@@ -354,14 +354,12 @@ async function* callModel(
     }
   } catch (error) {
     // An interrupt by the user keeps the content as an interrupted reply.
-    const { events } = signal.aborted ? NO_EVENTS : collector.end()
+    const { events } = signal.aborted ? { events: [] } : collector.end()
     if (events.length > 0) yield events
     throw tooLong(error) ?? error
   }
   yield collector.end()
 }
-
-const NO_EVENTS: Pick<Reply, 'events'> = { events: [] }
 
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply

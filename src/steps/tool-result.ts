@@ -225,15 +225,13 @@ function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
   return bytesPart(content, media_type ?? mimeType ?? mediaType ?? 'image', null)
 }
 
-const BEDROCK_TEXTS: ReadonlySet<unknown> = new Set(['txt', 'md', 'csv', 'html'])
-
 function bedrockPart(
   { format, name, source }: Readonly<Record<string, unknown>>,
   kind: 'application' | 'image',
 ): Content | null {
   const { bytes } = objectOf(source)
   if (typeof format !== 'string') return null
-  return bytesPart(bytes, `${BEDROCK_TEXTS.has(format) ? 'text' : kind}/${format}`, name)
+  return bytesPart(bytes, `${['txt', 'md', 'csv', 'html'].includes(format) ? 'text' : kind}/${format}`, name)
 }
 
 function bytesPart(content: unknown, type: unknown, name: unknown): Content | null {

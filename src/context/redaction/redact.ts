@@ -185,8 +185,6 @@ const CALL_SHAPE: Treatments = {
   arguments: 'arguments',
 }
 
-const CRITIC: Treatments = { score: 'keep', message: 'open', metadata: 'open' }
-
 const MESSAGE: Treatments = {
   role: 'keep',
   reply: REPLY,
@@ -236,7 +234,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatmen
   thought: CONTENT,
   thinking_blocks: 'thinking',
   responses_reasoning_item: REASONING,
-  critic_result: CRITIC,
+  critic_result: { score: 'keep', message: 'open', metadata: 'open' },
   llm_message: MESSAGE,
   extended_content: CONTENT,
   action: { kind: 'keep' },

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isBase64, isPdf } from '../files.ts'
 import { base64Of, decodeBase64 } from '../text-files.ts'
-import type { FieldRef, Limits, PartTable } from '../limits.ts'
+import type { FieldRef, Limits } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
 import { callsBehind, COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
@@ -50,8 +50,6 @@ function writeFile(file: FileRef): JsonObject | null {
     : null
 }
 
-const PARTS: PartTable = { user: true, result: false, kinds: {}, write: writeFile }
-
 export const LIMITS: Limits = {
   ...COMMON_LIMITS,
   grammar: 'bedrock',
@@ -59,7 +57,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 64 },
   acceptsImage: (image) => image.from === 'data',
-  parts: PARTS,
+  parts: { user: true, result: false, kinds: {}, write: writeFile },
   arrange: callsBehind,
   isSigned,
   more: { text: KINDS.text.more },

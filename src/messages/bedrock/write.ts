@@ -12,7 +12,6 @@ import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock }
 
 /** The provider requires a text in each message with a document, and content in each result. */
 const FILE_TEXT = '[A file:]'
-const EMPTY_RESULT = '[The result is empty.]'
 
 /**
  * Writes system prompt and messages of a `Converse` request, valid for any log (law M). Signed reasoning is
@@ -92,7 +91,7 @@ function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
   return {
     toolResult: {
       toolUseId: call.id,
-      content: content.length === 0 ? [{ text: EMPTY_RESULT }] : content,
+      content: content.length === 0 ? [{ text: '[The result is empty.]' }] : content,
       status: isError ? 'error' : 'success',
     },
   }

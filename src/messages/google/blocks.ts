@@ -3,7 +3,7 @@ import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
-import type { PartTable, AssistantTurn, Limits } from '../limits.ts'
+import type { AssistantTurn, Limits } from '../limits.ts'
 import { COMMON_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { objectOf } from '../text.ts'
@@ -11,8 +11,6 @@ import { objectOf } from '../text.ts'
 export const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
 )
-
-const PARTS: PartTable = { user: true, result: false, kinds: {}, write }
 
 function write(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
@@ -81,7 +79,7 @@ export const LIMITS: Limits = {
     image.from === 'data'
       ? image.mediaType !== 'image/gif'
       : image.secure && typeOfUrl(image.url) !== 'image/gif',
-  parts: PARTS,
+  parts: { user: true, result: false, kinds: {}, write },
   isSigned: (message, ref) => signatureOf(message, ref, LIMITS, 'thoughtSignature') !== null,
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
   pairOf: ({ toolCall, toolResponse, executableCode, codeExecutionResult }) =>

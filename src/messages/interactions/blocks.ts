@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
-import type { Limits, PairHalf, PartTable } from '../limits.ts'
+import type { Limits, PairHalf } from '../limits.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
 import { COMMON_LIMITS, signatureOf } from '../reply-parts.ts'
 import { base64, boolean, object, objects, optional, string } from '../shape.ts'
@@ -47,8 +47,6 @@ export const KINDS = {
   video: MEDIA,
 } as const satisfies Kinds
 
-const PARTS: PartTable = { user: true, result: true, kinds: {}, write: writeFile }
-
 function writeFile(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
   if ('id' in from) return null
@@ -66,7 +64,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
   acceptsImage: (image) => image.from === 'data' || image.secure,
-  parts: PARTS,
+  parts: { user: true, result: true, kinds: {}, write: writeFile },
   isSigned: (message, ref) => signatureOf(message, ref, LIMITS, 'signature') !== null,
   more: { text: KINDS.text.more, thinking: KINDS.thought.more, call: KINDS.function_call.more },
   pairOf,

@@ -8,8 +8,6 @@ import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts
 import { openaiError } from '../openai-chat/grammar.ts'
 import type { ModelPart } from '../model.ts'
 
-const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
-
 const REASONS: Readonly<Record<string, string>> = {
   truncated: 'max_output_tokens',
   filtered: 'content_filter',
@@ -39,7 +37,7 @@ function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
     error: isFailed ? { code: 'server_error', message: 'The server had an error.' } : null,
     incomplete_details: reason === undefined ? null : { reason },
     output: isFailed ? [] : outputOf(contents, about),
-    usage,
+    usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
   }
 }
 
