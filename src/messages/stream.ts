@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { BROKEN, failureOf } from './reply.ts'
 import type { ReadOptions, Reply, ReplyCollector, ReplyOutcome } from './reply.ts'
-import { type RawObject, objectOf, objectsOf, readArguments, stringOf } from './text.ts'
+import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInput } from './text.ts'
 
 interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
@@ -75,6 +75,31 @@ export function valueOrNew<K, V>(values: Map<K, V>, key: K, make: () => V): V {
   return value
 }
 
+/**
+ * Items of a stream by index. Some servers give several items one index; then the latest counts, and a delta
+ * of another kind begins another item.
+ */
+export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
+  const all: StreamItem[] = []
+  const byIndex = new Map<unknown, StreamItem>()
+  return {
+    all,
+    byIndex,
+    open(index: unknown, start: RawObject): StreamItem {
+      const item = newItem(start)
+      all.push(item)
+      byIndex.set(index, item)
+      return item
+    },
+    /** Arguments without a call at their index belong to the latest call. */
+    find(index: unknown, kind: unknown): StreamItem | undefined {
+      const known = byIndex.get(index)
+      if (known !== undefined && kindOf(known.start) === kind) return known
+      return kind === calls ? all.findLast(({ start }) => kindOf(start) === kind) : undefined
+    },
+  }
+}
+
 const piecesAt = ({ pieces }: StreamItem, path: string): Pieces =>
   valueOrNew(pieces, path, () => ({ texts: [], list: [] }))
 
@@ -137,7 +162,11 @@ export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: bo
   let block = closeItem({ ...item, pieces: new Map(pieces) })
   for (const { to, as } of Object.values(fields)) {
     const json = as === 'json' ? (item.pieces.get(to)?.texts.join('') ?? '') : ''
-    if (json !== '') block = withValue(block, to.split('.'), readArguments(json) ?? json) as RawObject
+    if (json === '') continue
+    const started = textOfInput(valueAt(item.start, to.split('.')))
+    // Two different texts together are not JSON, so the call is not executed.
+    const value = started !== '{}' && differs(started, json) ? started + json : readArguments(json)
+    block = withValue(block, to.split('.'), value ?? json) as RawObject
   }
   return block
 }

@@ -8,6 +8,7 @@ import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
 import { collectBedrock } from '../../src/messages/bedrock/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
+import { collectInteractions } from '../../src/messages/interactions/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 
@@ -82,6 +83,19 @@ const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_conten
 
 const callOf = (n: number) => ({ ...fc1(`{"n":${n}}`, `fc_${n}`), call_id: `call_${n}` })
 
+const helloMessage = (id: string) => ({
+  type: 'message',
+  id,
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hello' }],
+})
+const partDone = (kind: string, item_id: string, part: object) => ({
+  type: `response.${kind}_part.done`,
+  output_index: 0,
+  item_id,
+  part,
+})
+
 describe('pieces and whole items of OpenAI Responses', () => {
   it.each<[string, object[], { words?: string; calls: string[] }]>([
     [
@@ -129,6 +143,68 @@ describe('pieces and whole items of OpenAI Responses', () => {
     ],
   ])('%s', (_, events, expected) => {
     expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: '', ...expected })
+  })
+
+  it.each<[string, object[], { words?: string; calls?: string[] }]>([
+    [
+      'another id in each event',
+      [
+        { type: 'response.output_item.added', output_index: 0, item: { ...helloMessage('a'), content: [] } },
+        { ...words('Hello'), item_id: 'b' },
+        done(helloMessage('c')),
+        completed([helloMessage('d')]),
+      ],
+      { words: 'Hello' },
+    ],
+    [
+      'other words under another id',
+      [{ ...words('Oh, '), item_id: 'b' }, completed([helloMessage('d')])],
+      { words: 'Oh, Hello' },
+    ],
+    [
+      'the end of a part',
+      [partDone('content', 'a', { type: 'output_text', text: 'Hello' }), completed([])],
+      { words: 'Hello' },
+    ],
+    [
+      'an end with another name',
+      [{ ...completed([helloMessage('a')]), type: 'response.done' }],
+      { words: 'Hello' },
+    ],
+    [
+      'arguments under the id of their call',
+      [
+        { type: 'response.output_item.added', item: callOf(1) },
+        { type: 'response.output_item.added', item: { ...callOf(2), arguments: '' } },
+        { ...argumentsDone, output_index: undefined, item_id: 'call_2' },
+        completed([]),
+      ],
+      { calls: ['+ bash {"n":1}', `+ bash ${LS}`] },
+    ],
+  ])('%s', (_, events, expected) => {
+    expect(seen(collectOpenAIResponses(), events)).toMatchObject({ outcome: expect.anything(), ...expected })
+  })
+
+  it('the end of a part of a summary', () => {
+    const part = partDone('reasoning_summary', 'rs_1', { type: 'summary_text', text: 'Hm.' })
+    const collector = collectOpenAIResponses()
+    for (const event of [part, done(reasoning), done(helloMessage('a'), 1), completed([])])
+      collector.push(event)
+    const [reply] = collector.end().events
+    expect(reply).toMatchObject({ llm_message: { responses_reasoning_item: { summary: ['Hm.'] } } })
+  })
+
+  it('a call with its output is not executed again', () => {
+    const output = {
+      type: 'function_call_output',
+      call_id: 'call_1',
+      output: [{ type: 'input_text', text: 'a' }],
+    }
+    const { events } = fromOpenAIResponses({ output: [fc1(LS), output] })
+    expect(events).toMatchObject([
+      { kind: 'ActionEvent', tool_call_id: 'call_1' },
+      { kind: 'ObservationEvent', observation: { content: [{ type: 'text', text: 'a' }] } },
+    ])
   })
 
   it.each([
@@ -265,6 +341,79 @@ describe('calls of OpenAI Chat under one index', () => {
   })
 })
 
+const callPiece = (of: object, args: string, name?: string) =>
+  chunk({ tool_calls: [{ ...of, function: { ...(name !== undefined && { name }), arguments: args } }] })
+const detail = (id: string | null, data: string) =>
+  chunk({ reasoning_details: [{ type: 'reasoning.encrypted', index: 0, id, data }] })
+
+describe('pieces of OpenAI Chat', () => {
+  const both = ['+ ls {"x":1}', '+ rm {"y":2}']
+  const interleaved = (a: object, b: object) => [
+    callPiece({ id: 'a', ...a }, '{"x":', 'ls'),
+    callPiece({ id: 'b', ...b }, '{"y":', 'rm'),
+    callPiece({ id: 'a', ...a }, '1}'),
+    callPiece({ id: 'b', ...b }, '2}'),
+  ]
+  it.each<[string, object[], string[]]>([
+    ['two calls by id, without an index', interleaved({}, {}), both],
+    ['two calls by id, under one index', interleaved({ index: 0 }, { index: 0 }), both],
+    ['two calls by id, under equal ids', interleaved({ index: 0, id: 'z' }, { index: 1, id: 'z' }), both],
+    ['indexes as text', interleaved({ index: '0' }, { index: '1' }), both],
+    [
+      'the index in the first pieces alone',
+      [
+        callPiece({ index: 0, id: 'a' }, '', 'ls'),
+        callPiece({ index: 1, id: 'b' }, '', 'rm'),
+        callPiece({ id: 'a' }, '{"x":1}'),
+        callPiece({ id: 'b' }, '{"y":2}'),
+      ],
+      both,
+    ],
+    [
+      'another name under one index',
+      [callPiece({ index: 0 }, '', 'ls'), callPiece({ index: 0 }, '{"y":2}', 'rm')],
+      ['+ ls ', '+ rm {"y":2}'],
+    ],
+    [
+      'whole arguments twice',
+      [callPiece({ index: 0, id: 'a' }, LS, 'bash'), callPiece({ index: 0, id: 'a' }, LS)],
+      [`+ bash ${LS}`],
+    ],
+    [
+      'an empty object before the arguments',
+      [callPiece({ index: 0, id: 'a' }, '{}', 'bash'), callPiece({ index: 0 }, LS)],
+      [`+ bash ${LS}`],
+    ],
+    [
+      'ids that change within a call',
+      [callPiece({ index: 0, id: 'a' }, '{"cmd":', 'bash'), callPiece({ index: 0, id: 'b' }, '"ls"}')],
+      [`+ bash ${LS}`],
+    ],
+    ['a hostile index', [callPiece({ index: { toString: 1 } }, LS, 'bash')], [`+ bash ${LS}`]],
+  ])('are joined to calls: %s', (_, events, calls) => {
+    expect(seen(collectOpenAIChat(), [...events, chunk({}, 'tool_calls')]).calls).toEqual(calls)
+  })
+
+  it('can be a whole message', () => {
+    const whole = { choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] }
+    expect(seen(collectOpenAIChat(), [whole])).toMatchObject({ words: 'Hello', live: 'Hello' })
+    expect(seen(collectOpenAIChat(), [chunk({ content: 'Hello' }), whole]).words).toBe('Hello')
+  })
+
+  it('are two encrypted details where their ids differ', () => {
+    const collector = collectOpenAIChat()
+    for (const event of [
+      detail('a', '1'),
+      detail(null, '2'),
+      detail('b', '3'),
+      chunk({ content: 'Hi.' }, 'stop'),
+    ])
+      collector.push(event)
+    expect(JSON.stringify(collector.end().events)).toContain('"data":"12"')
+    expect(JSON.stringify(collector.end().events)).toContain('"data":"3"')
+  })
+})
+
 const start = {
   type: 'message_start',
   message: {
@@ -303,6 +452,193 @@ describe('blocks of Anthropic', () => {
     ],
   ])('%s', (_, events) => {
     expect(seen(collectAnthropic(), events)).toMatchObject({ outcome: 'done', words: 'Hello', live: 'Hello' })
+  })
+})
+
+const asked = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: {} }
+const json = (partial_json: string) => delta({ type: 'input_json_delta', partial_json })
+const bedrockBlock = (delta: object) => ({ contentBlockDelta: { contentBlockIndex: 0, delta } })
+const bedrockCall = (toolUseId: string, name: string) => ({
+  contentBlockStart: { contentBlockIndex: 0, start: { toolUse: { toolUseId, name } } },
+})
+const redacted = (...bytes: number[]) =>
+  bedrockBlock({ reasoningContent: { redactedContent: Uint8Array.from(bytes) } })
+const bedrockEnd = { messageStop: { stopReason: 'tool_use' } }
+const step = (step: object, index = 0) => ({ event_type: 'step.start', index, step })
+const stepDelta = (delta: object, index = 0) => ({ event_type: 'step.delta', index, delta })
+const requested = (more: object = {}) => ({
+  event_type: 'interaction.completed',
+  interaction: { status: 'requires_action', ...more },
+})
+const functionCall = (id: string, name: string, args: object = {}) => ({
+  type: 'function_call',
+  id,
+  name,
+  arguments: args,
+})
+const argumentPart = (args: string) => stepDelta({ type: 'arguments_delta', arguments: args })
+const hop = (id: string, output: object[], status: string, more: object = {}) => [
+  { event_type: 'interaction.created', interaction: { id, status: 'in_progress' } },
+  ...output,
+  {
+    event_type: 'interaction.completed',
+    interaction: { id, status, usage: { total_input_tokens: 10, total_output_tokens: 5 }, ...more },
+  },
+]
+const parts = (parts: object[], more: object = {}) => ({ candidates: [{ content: { parts }, ...more }] })
+const pieces = (call: object, ...path: string[]) => ({
+  functionCall: { ...call, partialArgs: path.map((name) => ({ jsonPath: `$.${name}`, numberValue: 1 })) },
+})
+
+describe('contents under one index, and calls in pieces', () => {
+  const both = ['+ ls {"x":1}', '+ rm {"y":2}']
+  it.each<[string, ReplyCollector, object[], { words?: string; calls?: string[]; tokens?: number[] }]>([
+    [
+      'Anthropic: arguments behind a text',
+      collectAnthropic(),
+      [start, block(asked), text('Hm.'), json(LS), ...end],
+      { words: 'Hm.', calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'Anthropic: arguments that differ from those of the start',
+      collectAnthropic(),
+      [start, block({ ...asked, input: { cmd: 'rm' } }), json(LS), ...end],
+      { calls: [`- bash {"cmd":"rm"}${LS}`] },
+    ],
+    [
+      'Anthropic: the same arguments in the start',
+      collectAnthropic(),
+      [start, block({ ...asked, input: { cmd: 'ls' } }), json(LS), ...end],
+      { calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'Bedrock: two calls',
+      collectBedrock(),
+      [
+        bedrockCall('a', 'ls'),
+        bedrockBlock({ toolUse: { input: '{"x":1}' } }),
+        bedrockCall('b', 'rm'),
+        bedrockBlock({ toolUse: { input: '{"y":2}' } }),
+        bedrockEnd,
+      ],
+      { calls: both },
+    ],
+    [
+      'Bedrock: reasoning, a text and a call',
+      collectBedrock(),
+      [
+        bedrockBlock({ reasoningContent: { text: 'hm' } }),
+        bedrockBlock({ text: 'I look.' }),
+        bedrockCall('a', 'bash'),
+        bedrockBlock({ toolUse: { input: LS } }),
+        bedrockEnd,
+      ],
+      { words: 'I look.', calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'Interactions: two calls',
+      collectInteractions(),
+      [
+        step(functionCall('a', 'ls')),
+        argumentPart('{"x":1}'),
+        step(functionCall('b', 'rm')),
+        argumentPart('{"y":2}'),
+        requested(),
+      ],
+      { calls: both },
+    ],
+    [
+      'Interactions: a thought, a text and a call',
+      collectInteractions(),
+      [
+        stepDelta({ type: 'thought_summary', content: { type: 'text', text: 'hm' } }),
+        stepDelta({ type: 'text', text: 'I look.' }),
+        step(functionCall('b', 'bash')),
+        argumentPart(LS),
+        requested(),
+      ],
+      { words: 'I look.', calls: [`+ bash ${LS}`] },
+    ],
+    [
+      'Interactions: arguments in the last event alone',
+      collectInteractions(),
+      [step(functionCall('a', 'ls')), requested({ steps: [functionCall('a', 'ls', { x: 1 })] })],
+      { calls: ['+ ls {"x":1}'] },
+    ],
+    [
+      'Interactions: input and further steps in the last event',
+      collectInteractions(),
+      [
+        stepDelta({ type: 'text', text: 'I look.' }),
+        requested({
+          steps: [
+            { type: 'user_input', content: [{ type: 'text', text: 'Look.' }] },
+            { type: 'model_output', content: [{ type: 'text', text: 'I look.' }] },
+            functionCall('a', 'ls', { x: 1 }),
+          ],
+        }),
+      ],
+      { words: 'I look.', calls: ['+ ls {"x":1}'] },
+    ],
+    [
+      'Interactions: a reply that the SDK continues',
+      collectInteractions(),
+      [
+        ...hop(
+          'i1',
+          [step({ type: 'thought' }), stepDelta({ type: 'text', text: 'I ' }, 1)],
+          'requires_continuation',
+          { continuation_token: 't' },
+        ),
+        ...hop(
+          'i2',
+          [stepDelta({ type: 'text', text: 'look.' }), step(functionCall('a', 'ls', { x: 1 }), 1)],
+          'requires_action',
+        ),
+      ],
+      { words: 'I look.', calls: ['+ ls {"x":1}'], tokens: [20, 10] },
+    ],
+    [
+      'Gemini: two calls in pieces by id',
+      collectGoogle(),
+      [
+        parts([pieces({ id: 'a', name: 'ls', willContinue: true }, 'x')]),
+        parts([pieces({ id: 'b', name: 'rm', willContinue: true }, 'y')]),
+        parts([pieces({ id: 'a' }, 'z')]),
+        parts([pieces({ id: 'b' })], { finishReason: 'STOP' }),
+      ],
+      { calls: ['+ ls {"x":1,"z":1}', '+ rm {"y":1}'] },
+    ],
+    [
+      'Gemini: a text between pieces that repeat the name',
+      collectGoogle(),
+      [
+        parts([pieces({ name: 'ls', willContinue: true }, 'x')]),
+        parts([{ text: 'Hm.' }]),
+        parts([pieces({ name: 'ls' }, 'z')], { finishReason: 'STOP' }),
+      ],
+      { words: 'Hm.', calls: ['+ ls {"x":1,"z":1}'] },
+    ],
+    [
+      'Gemini: a call whose last piece never arrives',
+      collectGoogle(),
+      [parts([pieces({ name: 'ls', willContinue: true }, 'x')]), parts([], { finishReason: 'STOP' })],
+      { calls: ['- ls {"x":1'] },
+    ],
+  ])('%s', (_, collector, events, expected) => {
+    const result = seen(collector, events)
+    expect(result).toMatchObject(expected)
+    expect(result.live).toBe(result.words)
+  })
+
+  it('Bedrock: redacted reasoning in pieces', () => {
+    const collector = collectBedrock()
+    for (const event of [redacted(1, 2), redacted(3), bedrockBlock({ text: 'Hi.' }), bedrockEnd])
+      collector.push(event)
+    const [reply] = collector.end().events
+    expect(reply).toMatchObject({
+      llm_message: { thinking_blocks: [{ type: 'redacted_thinking', data: 'AQID' }] },
+    })
   })
 })
 

@@ -13,7 +13,7 @@ import {
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { addDelta, closeBlock, collectStream, type DeltaFields, newItem, type StreamItem } from '../stream.ts'
+import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
 const TEXT = { as: 'text', begins: { type: 'text', text: '' } } as const
@@ -48,15 +48,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   let message: RawObject = {}
   let usage: RawObject = {}
   let isComplete = false
-  const items: StreamItem[] = []
-  /** The latest block of each index: some servers repeat one index. */
-  const byIndex = new Map<unknown, StreamItem>()
-  const open = (index: unknown, start: RawObject): StreamItem => {
-    const item = newItem(start)
-    items.push(item)
-    byIndex.set(index, item)
-    return item
-  }
+  const { all, byIndex, open, find } = itemsByIndex(kindOf, 'call')
 
   const take = (event: RawObject): readonly StreamingDeltaEvent[] => {
     switch (event['type']) {
@@ -74,9 +66,9 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
       case 'content_block_delta': {
         const delta = objectOf(event['delta'])
         const begins = BEGINS.get(delta['type'])
-        const known = byIndex.get(event['index'])
-        const isOther = begins !== undefined && known?.start['type'] !== begins['type']
-        const item = isOther ? open(event['index'], begins) : known
+        const kind = delta['type'] === 'input_json_delta' ? 'call' : begins?.['type']
+        const known = kind === undefined ? byIndex.get(event['index']) : find(event['index'], kind)
+        const item = known ?? (begins && open(event['index'], begins))
         return item === undefined ? [] : addDelta(item, delta, DELTAS)
       }
       case 'content_block_stop': {
@@ -101,9 +93,11 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     push: take,
     failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
-    whole: () => ({ ...message, usage, content: items.map((item) => closeBlock(item, DELTAS, isComplete)) }),
+    whole: () => ({ ...message, usage, content: all.map((item) => closeBlock(item, DELTAS, isComplete)) }),
   })
 }
+
+const kindOf = ({ type }: RawObject): unknown => (type === 'text' || type === 'thinking' ? type : 'call')
 
 /** A whole reply of the `@anthropic-ai/sdk` package. Other fields are read if they are present. */
 export interface AnthropicReply {

@@ -1,7 +1,7 @@
 import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
-import { addDelta, closeBlock, collectStream, newItem, valueOrNew } from '../stream.ts'
+import { addDelta, closeBlock, collectStream, itemsByIndex } from '../stream.ts'
 import type { DeltaFields, StreamItem } from '../stream.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
@@ -57,11 +57,14 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
     return replyPart.text(textOfContents([objectOf(citationsContent)]), moreOf({ citations }))
   }
   const { reasoningText, redactedContent } = objectOf(reasoningContent)
-  // Redacted reasoning is recorded as base64, as in the HTTP interface.
-  const data = redactedContent instanceof Uint8Array ? base64Of(redactedContent) : redactedContent
+  // Redacted reasoning is recorded as base64, as in the HTTP interface. A stream has it in pieces.
+  const pieces: readonly unknown[] = Array.isArray(redactedContent) ? redactedContent : [redactedContent]
+  const bytes = pieces.flatMap((piece) => (piece instanceof Uint8Array ? [...piece] : []))
+  const data = bytes.length > 0 ? base64Of(Uint8Array.from(bytes)) : pieces[0]
   if (typeof data === 'string') return replyPart.redacted(data)
-  const { text: thought, signature } = objectOf(reasoningText)
-  if (typeof thought === 'string') return replyPart.thinking(thought, signature || null)
+  const { text: thought = '', signature } = objectOf(reasoningText)
+  if (reasoningText !== undefined && typeof thought === 'string')
+    return replyPart.thinking(thought, signature || null)
   const { toolUseId, name, input, type } = objectOf(toolUse)
   return reasoningContent === undefined && toolUse !== undefined && type === undefined
     ? replyPart.call(toolUseId, name, input, isCutOff)
@@ -80,18 +83,21 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
  */
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
-  const blocks = new Map<unknown, StreamItem>()
-  const blockAt = (index: unknown, start: RawObject = {}) => valueOrNew(blocks, index, () => newItem(start))
+  const { all, byIndex, open, find } = itemsByIndex(kindOf, 'toolUse')
   const isComplete = (): boolean => typeof about['stopReason'] === 'string'
   return collectStream(fromBedrock, options, {
     push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {
       about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
       const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
-      if (start !== undefined) blockAt(first, objectOf(start))
-      const ended = blocks.get(objectOf(contentBlockStop)['contentBlockIndex'])
+      if (kindOf(objectOf(start)) !== undefined) open(first, objectOf(start))
+      const ended = byIndex.get(objectOf(contentBlockStop)['contentBlockIndex'])
       if (ended !== undefined) ended.isEnded = true
-      const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
-      return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta), DELTAS)
+      const { contentBlockIndex, delta = {} } = objectOf(contentBlockDelta)
+      const kind = kindOf(objectOf(delta))
+      if (kind === undefined) return []
+      const block = find(contentBlockIndex, kind)
+      const missing = { [kind]: kind === 'text' ? '' : {} }
+      return addDelta(block ?? open(contentBlockIndex, missing), objectOf(delta), DELTAS)
     },
     failureIn(event) {
       const [name, value] = Object.entries(event).find(([key]) => key.endsWith('Exception')) ?? []
@@ -99,21 +105,27 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     },
     isComplete,
     whole() {
-      const content = [...blocks.values()].map((block) => wholeBlock(block, isComplete()))
+      const content = all.map((block) => wholeBlock(block, isComplete()))
       return { ...about, output: { message: { content } } }
     },
   })
 }
 
+/** The field that names the kind of a block. A citation belongs to its text. */
+function kindOf(block: RawObject): string | undefined {
+  const [field] = Object.keys(block)
+  return field === 'citation' ? 'text' : field
+}
+
 const REASONING = 'reasoningContent.reasoningText'
-/** A thought may lack text. */
-const THOUGHT = { as: 'text', begins: { reasoningContent: { reasoningText: { text: '' } } } } as const
+const REDACTED = 'reasoningContent.redactedContent'
 
 export const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text', publish: replyDelta.text },
   citation: { to: 'citationsContent.citations', as: 'list' },
-  'reasoningContent.text': { ...THOUGHT, to: `${REASONING}.text`, publish: replyDelta.reasoning },
-  'reasoningContent.signature': { ...THOUGHT, to: `${REASONING}.signature`, onlyWhole: true },
+  'reasoningContent.text': { to: `${REASONING}.text`, as: 'text', publish: replyDelta.reasoning },
+  'reasoningContent.signature': { to: `${REASONING}.signature`, as: 'text', onlyWhole: true },
+  'reasoningContent.redactedContent': { to: REDACTED, as: 'list', onlyWhole: true },
   'toolUse.input': { to: 'toolUse.input', as: 'json' },
   toolResult: { to: 'toolResult.content', as: 'value' },
 }

@@ -40,8 +40,12 @@ function argumentPieces(): ArgumentPieces {
       }
     },
     isOpen: () => isOpen,
-    value: () =>
-      isSound ? (JSON.parse(JSON.stringify(root)) as unknown) : '(in pieces that do not fit together)',
+    value() {
+      const text = JSON.stringify(root)
+      // Without its end it is not JSON, so the call is not executed.
+      if (isOpen) return text.slice(0, -1)
+      return isSound ? (JSON.parse(text) as unknown) : '(in pieces that do not fit together)'
+    },
   }
 }
 
@@ -145,6 +149,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let candidate: RawObject = {}
   const parts: StreamedPart[] = []
+  /** Calls of which more pieces are expected. */
+  let openCalls: StreamedPart[] = []
 
   const addPart = (part: RawObject): void => {
     const last = parts.at(-1)
@@ -157,15 +163,18 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
       return
     }
     const call = objectOf(part['functionCall'])
-    const continues = last?.pieces?.isOpen() === true && stringOf(call['name']) === ''
-    if (continues && part['functionCall'] !== undefined) {
-      last.pieces?.add(call)
+    const continued = openCalls.findLast((open) => continues(call, objectOf(open.part['functionCall'])))
+    if (continued !== undefined && part['functionCall'] !== undefined) {
+      continued.pieces?.add(call)
+      openCalls = openCalls.filter(({ pieces }) => pieces?.isOpen())
       return
     }
     const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
     const pieces = isPieced ? argumentPieces() : null
     pieces?.add(call)
-    parts.push({ part, texts: null, pieces })
+    const streamed = { part, texts: null, pieces }
+    parts.push(streamed)
+    if (pieces?.isOpen() === true) openCalls.push(streamed)
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
@@ -187,6 +196,13 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     whole: () => ({ ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] }),
   })
 }
+
+/** Whether a piece belongs to a call: it has the same id and name, or none. */
+const continues = (piece: RawObject, call: RawObject): boolean =>
+  ['id', 'name'].every((field) => {
+    const [own, known] = [stringOf(piece[field]), stringOf(call[field])]
+    return own === '' || own === known || (known === '' && field === 'id')
+  })
 
 const isSilent = (part: RawObject): boolean => part['thought'] === true
 

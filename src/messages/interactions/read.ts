@@ -1,7 +1,9 @@
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { addText, addValue, closeBlock, collectStream, newItem, valueOrNew } from '../stream.ts'
+import { addText, addValue, closeBlock, collectStream, itemsByIndex, newItem } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
 import type { RawObject } from '../text.ts'
@@ -28,8 +30,7 @@ export interface InteractionsReply {
 export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, broken) => {
   // The other fields repeat the request.
   const { id, model, status, usage, service_tier, continuation_token, agent } = raw
-  const all = objectsOf(raw['steps'])
-  const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
+  const steps = ownSteps(objectsOf(raw['steps']))
   const error = objectOf(steps.findLast((step) => step['error'])?.['error'])
   const detail = status === 'failed' ? error['message'] : textOfContents(steps)
   const ending = broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(status), detail)
@@ -61,6 +62,10 @@ export const ENDINGS: Endings = {
   in_progress: 'broken_off',
   cancelled: 'broken_off',
 }
+
+/** The steps behind repeated input. */
+const ownSteps = (steps: readonly RawObject[]): readonly RawObject[] =>
+  steps.slice(steps.findLastIndex(({ type }) => type === 'user_input') + 1)
 
 const readCall = (step: RawObject, isCutOff: boolean, result?: RawObject): ReplyPart =>
   replyPart.call(step['id'], step['name'], step['arguments'], isCutOff, {
@@ -105,49 +110,105 @@ function thoughtPart(step: RawObject): ReplyPart {
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  const steps = new Map<unknown, StreamItem>()
-  const add = (index: unknown, fields: RawObject, contents: unknown, args = '') => {
-    const step = valueOrNew(steps, index, () => newItem({}))
+  const { all: steps, byIndex, open, find } = itemsByIndex(typeOf, 'function_call')
+  /** The SDK continues a long reply with further interactions, whose indexes begin again. */
+  let current: { readonly start: number; readonly usage: JsonObject } = { start: 0, usage: {} }
+  const extend = (step: StreamItem, fields: RawObject, contents: unknown, args = '') => {
     step.start = { ...step.start, ...withoutEmpty(fields) }
     addText(step, 'arguments', args)
-    const publish = step.start['type'] === 'thought' ? replyDelta.reasoning : replyDelta.text
+    const publish = typeOf(step.start) === 'thought' ? replyDelta.reasoning : replyDelta.text
     return objectsOf(contents).flatMap((part) => {
       addValue(step, 'content', part)
       return part['type'] === 'text' ? publish(stringOf(part['text'])) : []
     })
   }
-  const begin = (index: unknown, { content, summary, ...fields }: RawObject) =>
-    add(index, fields, content ?? summary)
+  const begin = (step: StreamItem, { content, summary, ...fields }: RawObject) =>
+    extend(step, fields, content ?? summary)
+  /** The whole steps of the last event complete those of the stream. */
+  const addWhole = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
+    let position = current.start
+    return whole.flatMap((step) => {
+      const isSame = (each: StreamItem, at: number): boolean =>
+        at >= position &&
+        typeOf(each.start) === step['type'] &&
+        [step['id'], undefined].includes(each.start['id'])
+      const known = steps.findIndex(isSame)
+      const match = steps[known] ?? newItem({})
+      if (known < 0) steps.splice(position, 0, match)
+      position = (known < 0 ? position : known) + 1
+      const { content, summary, ...fields } = step
+      const isCounted = match.pieces.has('content')
+      const { arguments: args, ...rest } = match.start
+      match.start = { ...fields, ...rest, ...(textOfInput(args) !== '{}' && { arguments: args }) }
+      return isCounted ? [] : extend(match, {}, content ?? summary)
+    })
+  }
   return collectStream(fromInteractions, options, {
     push(event) {
       const { event_type: kind, index, status, usage, continuation_token } = event
       const { steps: whole, ...rest } = objectOf(event['interaction'])
+      if (kind === 'interaction.created' && steps.length > 0) {
+        current = { start: steps.length, usage: addUsage(current.usage, about['usage']) }
+        about = { ...about, usage: {}, continuation_token: null }
+        byIndex.clear()
+      }
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
       about = { ...about, ...withoutEmpty({ status, continuation_token, ...rest }), usage: counted }
-      if (kind === 'step.start') return begin(index, objectOf(event['step']))
+      const step = objectOf(event['step'])
+      if (kind === 'step.start') {
+        const known = byIndex.get(index)
+        const isAgain = known !== undefined && known.start['id'] === step['id'] && step['id'] !== undefined
+        return begin(isAgain ? known : open(index, {}), step)
+      }
       if (kind === 'step.delta') {
         const delta = objectOf(event['delta'])
         const { type, arguments: args } = delta
         const [fields, contents] = isContent(delta)
           ? outputOf(delta)
           : (ADDITIONS.get(type)?.(delta) ?? [delta])
-        const known = steps.get(index)?.start['type'] ?? fields['type']
-        return add(
-          index,
-          { ...fields, type: known },
+        const { type: kind } = fields
+        const known = byIndex.get(index)
+        const isOther = known === undefined || begins(kind, typeOf(known.start))
+        const step = isOther ? (find(index, kind) ?? open(index, {})) : known
+        return extend(
+          step,
+          { ...fields, type: typeOf(step.start) ?? kind },
           contents,
           type === 'arguments_delta' ? stringOf(args) : '',
         )
       }
-      // Steps that arrived in pieces are known already.
-      const isEnd = kind === 'interaction.completed'
-      return objectsOf(isEnd && whole).flatMap((step, at) => (steps.has(at) ? [] : begin(at, step)))
+      return kind === 'interaction.completed' ? addWhole(ownSteps(objectsOf(whole))) : []
     },
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
     isComplete: () => true,
-    whole: () => ({ ...about, steps: [...steps.values()].map(wholeStep) }),
+    whole: () => ({
+      ...about,
+      usage: addUsage(current.usage, about['usage']),
+      steps: steps.map(wholeStep),
+    }),
   })
+}
+
+const typeOf = ({ type }: RawObject): unknown => type
+
+const SPOKEN: ReadonlySet<unknown> = new Set(['model_output', 'thought', 'function_call'])
+
+/** Whether a delta of one type of step begins another step at an index. A call can have a thought's signature. */
+const begins = (type: unknown, known: unknown): boolean =>
+  type !== known &&
+  SPOKEN.has(type) &&
+  SPOKEN.has(known) &&
+  !(type === 'thought' && known === 'function_call')
+
+/** Adds the usages of two interactions. */
+function addUsage(before: JsonObject, after: unknown): JsonObject {
+  const sum: Record<string, JsonValue> = laterUsage(before, after)
+  for (const [key, count] of Object.entries(before)) {
+    const more = objectOf(after)[key]
+    if (typeof count === 'number' && typeof more === 'number') sum[key] = count + more
+  }
+  return sum
 }
 
 type Addition = readonly [fields: RawObject, contents?: readonly unknown[]]

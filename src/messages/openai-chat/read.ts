@@ -13,7 +13,7 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -69,39 +69,43 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let isReasoned = false
   const fields: Pieces = new Map()
   const calls: StreamedCall[] = []
-  const byIndex = new Map<number, StreamedCall>()
+  /** The latest call by its index, by its id, and by both. */
+  const byKey = new Map<string, StreamedCall>()
 
   const addCall = (piece: RawObject): void => {
-    const { index } = piece
-    const id = stringOf(piece['id'])
-    const called = objectOf(piece['function'] ?? piece['custom'])
-    const name = stringOf(called['name'])
-    const latest = calls.at(-1)
+    const { function: called, custom, ...rest } = piece
+    const { name: named, arguments: args, input: customInput } = objectOf(called ?? custom)
+    const [id, name] = [stringOf(piece['id']), stringOf(named)]
+    const input = argumentPiece(args) + argumentPiece(customInput)
+    const index = textOfInput(piece['index'] ?? '')
     // Some servers send no index, and some the same one for all calls: then another id is another call.
-    const known =
-      typeof index === 'number' ? byIndex.get(index) : id === '' || id === latest?.id ? latest : undefined
+    const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
+    const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
+    const known = sameId ?? sameIndex
     // A second name after complete arguments is another call, too.
     const isOther =
       known !== undefined &&
       name !== '' &&
-      ((id !== '' && known.id !== '' && id !== known.id) || known.isWhole(''))
-    let call = isOther ? undefined : known
+      ((id !== '' && known.id !== '' && id !== known.id) ||
+        (known.name !== '' && name !== known.name) ||
+        known.isWhole(''))
+    // Complete arguments that follow complete ones replace them, or belong to another call of the tool.
+    const isRepeated =
+      known !== undefined && name === '' && known.id !== '' && input.startsWith('{') && known.isWhole('')
+    let call = isOther || isRepeated ? undefined : known
     if (call === undefined) {
-      const { function: _, custom, ...rest } = piece
-      call = {
+      const start = {
         rest,
         callType: custom === undefined ? 'function' : 'custom',
         id: '',
         name: '',
-        argumentPieces: [],
-        isWhole: objectEnds(),
-      }
+      } as const
+      call = { ...(isRepeated ? known : start), argumentPieces: [], isWhole: objectEnds() }
       calls.push(call)
-      if (typeof index === 'number') byIndex.set(index, call)
     }
+    for (const key of [index, `${index} ${id}`, ` ${id}`]) byKey.set(key, call)
     call.id ||= id
     call.name ||= name
-    const input = argumentPiece(called['arguments']) + argumentPiece(called['input'])
     call.argumentPieces.push(input)
     call.isWhole(input)
   }
@@ -116,7 +120,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     // Some servers report it in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
-    const delta = objectOf(choice['delta'])
+    // Some servers stream a whole reply as one chunk, and some repeat it at the end.
+    const isFirst = fields.size === 0 && calls.length === 0
+    const delta = objectOf(choice['delta'] ?? (isFirst && choice['message']))
     const { tool_calls, ...rest } = delta
     objectsOf(tool_calls).forEach(addCall)
     gather(fields, rest)
@@ -174,11 +180,30 @@ function joined(values: readonly unknown[]): unknown {
   return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
-/** Joins pieces of one type and index: a signature is refused without its whole text. */
-const wholeItems = (items: readonly unknown[]): unknown[] =>
-  [...Map.groupBy(items, keyOf).values()].map((same) =>
-    same.length === 1 ? same[0] : wholeObject(objectsOf(same)),
+/**
+ * Joins pieces of one type and index: a signature is refused without its whole text. Another id is another
+ * item.
+ */
+function wholeItems(pieces: readonly unknown[]): unknown[] {
+  const items: { id: string; readonly pieces: unknown[] }[] = []
+  const byKey = new Map<unknown, (typeof items)[0]>()
+  for (const piece of pieces) {
+    const key = keyOf(piece)
+    const id = stringOf(objectOf(piece)['id'])
+    const known = byKey.get(key)
+    if (known === undefined || (id !== '' && known.id !== '' && id !== known.id)) {
+      const item = { id, pieces: [piece] }
+      items.push(item)
+      byKey.set(key, item)
+    } else {
+      known.id ||= id
+      known.pieces.push(piece)
+    }
+  }
+  return items.map((item) =>
+    item.pieces.length === 1 ? item.pieces[0] : wholeObject(objectsOf(item.pieces)),
   )
+}
 
 /** Blocks have no index; a signature completes one. */
 function wholeBlocks(pieces: readonly RawObject[]): RawObject[] {

@@ -46,13 +46,17 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
+      // A name of ChatGPT's own server.
+      case 'response.done':
         response = objectOf(event['response'])
         items.addLast(objectsOf(response['output']))
         break
       default: {
         const name = PIECE_EVENT.exec(type)?.[1] ?? ''
-        const kind = Object.hasOwn(PIECES, name) ? PIECES[name] : undefined
-        if (kind !== undefined) return addPiece(items.of(event, kind.item), event, kind)
+        // The end of a part has all of its text.
+        const part = name.endsWith('_part') ? objectOf(event['part']) : {}
+        const kind = Object.hasOwn(PIECES, name) ? PIECES[name] : PART_KINDS.get(part['type'])
+        if (kind !== undefined) return addPiece(items.of(event, kind.item), { ...event, ...part }, kind)
       }
     }
     return []
@@ -98,6 +102,10 @@ function textKind(
 ): PieceKind {
   return { item, field, list, index: `${list}_index`, part, publish }
 }
+
+const PART_KINDS: ReadonlyMap<unknown, PieceKind> = new Map(
+  Object.values(PIECES).flatMap((kind) => (kind.part === undefined ? [] : [[kind.part, kind] as const])),
+)
 
 const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
 
@@ -147,6 +155,8 @@ function streamedItems() {
     const match = isSame ? known : newItem(item, isIndex(index) ? index : items.length)
     if (!isSame) items.push(match)
     if (id !== '') byId.set(id, match)
+    // Some servers name a call by it in the events of its arguments.
+    if (call !== '' && !byId.has(call)) byId.set(call, match)
     byIndex.set(index ?? items.length - 1, match)
     return match
   }
@@ -162,6 +172,19 @@ function streamedItems() {
     if (match !== undefined) matched.add(match)
     return match
   }
+  /** Some servers give an item another id in each event. */
+  const sameText = (item: RawObject, index: number): StreamItem | undefined => {
+    const match = items.find(
+      (each) =>
+        !matched.has(each) &&
+        each.order === index &&
+        typeOf(each) === item['type'] &&
+        callIdOf(each) === stringOf(item['call_id']) &&
+        textOfItem(closeItem(each)) === textOfItem(item),
+    )
+    if (match !== undefined) matched.add(match)
+    return match
+  }
   return {
     add: ({ type, output_index, item }: RawObject): void => {
       const latest = objectOf(item)
@@ -171,7 +194,7 @@ function streamedItems() {
     },
     /** The last event may have items that no other event had, and may lack some. */
     addLast: (last: readonly RawObject[]): void => {
-      const known = last.map(matchOf)
+      const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
       for (const each of known.toReversed()) limits.push(each?.order ?? limits.at(-1) ?? Infinity)
       const used = new Set(items.map((each) => each.order))
@@ -215,6 +238,8 @@ const typeOf = ({ start, whole }: StreamItem): unknown => (whole ?? start)['type
 const idOf = ({ start, whole }: StreamItem): string => stringOf((whole ?? start)['id'])
 const callIdOf = ({ start, whole }: StreamItem): string =>
   stringOf(whole?.['call_id']) || stringOf(start['call_id'])
+
+const textOfItem = (item: RawObject): string => textOfContents([{ content: item['summary'] }, item])
 
 /** The later version of an item, with fields of the earlier one where its own are empty. */
 const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
@@ -262,8 +287,8 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
-  const executed: ReadonlySet<unknown> =
-    outputs.length === 0 ? NO_ITEMS : new Set(outputs.map(({ call_id }) => call_id))
+  const executed: Outputs =
+    outputs.length === 0 ? NO_ITEMS : new Map(outputs.map((item) => [item['call_id'], item]))
   return {
     id: raw['id'],
     model: raw['model'],
@@ -277,7 +302,10 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
   }
 })
 
-const NO_ITEMS: ReadonlySet<unknown> = new Set()
+/** Outputs of calls that the provider executed, by call id. */
+type Outputs = ReadonlyMap<unknown, RawObject>
+
+const NO_ITEMS: Outputs = new Map()
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
@@ -310,12 +338,7 @@ function refusalIn(items: readonly RawObject[]): RawObject | undefined {
 const CALL_FIELDS = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
 const TYPED_CALL = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
-function partsOf(
-  item: RawObject,
-  isCutOff: boolean,
-  isNamed: boolean,
-  executed: ReadonlySet<unknown>,
-): ReplyPart[] {
+function partsOf(item: RawObject, isCutOff: boolean, isNamed: boolean, executed: Outputs): ReplyPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item, isNamed)
@@ -332,6 +355,7 @@ function partsOf(
       return [
         replyPart.call(item['call_id'], item['name'], item['arguments'], isCutOff, {
           item: stringOf(item['id']) || null,
+          result: resultOf(executed.get(item['call_id'])),
           unfit:
             isCutOff || item['status'] === 'incomplete'
               ? CUT_OFF
@@ -341,6 +365,8 @@ function partsOf(
           more: moreOf(item, ...CALL_FIELDS, ...defaultCaller(item)),
         }),
       ]
+    case 'function_call_output':
+      return []
     default: {
       const requested = executed.has(item['call_id']) ? null : readCall(item)
       if (requested === null) return [replyPart.other(item)]
@@ -352,6 +378,12 @@ function partsOf(
       ]
     }
   }
+}
+
+const resultOf = (item?: RawObject) => {
+  if (item === undefined) return null
+  const { output } = item
+  return { text: stringOf(output) || textOfContents([{ content: output }]), isError: false }
 }
 
 /** Parts of a message. The first has its phase, and its id if `isNamed` or if text alone is not enough. */
@@ -370,7 +402,7 @@ function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
     ...(item['status'] === 'incomplete' ? [] : ['status']),
   )
   return parts.map((part, index) =>
-    messagePart(part, mergeMore(index === 0 ? outer : null, inner[index] ?? null)),
+    messagePart(part, index > 0 || outer === null ? (inner[index] ?? null) : { ...outer, ...inner[index] }),
   )
 }
 
@@ -380,9 +412,6 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   if (type === 'refusal' && typeof refusal === 'string') return replyPart.text(refusal, more)
   return replyPart.other(part)
 }
-
-const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
-  outer === null ? inner : { ...outer, ...inner }
 
 /**
  * Returns the `caller` field's name if it is `direct`, a call by the model itself: the default is left out.
