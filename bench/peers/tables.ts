@@ -110,7 +110,7 @@ function workTable({ lengths, rows }: Figures, work: Work): string {
 /** Titles of the tables of grown histories. */
 export const GROWN = {
   each: 'Average time to append one event, while a history grows from empty to this number of events',
-  bytes: 'Bytes on disk afterwards, and their ratio to the bytes of the texts',
+  bytes: 'Bytes on disk, and their ratio to the bytes of the texts',
 } as const
 
 export const diskTable = (figures: Figures): string =>
