@@ -11,7 +11,8 @@ export const SHARED_STATE = 'ag_ui.state'
  * Returns a function that translates chunks of the reply to the message `to`; null ends open parts. Create
  * one per stream. O(chunk).
  *
- * Streamed messages never have event ids: a client would keep them at their streamed positions.
+ * Streamed messages never have event ids. With those, a client would leave them at their streamed positions
+ * when the final snapshot arrives.
  */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
@@ -138,8 +139,8 @@ export function eventsOfLogged(
 }
 
 /**
- * Progress of a call changes an activity, and shared state is replaced as a whole. Other updates are custom
- * events, if requested.
+ * Returns AG-UI events for a state update: an activity for progress of a call, a replacement of the whole
+ * shared state, or, if requested, a custom event.
  */
 function eventsOfUpdate(
   { key, value = null }: ConversationStateUpdateEvent,

@@ -30,7 +30,9 @@ export class Subagents {
     this.#conversation = conversation
   }
 
-  /** Returns messages, with a subagent's messages behind its call. O(messages of all). */
+  /**
+   * Returns the messages, with each direct subagent's messages after its call. O(messages of all subagents).
+   */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
     const ended = all.filter(({ status }) => isEnded(status))

@@ -17,8 +17,8 @@ export type SerializedValue = readonly [type: string, text: string]
 type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is a tree of chunks that versions share. Each level has what follows its last full chunk: elements
- * on level 0, ids of chunks above.
+ * A list is a tree of full chunks, which versions share. `levels` contains the rest of each level after its
+ * last full chunk: elements on level 0, ids of chunks on higher levels.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 

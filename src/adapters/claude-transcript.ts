@@ -129,7 +129,7 @@ export const linesIn = (fact: Fact): string | null =>
     ? fact.value
     : null
 
-/** The event that holds lines: it shows in no view. */
+/** Returns the event that contains lines. It is in no view. */
 export const linesEvent = (text: string, timestamp: string): Event => ({
   kind: 'ConversationStateUpdateEvent',
   id: crypto.randomUUID(),

@@ -211,8 +211,8 @@ const stateUpdate = (key: string, value: JsonValue): Event => ({
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
 /**
- * Replaces the last `count` items. HEAD moves before the segment of the first; earlier items of that segment
- * are appended again.
+ * Replaces the last `count` items. HEAD moves before the segment of the first replaced item; the segment's
+ * earlier items are appended again.
  */
 function replaceLast(
   history: readonly Segment[],

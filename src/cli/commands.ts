@@ -542,7 +542,10 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/** The command of a wrong command line, for its help page. */
+/**
+ * Returns the command that an invalid command line names, whose help page is suggested; empty if it names
+ * none.
+ */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []

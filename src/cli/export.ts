@@ -90,8 +90,9 @@ async function* filesOf({ store, record }: Source): AsyncIterableIterator<NewFil
 const MAX_NAME_LENGTH = 200
 
 /**
- * `event-00007-<id>.json`, unique and safe on every file system: illegal characters are percent-encoded,
- * longer ids hashed. Import reads the id from the event.
+ * Returns `event-00007-<id>.json`, unique and safe on every file system: illegal characters are
+ * percent-encoded, and an id that is then longer than 200 characters is hashed. Import reads the id from the
+ * event.
  */
 export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`

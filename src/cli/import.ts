@@ -58,7 +58,7 @@ type Request = RequestOf<'import'>
 
 /**
  * Imports all files in order, even without a reader of the reports; returns the worst exit code.
- * @throws FailedOutput at the end, when a report could not be written for another reason.
+ * @throws FailedOutput at the end, when a report could not be written, except to a closed pipe.
  */
 export async function importFiles(request: Request, { io }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
@@ -128,7 +128,7 @@ interface Copy {
   readonly request: Request
 }
 
-/** Copies the conversation of a file, and the others in it, each after its parent. */
+/** Copies the conversations of a file, each after its parent. */
 async function copyAll(copy: Copy, name: string, source: Source): Promise<readonly ImportReport[]> {
   const { store } = copy
   const { session, sidecarFiles, form, facts } = source
@@ -236,7 +236,10 @@ async function create(
   }
 }
 
-/** An existing conversation keeps its zone: the times of its events were read in it. */
+/**
+ * Sets the time zone of an empty conversation. Rejects another zone for one with events, whose times were
+ * read in its zone.
+ */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
   if (timeZone === undefined || timeZone === record.timeZone) return record
@@ -250,7 +253,7 @@ async function checkZone({ store, request }: Copy, record: ConversationRecord): 
 interface Plan {
   readonly id: string
   readonly description: Description
-  /** HEAD in the documents of the conversation; undefined for none. */
+  /** HEAD in the documents of the conversation; null for an empty HEAD, undefined if they record none. */
   readonly head?: string | null | undefined
   readonly notes: readonly string[]
 }
@@ -283,7 +286,10 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-/** The id in the file's documents precedes --conversation, which precedes the file's name. */
+/**
+ * The conversation's id is the one in the file's documents, else --conversation, else the name of the file or
+ * folder.
+ */
 function planImport({ file, request }: Copy, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
@@ -327,7 +333,7 @@ const idOfName = (name: string): string =>
 /** Maximum number of facts that are appended at a time. */
 const BATCH = 200
 
-/** After this many lines without any JSON, a file is of another kind. */
+/** A file that begins with this many lines without any JSON is rejected as another kind of file. */
 const HOPELESS = 1000
 
 /**
@@ -398,8 +404,9 @@ async function append(
 }
 
 /**
- * Moves HEAD to its position in the conversation's documents, if the log replays to another. Only the log
- * decides where HEAD is (design D7), so the move is an event, always the same one.
+ * Moves HEAD to its position in the conversation's documents, if the log replays to another HEAD. Only the
+ * log decides where HEAD is (design D7), so the move is an event. Every import of the file creates the same
+ * event.
  */
 async function moveHead(
   store: Store,
@@ -448,7 +455,7 @@ const REPAIRS = {
   unreadable_timestamp: 'has the time of the event before it',
 }
 
-/** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
+/** Maximum number of listed issues: in a file of the wrong kind, every line has one. */
 const MAX_ISSUES = 1000
 
 interface ImportReport extends Problems, Pick<Source, 'form'> {

@@ -51,7 +51,10 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
   })
 }
 
-/** Next to the command in the package; in `dist` when it runs from sources. */
+/**
+ * Paths of the inspector's page: next to the command in the package; in `dist` when the command runs from
+ * sources.
+ */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
 /** The page of the inspector. @throws FileError if it was not built. */
@@ -119,7 +122,10 @@ async function storedLogs(
 
 const RULES = redactionRules()
 
-/** A log for the page. Its texts, which may quote secrets of the facts, are redacted with them. */
+/**
+ * Returns a log for the page. With `redact`, its facts are redacted, and so are its title, notes and
+ * warnings, which may quote their secrets.
+ */
 function documentOf(
   log: {
     readonly loaded: readonly Loaded[]

@@ -108,7 +108,7 @@ const conversations: List<'conversations', ConversationRecord> = {
   },
 }
 
-/** Columns of ids: not shortened if they fit, because users type them. */
+/** Returns the width of the column of ids, which are not shortened if they fit, because users type them. */
 const idColumns = <Item>(limit: number, items: readonly Item[], idOf: (item: Item) => string): number =>
   Math.min(widest(items.map((item) => safe(idOf(item)))), Math.floor(limit))
 

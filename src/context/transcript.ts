@@ -77,7 +77,10 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/** A result is read with its call, whose body is evicted with the result's. */
+/**
+ * Kinds whose evicted body is an error. Results are not among them: a result's body is evicted only together
+ * with its call's.
+ */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /** The blocks of HEAD's branch, newest first. O(view), O(log n) per event read. @throws `evicted`. */
@@ -113,7 +116,7 @@ function* messageTexts({ source, llm_message, extended_content }: MessageEvent, 
   yield* turn(who, text, limits)
 }
 
-/** In reverse order: the thought precedes the call. */
+/** Yields the newest text first: the call with its result, then the thought that preceded the call. */
 function* callTexts(call: ActionEvent, result: ToolResultEvent | null, limits: BlockLimits) {
   const finish = finishText(call)
   if (finish === null) yield* some(toolText(callBlock(call, result), limits.maxTool))

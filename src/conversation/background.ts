@@ -179,8 +179,9 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 }
 
 /**
- * Continues work that dead processes left on HEAD's branch, or completes it as lost. Calls completed on
- * another branch are completed here too. Calls without an item stay open until a caller completes them.
+ * Continues the work of dead processes' calls on HEAD's branch, or completes the calls as lost. Calls that
+ * were completed on another branch are completed here too. Calls without a stored job keep working until a
+ * caller completes them.
  */
 export async function takeOverWork(
   context: EngineContext,
@@ -243,8 +244,8 @@ function completedElsewhere({ log }: State, actionId: string) {
 }
 
 /**
- * When the first of a conversation's calls loses its process, in milliseconds since 1970 on the store's
- * clock: then a run continues or completes it. Null if no process works. O(its working calls).
+ * Returns when the first job of a conversation's working calls is due, in milliseconds since 1970 on the
+ * store's clock: a run can then continue or complete its call. Null without such jobs. O(its working calls).
  */
 export async function workExpiresAt(store: Store, conversationId: string): Promise<number | null> {
   const times = Array.from((await itemsOf(store, conversationId)).values(), ({ dueAt }) => dueAt ?? Infinity)

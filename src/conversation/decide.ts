@@ -196,8 +196,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Returns the event that sets the confirmation policy of all later runs; pass null for each run's default.
- * Empty if the policy is already set. O(size).
+ * Returns the event that sets the confirmation policy of all later runs; null removes it. Empty if the policy
+ * is already set. O(size).
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -281,8 +281,8 @@ export function errorResults(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Tool results for abandoned calls. A call never started if a pause preceded its beginning, or if it is in
- * `unstarted` and the log records neither its beginning nor an approval.
+ * Returns error results for abandoned calls. They tell the model that a call never started if a pause holds
+ * it, or if it is in `unstarted` and the log records neither its start nor an approval.
  * @param unstarted ids of calls that count as not started unless the log records their start or approval
  */
 export function lostCallResults(
@@ -300,9 +300,9 @@ export function lostCallResults(
 }
 
 /**
- * Ids of the pending calls that a dead run appended since it last set the status to running. A run records
- * which calls it begins (law P6), so others never started. Only for logs whose run held a lease: other
- * writers may execute unrecorded. O(events since the run began).
+ * Returns the ids of the pending calls that were appended since a dead run set the status to running. A run
+ * records the start of each call (law P6), so a call without that record never started. Use it only if the
+ * run held a lease: other writers may not record starts. O(events since the run began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log

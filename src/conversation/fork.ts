@@ -22,9 +22,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Copies the
-   * path to HEAD, or the log up to HEAD if a result on the path belongs to a call on another branch, or a
-   * reply was requested on one. Default: the whole log.
+   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Only the path
+   * to that event is copied; or the log up to it, if a result on the path belongs to a call on another
+   * branch, or a reply on the path was requested on another branch. Default: the whole log.
    */
   readonly from?: string
 }
@@ -126,8 +126,8 @@ function mayApprove(entry: Entry): boolean {
 }
 
 /**
- * Status events of a copy. Approvals are not copied: a `waiting_for_confirmation` status in the copy revokes
- * them.
+ * Returns the status events of a copy. Approvals in the copied log do not apply to the copy: a
+ * `waiting_for_confirmation` status revokes them.
  */
 function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event[] {
   const status = forkStatus(branch, ended)

@@ -92,7 +92,7 @@ export class Replica {
   /** Creation time: another time means another conversation under the same id. */
   #createdAt: string
   #savedAt: number
-  /** Log length at the last attempt to save, even if it failed. */
+  /** Log length at the last attempt to save a snapshot, even if it failed. */
   #triedAt: number
   #restedAt: number
   #isSettling = false
@@ -125,7 +125,10 @@ export class Replica {
     this.#restedAt = snapshotAt
   }
 
-  /** Opens it from its snapshot and later events. @throws ColloquyError `unknown_conversation`. */
+  /**
+   * Opens a conversation's replica from its snapshot and later events. @throws ColloquyError
+   * `unknown_conversation`.
+   */
   static async open(store: Store, stamp: Stamp, id: string, blobs: BlobMode = 'whole'): Promise<Replica> {
     return new Replica(store, stamp, id, blobs, await openState(store, id, readerOf(store, blobs)))
   }
@@ -469,7 +472,7 @@ export class Replica {
     }, 0)
   }
 
-  /** A failure is harmless: a later call retries. */
+  /** Saves a snapshot. A failure is harmless: a later call retries. */
   async #save(): Promise<void> {
     const state = this.#state
     const since = this.#savedAt
@@ -571,8 +574,8 @@ interface Opened {
 const EVICT_PART = 1 / 32
 
 /**
- * O(bytes of the snapshot + view + events after it). Without a snapshot, or if the log returns to an evicted
- * branch, O(n log n).
+ * Opens a conversation's state from its snapshot and the later events. O(bytes of the snapshot + view + later
+ * events). Without a snapshot, or if the log returns to an evicted branch, O(n log n).
  */
 export async function openState(
   store: Store,

@@ -208,7 +208,10 @@ export class SharedReplies {
     this.#removeLater()
   }
 
-  /** Another process may append the event that ends the reply, as an interrupt. */
+  /**
+   * Removes the written reply after `LINGER` milliseconds, unless it is still in progress: another process
+   * may append the event that ends it, such as an interrupt.
+   */
   #removeLater(): void {
     const { replies, schedule } = this.#parts
     const written = this.#written

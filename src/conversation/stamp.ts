@@ -62,7 +62,8 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (D15), except to repeats, which the store compares (law S). O(events).
+ * Adds missing ids and times (D15), except to events whose id is known, which the store compares (law S).
+ * O(events).
  * @param last time of the log's last event
  */
 export function stampEvents(

@@ -255,7 +255,10 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** Returns the text between two offsets. O(pieces between + log pieces); one for a reader that keeps up. */
+  /**
+   * Returns the text between two offsets. O(pieces between + log pieces); a reader that keeps up reads one
+   * piece.
+   */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)

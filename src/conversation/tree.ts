@@ -104,7 +104,10 @@ export async function* subscribeTree(
   const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
-  /** Asks a conversation for its next item: at most one of each waits, so a slow reader needs no queue. */
+  /**
+   * Requests a conversation's next item. At most one item of each conversation waits, so a slow reader needs
+   * no queue.
+   */
   const pull = (from: Followed): void => {
     const arrive = (item: SubscriptionItem | null): void => {
       ready.push({ from, item })

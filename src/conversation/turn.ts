@@ -37,11 +37,17 @@ function endsTurn(unit: Unit): boolean {
   return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 
-/** Whether the branch has nothing to reply to, at most system prompts. O(size of the units). */
+/**
+ * Whether the branch has nothing to reply to: no user message, no pending call, and in the view only system
+ * prompts and blank messages. O(size of the units).
+ */
 export const isBranchEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
-/** Whether the view has only system prompts and environment messages: no request. O(those units). */
+/**
+ * Whether the branch had a user message, and its view has only system prompts and environment messages: then
+ * no model is called. O(units).
+ */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
   for (const unit of view.units) {

@@ -163,8 +163,9 @@ function isExact(number: string): boolean {
 }
 
 /**
- * Sign, digits without outer zeros, and the first digit's power of ten: equal numbers have equal texts. The
- * power is exact for doubles that are neither 0 nor infinite; for others the digits differ.
+ * Normal form of a number: sign, digits without outer zeros, and the first digit's power of ten. Equal
+ * numbers have equal forms. The power is inexact only for numbers that are read as 0 or infinity, whose forms
+ * differ anyway.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? []

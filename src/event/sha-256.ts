@@ -8,7 +8,7 @@ interface Hash {
   digest(encoding: 'hex'): string
 }
 
-/** What Node, Bun and Deno have, which is several times faster than a hash in JavaScript. */
+/** The native hash of Node, Bun and Deno, several times faster than a hash in JavaScript. */
 interface NativeProcess {
   getBuiltinModule?(name: string): { createHash(algorithm: string): Hash } | undefined
 }

@@ -37,7 +37,9 @@ function upcaster(
   })
 }
 
-/** Stems of class names that differ from the tool's name in PascalCase, also by former names. */
+/**
+ * Stems of class names, by current or former tool name, where the stem is not the tool's name in PascalCase.
+ */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
@@ -124,7 +126,7 @@ function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'obse
   return names === undefined ? payload : { ...payload, kind: names[part] }
 }
 
-/** An exit code other than 0 is a fact about the command, not an error of the tool. */
+/** Moves the output of a command to `content`. An exit code other than 0 is not an error of the tool. */
 function printed(observation: JsonObject): JsonObject {
   const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation

@@ -208,7 +208,10 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/** A reply that is placed before messages that its model had not read. O(units). */
+/**
+ * Returns notes on a reply that is placed before messages that its model had not read, or on such a message.
+ * O(units).
+ */
 function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string[]): Note[] {
   const index = units.indexOf(unit)
   if (isPlaced(unit)) {

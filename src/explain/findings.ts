@@ -76,7 +76,7 @@ function finding(
 
 interface WrittenRequest {
   readonly messages: readonly NeutralMessage[]
-  /** In the grammar, with the tools of the system prompt; null where there is nothing to send. */
+  /** The request in the grammar, with the tools of the system prompt; null if there is nothing to send. */
   readonly written: { readonly tools: readonly unknown[] } | null
   readonly leftOut: readonly LeftOut[]
 }
@@ -208,7 +208,10 @@ export interface FindingOptions {
   readonly ended?: boolean
   /** Whether to search all texts for secrets. Default: true. */
   readonly secrets?: boolean
-  /** The facts of a state as they were loaded, with their warnings. Default: no warnings. */
+  /**
+   * The facts of a state as they were loaded, with their warnings. Default: the state's facts, decoded again,
+   * without warnings about JSON parsing.
+   */
   readonly loaded?: readonly Loaded[]
   /** Conversation id, from which missing event ids are derived. Ignored for a state. */
   readonly conversationId?: string
@@ -586,8 +589,8 @@ const LEAST_WORD = 4
 const SHARE = 0.25
 
 /**
- * Condensations of HEAD's branch that removed the first or latest user message, with few of its words in the
- * summary. A guess: other languages are reported too. O(path · log view).
+ * Finds condensations of HEAD's branch that removed the first or latest user message, with few of its words
+ * in the summary. A guess: a summary in another language is reported too. O(path · log view).
  */
 function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null

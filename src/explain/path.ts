@@ -36,8 +36,8 @@ export function firstWhere(
 }
 
 /**
- * Returns why the call that an event names is not working there, with the ids of the events that show it.
- * O(log n) per candidate.
+ * Returns why the call that an event names was not working when the event was appended, with the ids of the
+ * events that show it. O(log n) per candidate.
  * @param candidates entries that may have completed the call
  */
 export function whyNotWorking(

@@ -53,7 +53,10 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** Units that a condensation removed, in order; else empty. Costs as its fold. */
+/**
+ * Returns the units that a condensation removed, in order; empty for any other event. Costs as much as its
+ * fold.
+ */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)

@@ -46,7 +46,7 @@ export interface UnitPosition {
   readonly end: Checkpoint
 }
 
-/** The verdict on a subject, as HEAD sees it. O(entries since it · log n + view · log n). */
+/** Returns the verdict on a subject for HEAD's view. O(entries since it · log n + view · log n). */
 export function verdictOf(state: State, subject: Subject): Verdict {
   const { entry, derived } = subject
   const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])

@@ -206,14 +206,14 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
 
 interface Stop {
   readonly entry: Entry
-  /** Replies with events since; the first may have been in flight. */
+  /** Replies that began after the stop; the first may have been in flight. */
   readonly replies: Set<string>
 }
 
 /**
- * I1 to I4, I7, T5 and P1 for the recorded status. Logs without one show no resumption or end, and are not
- * checked. An end inferred from the last reply or finish tool is checked at the log's end. O(1) per event;
- * O(view) where a message was not read.
+ * I1 to I4, I7, T5 and P1 for the recorded status. A log that records no status shows neither a resumption
+ * nor an end, and is not checked. An end inferred from the last reply or finish tool is checked at the log's
+ * end. O(1) per event; O(view) where a message was not read.
  */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
@@ -221,7 +221,7 @@ function watchStops(report: Report, ended: boolean): LawWatch {
   let finished: Entry | null = null
   /** The event that implied the status finished, and its state: checked at the end, as a run may continue. */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
-  /** A log without a model needs no final reply. */
+  /** Whether a model has replied: a log without a model needs no final reply. */
   let hasSpoken = false
   const responses = new Set<string>()
 
@@ -506,7 +506,10 @@ interface ConsentWatch {
  * execution. O(log n) per event and started call.
  */
 function watchConsent(report: Report): ConsentWatch {
-  /** The turn in which each call started: a new status, move of HEAD or approval allows it again. */
+  /**
+   * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which
+   * the call may start again.
+   */
   const startedIn = new Map<string, number>()
   /** Everything that was approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()
@@ -590,7 +593,10 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Whether a policy requires confirmation in every reading: risky calls, which every threshold includes. */
+/**
+ * Whether a policy certainly requires confirmation of a call: `AlwaysConfirm`, or `ConfirmRisky` for the risk
+ * `HIGH`, which every threshold includes. Never for finish and think.
+ */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

@@ -74,7 +74,7 @@ function issuesFrom(list: unknown): readonly Issue[] | null {
 const isPath = (value: unknown): value is Issue['loc'] =>
   Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
 
-/** Warnings about JSON; all others concern a payload. */
+/** Warnings about JSON text (law E8); all others are of law E7. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
 
 export function reportWarnings(

@@ -21,17 +21,14 @@ export interface LogWarning {
   readonly message: string
 }
 
-/**
- * Order of a unit in its view, for searching. Along a view, ranks never decrease, nor `first` within a rank,
- * nor `tie` where both are equal.
- */
+/** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
-   * Position of the unit's first event; for units inserted before messages and derived summaries, the
+   * Position of the unit's first event; for a derived summary, and for a unit inserted before messages, the
    * previous unit's rank.
    */
   readonly rank: number
-  /** Position of the unit's first event; for a derived summary, that of the unit before. */
+  /** Position of the unit's first event; for a derived summary, the previous unit's. */
   readonly first: number
   /** Order among the derived summaries that follow one unit. Default: 0. */
   readonly tie?: number

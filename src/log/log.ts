@@ -131,7 +131,7 @@ class IndexMap {
     } else insert(known, seq)
   }
 
-  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. O(tried). */
+  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. O(positions tried). */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     const known = this.#positions.get(key)
     work.probes += 1

@@ -6,8 +6,8 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 export interface Kind {
   /**
    * `standard`: fields of all events. `call`: read as a call, sent in its own form. `part`: stored whole in
-   * the reply's record, sent unchanged. `words`: stored whole, sent as text, as the provider refuses it.
-   * `about`: in `metadata`, never sent.
+   * the reply's record, sent unchanged. `words`: stored whole, sent as text, because the provider refuses the
+   * part. `about`: in `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'

@@ -15,7 +15,10 @@ const HIDDEN = '***'
 
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/** A password and the rest of the line up to its last @, for a URL in the place of another argument. */
+/**
+ * Matches the password of a URL in a line that is cut before its last @: a URL may be passed as another
+ * argument.
+ */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)

@@ -13,7 +13,10 @@ interface Access {
   readonly fullText?: boolean
 }
 
-/** Does some work on a store, and closes it. Errors contain no password, and those of the database name it. */
+/**
+ * Opens a store, calls `work` with it, and closes it. Errors contain no password; the store's errors contain
+ * the database's name.
+ */
 export async function withStore<T>(
   address: Address,
   access: Access,

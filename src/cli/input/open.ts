@@ -184,7 +184,7 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
   }
 }
 
-/** A piece that may span chunks; its earlier parts are copied once. */
+/** Joins the parts of a piece that may span chunks. Each part is copied once. */
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 

@@ -93,7 +93,7 @@ const DETECTION_RECORDS = 32
 
 /**
  * Opens the input: streams events; reads a session whole, because a reply may span several lines.
- * @throws FileError if it does not exist, cannot be read, or is neither.
+ * @throws FileError if the input does not exist, cannot be read, or contains neither events nor a session.
  */
 export async function openFacts(
   name: string,
@@ -146,7 +146,7 @@ function rejectDocument([piece]: readonly Piece[]): never {
   )
 }
 
-/** An issue without the value, as it is written in JSON. */
+/** An issue as it is written in JSON, without its `input`. */
 interface LineIssue extends Pick<Issue, 'loc' | 'msg' | 'type'> {
   readonly line: number
   readonly kind: string | null
@@ -156,7 +156,7 @@ interface Broken {
   readonly line: number
   readonly why: string
   readonly count: number
-  /** Whether it is the end of the file, such as after an interrupted write. */
+  /** Whether the first broken line is the last line of the file, as after an interrupted write. */
   readonly isLast: boolean
 }
 
@@ -206,7 +206,7 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 
 /** A log that was read and folded. */
 export interface Recording extends Readonly<Problems> {
-  /** Null for a file. */
+  /** Id of the conversation; null for a file. */
   readonly conversation: string | null
   /** Its subagents; empty unless they were requested. */
   readonly children: readonly StateTree[]
@@ -278,7 +278,7 @@ export async function listSubagents(store: Store, parentId: string): Promise<Sta
   return children
 }
 
-/** Names a record of a form, for a message. */
+/** Returns what messages call one record of an input form, such as `line`. */
 const unitOf = (form: Form): string =>
   form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
 

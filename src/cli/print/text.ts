@@ -54,7 +54,10 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - width(text))) + text
 }
 
-/** Words on lines of a width: the first begins with the lead, the others with an indent of as many columns. */
+/**
+ * Yields words as lines of at most `columns`: the first line begins with `lead`, whose width is `indent`, the
+ * others with `indent` spaces.
+ */
 export function* wrapWords(
   words: readonly string[],
   columns: number,
@@ -83,7 +86,10 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** JSON of a value without secrets under their own names; secrets quoted in its texts are hidden here. */
+/**
+ * Returns a value as JSON. The value must not have the field `encrypted_content`; where its texts quote one,
+ * it is replaced with null.
+ */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)

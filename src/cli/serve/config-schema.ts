@@ -203,7 +203,7 @@ function isReceiver(text: string): boolean {
   return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
 }
 
-/** The id of a webhook; a query is not part of it. */
+/** Returns the id of a webhook: its own, or its URL without query and fragment. */
 function nameOf({ id, url: text }: { readonly id?: string; readonly url: string }): string {
   const url = URL.parse(text)
   return id ?? (url === null ? text : url.origin + url.pathname)

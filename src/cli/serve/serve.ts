@@ -20,7 +20,7 @@ import { type Config, readConfig } from './config-schema.ts'
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 const SECRET = 'COLLOQUY_SECRET'
 
-/** Minimum number of characters of a secret: sealed values are as safe as it is hard to guess. */
+/** Minimum number of characters of a secret: sealed values are only as safe as the secret. */
 const MIN_SECRET_LENGTH = 16
 
 const PORT = 8000
@@ -176,8 +176,8 @@ async function loadAgent(file: string) {
 }
 
 /**
- * Next to the database file; for another database in the workspace, or here. @returns an absolute path, which
- * need not exist
+ * Returns the folder for sandboxes: next to a SQLite file; for PostgreSQL in the workspace, or without one in
+ * the current directory. The path is absolute and need not exist.
  */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
@@ -185,7 +185,10 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
   return join(dir, `${name}-sandboxes`)
 }
 
-/** JSON lines on standard error, in order. A slow or missing reader delays no request. */
+/**
+ * Returns a logger that writes JSON lines to standard error, in order. A slow or missing reader delays no
+ * request.
+ */
 function logOn({ stderr }: Pick<Io, 'stderr'>) {
   let last: Promise<void> = Promise.resolve()
   const write = (line: object): void => {

@@ -173,7 +173,7 @@ export class Page {
     return wrapWords(glimpse(text).split(' '), this.columns, lead, indent)
   }
 
-  /** Columns of the ids of rows, which may be cut on a narrow page. */
+  /** Returns the width of the column of ids, which may be cut on a narrow page. */
   idColumns(items: Iterable<{ readonly id?: string | null }>): number {
     const ids = Array.from(items, ({ id }) => id ?? '')
     return Math.min(widest(ids), ID_WIDTH, Math.floor(this.columns * 0.45))

@@ -95,9 +95,9 @@ export interface TreeRow {
 type TreeShape = ReturnType<typeof shapeOf>
 
 /**
- * Rows of the tree, each branch before the line that it leaves. Only side branches are indented, never the
- * line to HEAD, and the larger branch continues: depth grows with the logarithm of the number of events.
- * O(n).
+ * Yields the rows of the tree. At each fork, the branch to HEAD, or else the largest one, continues at the
+ * same depth; the others are listed before it, one level deeper. So depth is logarithmic in the number of
+ * events. O(n).
  */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)

@@ -27,10 +27,11 @@ const ROOM = 1 / 4
 
 /**
  * Decides which events of a view to forget, and why, without calling a model. Returns `keep` within the
- * limits, and `refuse` if nothing can be forgotten. The first events, the summary and the end of the view
- * stay: together about half of the limit, or of the view if the log requests a condensation. The system
- * prompt, the last user message and pending calls always stay, and the summary follows all forgotten events.
- * If that forgets too little, a request or a token limit can also remove the first events and the end.
+ * limits if the log requests no condensation, and `refuse` if too little can be forgotten. The first events
+ * and the end of the view stay; with the summary they are about half of the limit, or of the view if the log
+ * requests a condensation. The system prompt, the last user message and pending calls always stay. The
+ * summary is placed after the last forgotten event. If this forgets too little, a condensation that the log
+ * or the token limit requires can also remove the first events and the end.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

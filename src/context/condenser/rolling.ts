@@ -42,7 +42,7 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 /**
  * Returns a condenser that replaces the middle of a view with a summary, as `planCondensation` decides. The
  * summariser reads all forgotten events and the previous summary. A blank summary is refused. With
- * `maxTokens`, the next request never exceeds that limit.
+ * `maxTokens`, it never returns a condensation that leaves a request above that limit.
  *
  * After a failure that the log records, the condenser waits for 16 events before it calls the summariser
  * again. Each further failure doubles the wait, up to 512. A required condensation (a request in the log, or

@@ -75,8 +75,8 @@ export function excerpt(text: string, limit: number): string {
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
 /**
- * Maximum length of each text so that none exceeds `max`, nor their sum `total`: short texts leave their
- * share to others. O(n log n).
+ * Returns the maximum length of a text, at most `max`, with which all texts together have at most `total`.
+ * Short texts leave their share to others. O(n log n).
  */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
@@ -141,7 +141,7 @@ export interface SummaryEvent {
   readonly text: string
 }
 
-/** Every event that is not a summary has its full text. O(content). */
+/** Returns the summaries among the units, and the other events with their full texts. O(content). */
 export function summaryTexts(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
   const summaries: string[] = []
   const events: SummaryEvent[] = []

@@ -1,7 +1,7 @@
 import { splits } from '../text.ts'
 import { masksIn, type Masker } from './mask.ts'
 
-/** How sure a finder is of the secret: where hits overlap, the surest names it. */
+/** How sure a finder is that a hit is a secret. Of overlapping hits, the surest determines the mask. */
 export type Rank = 'literal' | 'pattern' | 'field'
 
 export interface Hit {

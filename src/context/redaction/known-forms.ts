@@ -113,7 +113,10 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** A line of a key without an end line, and (`CUT_LINE`) its last line, which can be cut anywhere. */
+/**
+ * A line of a private key that has no end line, and (`CUT_LINE`) the key's last line, which can be cut
+ * anywhere.
+ */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
@@ -183,7 +186,7 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** A mask in a key counts as a part that no name has. */
+/** Returns the parts of a key in lower case. A mask becomes a part that no name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),

@@ -50,8 +50,8 @@ export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
 /**
- * Numbers the masked keys of one object, so that they are unique and equal no original key. O(length of the
- * key), on average over all keys of the object.
+ * Numbers the masked keys of one object, so that they differ from each other and from all original keys.
+ * O(length of the key), on average over all keys of the object.
  */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()

@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** A text that must stay complete for its reader: null when it contains a literal secret. O(length). */
+/** Returns a text that is useless unless complete, or null if it contains a literal secret. O(length). */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 

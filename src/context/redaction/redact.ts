@@ -16,7 +16,7 @@ import { keyNumbers } from './mask.ts'
 import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** Rules, and the paths that they must not change; a list's items share the path `*`. */
+/** Rules, and the paths that they must not change. In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
   /** Paths of values, and of keys with `key:` before them. */

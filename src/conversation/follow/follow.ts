@@ -37,7 +37,7 @@ const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
-/** Does nothing if the follower has started. */
+/** Stores the start position of a new follower. Does nothing if the position is stored already. */
 export async function storeStart(store: Store, name: string, from: FollowerParts['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, shardId(0))) !== null) return

@@ -19,7 +19,7 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** Calls the step before anything is awaited. */
+/** Calls the step, before anything is awaited, and appends what it yields. */
 export async function callStep(
   run: RunContext,
   state: State,
@@ -199,7 +199,10 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
     : all
 }
 
-/** Results of calls that follow a finish in the same reply and have none. O(events + pending calls). */
+/**
+ * Returns results for the calls without a result that follow a finish in the same reply. O(events + pending
+ * calls).
+ */
 function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
   const finished = new Set(
     openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),

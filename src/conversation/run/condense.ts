@@ -19,9 +19,9 @@ type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; re
 const CONDENSATION_REFUSED = 'CondensationRefused'
 
 /**
- * Calls the condenser, and appends its decision if it still fits. If the condenser refuses a
- * required condensation, the run ends with an error, except when only the log requested it and contains that
- * refusal already.
+ * Calls the condenser, and appends its event if it still fits. The run ends with an error if the event does
+ * not shorten the view, or if a required condensation is refused, or not made despite a request. It continues
+ * if only the log requests the condensation, and contains a refusal of it already.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
@@ -70,13 +70,18 @@ const refused = (detail: string): Condensing => ({
   with: [errorEvent(CONDENSATION_REFUSED, detail)],
 })
 
-/** Whether a decision still fits: later events extend its branch and condense nothing. O(those). */
+/**
+ * Whether a decision still fits: later events only extend its branch, and none of them is a condensation.
+ * O(later events).
+ */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')
 }
 
-/** Whether the log's latest condensation request was refused already. O(events since the request). */
+/**
+ * Whether the latest condensation request on HEAD's branch was refused already. O(events since the request).
+ */
 function wasRefused({ log }: State): boolean {
   for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
     const { event } = entry

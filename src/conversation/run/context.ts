@@ -27,10 +27,13 @@ export interface RunContext {
   readonly onPrefix: (omitted: LeftOut) => void
   readonly runChild: RunChild
   readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
-  /** Length of the log when the run was requested. Pauses and interrupts from there on apply to it. */
+  /** Length of the log when the run was requested. Later pauses and interrupts apply to the run. */
   readonly from: number
   readonly newCallIds: Set<string>
-  /** Ids of a dead run's actions. The log records which of them it began. */
+  /**
+   * Ids of the pending calls of the dead run that this run continues. The log records which of them were
+   * started.
+   */
   readonly inherited: ReadonlySet<string>
   /** Position up to which hooks have seen every user message. */
   promptedTo: number

@@ -129,7 +129,7 @@ export async function checkRest(
   await expired()
 }
 
-/** Ends an expired lease at rest. */
+/** Ends the expired lease of a conversation that is not running. */
 export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
   await store.releaseLease(await acquire(store, conversationId, owner, 1_000))
 }
@@ -151,7 +151,8 @@ const MAX_DELAY = 5_000
 const MAX_WAIT = 15_000
 
 /**
- * Uses one timer. Null when `signal` is aborted first.
+ * Waits until the lease can be acquired, and holds it. Uses one timer at a time. Null when `signal` is
+ * aborted first.
  * @param onWait called when another run holds the lease
  */
 export async function awaitLease(
@@ -188,7 +189,7 @@ export async function awaitLease(
   }
 }
 
-/** Resolves after a time, on abort, or with `watchesStatus` when it no longer runs. */
+/** Resolves after a time, on abort, or, with `watchesStatus`, when the status is no longer `running`. */
 async function untilRest(
   replica: Replica,
   milliseconds: number,

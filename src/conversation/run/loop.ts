@@ -56,7 +56,10 @@ async function findPrompts(run: RunContext): Promise<void> {
   run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
-/** The next message that hooks have to see before a model does, or null. O(events since the last). */
+/**
+ * Returns the next message that hooks have to see before a model does, or null. O(events since the previous
+ * one).
+ */
 const nextPrompt = (run: RunContext, state: State): Prompt | null =>
   listens(run, 'UserPromptSubmit') ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
 
@@ -77,8 +80,8 @@ function callHooks(
 }
 
 /**
- * Shows a message to the hooks. A block counts despite a pause. If the run is interrupted meanwhile, nothing
- * is recorded.
+ * Shows a message to the hooks. A hook can block it even if the conversation was paused meanwhile. If the run
+ * is interrupted meanwhile, nothing is recorded.
  */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
@@ -94,7 +97,10 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/** User messages from a position on, in log order. Evicted bodies are in no view. O(events from there). */
+/**
+ * Returns the user messages on HEAD's branch from a position on, in log order. Messages whose body was
+ * evicted are skipped: they are in no view. O(events from there).
+ */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
@@ -400,7 +406,7 @@ function listen(signal: AbortSignal | undefined, call: () => void): () => void {
   return () => signal?.removeEventListener('abort', call)
 }
 
-/** The result of a run. Errors that were not thrown are those of the log. */
+/** Returns the result of a run, with the thrown error, or else the error in the log. */
 function toResult(
   { replica: { state }, iterations }: Pick<RunContext, 'replica' | 'iterations'>,
   thrown?: unknown,
@@ -412,7 +418,7 @@ function toResult(
   return { status, iterations, error: Object.assign(new Error(detail), { name: code }) }
 }
 
-/** O(events since). */
+/** Returns the latest reason in the log why the conversation is stuck. O(events since that update). */
 function stuckReason({ log: { entries } }: State): string {
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
     const event = entries.get(seq)?.event

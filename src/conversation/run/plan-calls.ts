@@ -28,9 +28,9 @@ export const planOf = (run: RunContext, state: State): CallPlan =>
 /**
  * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that has
  * started is executed again only if it was approved since, or if `repeats` allows it (default: never) and
- * fewer than two runs were lost since the call. A call counts as not started if it was appended in this run
- * (`newCallIds`) or held by a pause; any other is interrupted unless it needs confirmation. O(k log k) for k
- * pending calls, and the events since the first of them.
+ * fewer than two runs were lost since the call. A call that was neither started nor approved is confirmed if
+ * the policy requires it, executed if it was appended in this run (`newCallIds`) or held by a pause, and
+ * otherwise interrupted. O(k log k) for k pending calls, and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */

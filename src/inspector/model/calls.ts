@@ -59,8 +59,8 @@ export function workStatus(
 }
 
 /**
- * Returns the names of the conversations that calls opened, by action id. Results and tasks in the log
- * precede the page's list. O(facts + titles).
+ * Returns the names of the conversations that calls opened, by action id. Results and tasks in the log take
+ * precedence over the page's list. O(facts + titles).
  */
 export function childNames(
   { document: { facts, name } }: Replayed,

@@ -25,8 +25,8 @@ const MAX_CALL_COLUMNS = 4
 export const NO_COLUMN = 255
 
 /**
- * Computes a log's columns: a first child continues its parent's, others start one. State updates are in
- * their parent's. O(n · columns).
+ * Computes a log's columns: a first child is in its parent's column, and each other child starts a column.
+ * State updates are in their parent's column. O(n · columns).
  */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length

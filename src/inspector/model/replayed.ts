@@ -19,8 +19,8 @@ export interface Replayed {
 const SLICE = 4096
 
 /**
- * Folds a log, some thousand events at a time; yields their number. Stores each state, as states share all
- * but a few slots (design D6). O(n log n).
+ * Folds a log, some thousand events at a time; yields the number of events folded so far. Stores every state,
+ * because states share all but a few slots (design D6). O(n log n).
  */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document

@@ -31,8 +31,9 @@ export interface Request {
 }
 
 /**
- * Returns a form's request for a state, or why it is refused. Does not compare replies with their records if
- * the grammar has encrypted content, which is not on the page. O(content of the view).
+ * Returns the request for a state in a grammar, or as neutral messages, or why it is refused. Does not
+ * compare replies with their records if the grammar has encrypted content, which is not on the page.
+ * O(content of the view).
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
@@ -67,7 +68,7 @@ interface PrefixBreak {
   readonly reasoning: number
 }
 
-/** Providers read the tools first. */
+/** Returns a request with its tools first, because providers read them first. */
 const asSent = (state: State, { front, messages, form }: Request): object => ({
   ...(form !== 'neutral' && { tools: state.branch.systemPrompt?.event.tools ?? [] }),
   ...front,
@@ -126,8 +127,8 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 export interface Ask {
   readonly seq: number
   /**
-   * Number of facts up to HEAD at the request; up to the reply, without it, if the log does not record that
-   * HEAD.
+   * Number of facts up to HEAD at the request. If the log does not record that HEAD, number of facts before
+   * the reply.
    */
   readonly position: number
   readonly model: string | null

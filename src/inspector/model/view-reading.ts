@@ -120,7 +120,7 @@ export interface UnitRow {
 
 /**
  * The units of a view from an index on, in order. O(units from there).
- * @param starts the starts of the stretches; null while unknown, without cut points in the result
+ * @param starts the starts of the stretches; null while unknown: the result then has no cut points
  */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)

@@ -107,7 +107,7 @@ function useReading(state: State): Reading | null {
   return isShort ? now : later?.state === state ? later : null
 }
 
-/** Milliseconds for which a place must not change before expensive work starts. */
+/** Milliseconds for which the reader's position must not change before expensive work starts. */
 const REST = 150
 
 /** The value once it has not changed for a moment; the first value at once. */

@@ -17,7 +17,7 @@ const COLUMN = 11
 interface TimelineProps {
   readonly reader: Reader
   readonly matches: readonly number[] | null
-  /** 1 for each position whose event is in the view at the place; null until it is known. */
+  /** 1 for each position whose event is in the view at the reader's position; null until known. */
   readonly inView: Uint8Array | null
   readonly flags: ReadonlyMap<number, string>
 }

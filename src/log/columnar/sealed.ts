@@ -9,7 +9,7 @@ export interface Label {
 /** Checksum of a block, which identifies its content. */
 export type Seal = readonly [number, number]
 
-/** Read as a number: another byte order fails to open. */
+/** First word of a block. It is read as a number, so a block in another byte order does not open. */
 const MAGIC = 0x51_4c_4f_43
 
 const HEAD = 4

@@ -162,7 +162,10 @@ const blockOf = (piece: Piece): AiSdkPart =>
         : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
   )
 
-/** A web address was moved into a user message: in a result it would have to be a URL object. */
+/**
+ * Writes a part of a result. An image with a web address is written as its address: the image was moved to a
+ * user message, because a result would need a URL object.
+ */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

@@ -88,7 +88,9 @@ const BROWSER_STATE = {
   ),
 } as const
 
-/** Without cache marks: those inside of parts are not counted, so they are not sent. */
+/**
+ * Fields of a user's parts. The writer does not count cache marks inside a part, so it does not send them.
+ */
 export const USER_FIELDS = {
   text: TEXT,
   image: IMAGE,
@@ -191,7 +193,10 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** A server tool's call and its result share an id; those of MCP servers are separate. */
+/**
+ * Returns which half of a pair a block is. A server tool's call and its result share an id; the ids of MCP
+ * servers' calls are separate from these.
+ */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
     return { half: 'call', id: `${type} ${id}`, waits: true }

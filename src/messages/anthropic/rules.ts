@@ -248,8 +248,8 @@ interface Target {
   /** Whether the model accepts a final assistant message; Claude 4.6 and later do not. Default: true. */
   readonly prefill?: boolean
   /**
-   * Whether the model has a thinking budget: then the running tool loop must include its thinking. Default:
-   * false.
+   * Whether the model has a thinking budget. If so, a request that ends in a tool loop must include the
+   * loop's thinking. Default: false.
    */
   readonly thinking?: boolean
   /**

@@ -187,7 +187,10 @@ function resultBlock(
   }
 }
 
-/** A reference to a missing tool is refused, so its name replaces it. */
+/**
+ * The provider refuses a reference to a missing tool, so a placeholder text with the name replaces the
+ * reference.
+ */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

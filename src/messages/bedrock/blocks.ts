@@ -75,7 +75,7 @@ export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   return block !== undefined && ('thinking' in block || isBase64(block.data))
 }
 
-/** Bytes in place of their base64, as the AWS client takes them. */
+/** Replaces base64 with the bytes that the AWS client requires. */
 export const withBytes = (value: unknown): unknown =>
   mapDeep(value, (each) => {
     const { $bytes, ...rest } = objectOf(each)

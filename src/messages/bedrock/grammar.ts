@@ -1,4 +1,4 @@
-/** The fake provider signs reasoning, and streams JSON events. */
+/** Bedrock's `Converse` format as a grammar. Its fake provider signs reasoning, and streams JSON events. */
 
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../provider.ts'

@@ -64,7 +64,7 @@ export type BedrockRequest = ShapeOf<typeof request>
 
 const NO_MESSAGE = { path: 'messages', role: undefined }
 
-/** Blocks and what their kinds contain. */
+/** Returns the blocks of a list, each with its kind and the data in the kind's field. */
 const blocksIn = (value: unknown, path: string, role: unknown) =>
   listed(value, path).map((part) => {
     const [kind = ''] = Object.keys(part.body)
