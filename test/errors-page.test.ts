@@ -15,7 +15,7 @@ const PAGE = join(ROOT, 'docs/errors.md')
 
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
-  evicted: 'The state no longer has the bodies. Read through the conversation, which loads them again.',
+  evicted: 'The state no longer has the body of an event. Use `conversation.read`, which loads it again.',
   empty_view: 'There is no message to send to a model. Append one first.',
   pending_calls:
     'The view has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
@@ -32,15 +32,16 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
   transient_event: 'The kind is for live readers only and is never stored. Publish it instead.',
   lease_lost: 'Another process claimed the conversation. Stop; do not append the rest.',
-  invalid_event: 'A value is not an event. The issues name each field.',
-  unknown_call: 'No call waits under this id. Read the pending or working calls.',
+  invalid_event: 'A value is not an event. The issues name the invalid fields.',
+  unknown_call: 'No pending or working call has this id. Read the calls again.',
   already_running: 'Another run holds the lease. Pause or interrupt it, or pass `wait: true`.',
-  context_too_long: 'The provider rejected a request as too long. Add a condenser, or condense.',
-  closed: 'The engine, conversation or follower is closed. Create a new one.',
+  context_too_long: 'The provider rejected a request as too long. Pass a condenser to the run.',
+  closed: 'The engine, service or sandbox manager is closed. Create another one.',
   store_busy: 'The database is locked by another process. Retry.',
   store_full: 'The disk or the quota is full. Make space, then retry.',
   store_read_only: 'The database accepts no writes, as after a failover. Connect to the primary.',
-  store_unavailable: 'The database did not respond, or its file is missing. Retry when it is back.',
+  store_unavailable:
+    'This process cannot use the database. Correct the cause that the text names, then retry.',
   store_newer: 'A newer version of the library wrote the database. Upgrade this process.',
   store_closed: 'The store is closed. Create another one.',
 }
@@ -213,12 +214,12 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'Every error text of the library, the service and the command, by its code. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
+    'This page lists every error text of the library, the service and the command by its code. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,
     '## HTTP\n',
-    'The `detail` of a response, by its status. Library errors have the status that their code names.\n',
+    'The `detail` of a response, by its status. Library errors have the HTTP status that is listed with their code above.\n',
     ...http,
     '## Command\n',
     'The command exits with 2 for wrong usage, and with 1 for a problem in the data or a file.\n',

@@ -96,8 +96,8 @@ export class SessionWriter {
   }
 
   /**
-   * What a condensation after a position (default HEAD) can remove: events since the last condensation, and
-   * its remainder. O(output).
+   * Returns the events that a condensation after a position (default: HEAD) can remove: those that the last
+   * condensation kept, with its summary, then later ones. O(output).
    */
   inSight(from: Place | null = this.#head): Place[] {
     const path: Place[] = []
@@ -154,8 +154,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds an event to the log. Its type proves its shape (law E9); only impossible values are checked. Returns
-   * its id, or null when quarantined. O(what is new).
+   * Adds an event to the log. Its type proves its shape (law E9); only values that JSON or the log cannot
+   * represent are checked. Returns its id, or null when quarantined. O(what is new).
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -204,7 +204,7 @@ export class SessionWriter {
 
   /**
    * Adds a reply. `origins`: of each call in order, or of the message; default: the first. A reader's error
-   * for a call is omitted if the file has its result.
+   * for a call is omitted if the file has the call's result.
    */
   reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins
@@ -293,8 +293,8 @@ export class SessionWriter {
   }
 
   /**
-   * Hides events from the model, except those to keep; `summary` precedes or follows the rest. Events in
-   * sight end at `origin.after`, if specified. O(events in sight).
+   * Hides events from the model, except those to keep; `summary` precedes or follows the rest. If
+   * `origin.after` is specified, hides only events up to it. O(events that `inSight` returns).
    */
   condense(
     stored: ReadonlySet<string>,

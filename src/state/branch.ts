@@ -42,7 +42,7 @@ interface SkillLink {
 export interface Branch {
   readonly view: View
   readonly pendingCalls: PendingCallIndex
-  /** Calls that outlive their reply. Read them with `listWorkingCalls`. */
+  /** Background calls without a final result. Read them with `listWorkingCalls`. */
   readonly workingCalls: PendingCallIndex<WorkingCall>
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
   readonly lastUserMessage: EventEntry<MessageEvent> | null
@@ -71,8 +71,8 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * Returns the branch state after one more entry; unchanged, the same object. Total; O(log n + units after
- * the index), for a Condensation O(listed ids · log view).
+ * Returns the branch state after one more entry; the same object if nothing changes. Total; O(log n), for a
+ * Condensation O(listed ids · log view).
  * @param log the log before the entry
  * @param replyIndex `replyPlace` of the entry; null for the end
  * @param completed the working call of the branch that the entry completes

@@ -28,8 +28,9 @@ export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
 export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
- * Returns the statuses after a state update; unchanged, the same object. The latest status holds. Only
- * pending calls of the branch have one. O(k log k) for k pending calls, O(1) for any other update.
+ * Returns the statuses after a state update; the same object if nothing changes. A later status replaces an
+ * earlier one. Only pending calls of the branch have one. O(k log k) for k pending calls, O(1) for any other
+ * update.
  */
 export function foldCallStatuses(
   callStatuses: readonly PendingCallStatus[],
@@ -50,7 +51,10 @@ export function foldCallStatuses(
   return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
 }
 
-/** Statuses once a conversation waits for confirmation: approvals end, started calls stay started. O(k). */
+/**
+ * Returns the statuses when a conversation begins to wait for confirmation: `approved` and `held` end,
+ * `started` stays. O(k).
+ */
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
   callStatuses.every(({ grant }) => grant === 'started')
     ? callStatuses

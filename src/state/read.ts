@@ -241,7 +241,7 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
 
 /**
  * Returns a state as canonical JSON, to compare states: header, HEAD, the log without bodies, warnings, and
- * HEAD's view. O(n).
+ * HEAD's branch. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true

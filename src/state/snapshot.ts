@@ -144,7 +144,10 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/** Reads parts. `lacking`: bodies to read from the log. Null as in `decodeSnapshot`. Never throws. O(bytes). */
+/**
+ * Reads parts. `lacking`: positions of the bodies to read from the log. Null as in `decodeSnapshot`. Never
+ * throws. O(bytes).
+ */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }

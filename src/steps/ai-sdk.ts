@@ -61,7 +61,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** The tools of a request; those of the history if the step has none. */
+/** Returns the tools of a request: the tools that the history has called, if the step has none. */
 function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)
@@ -212,7 +212,7 @@ function resultPartIn6(part: JsonObject): JsonObject {
   return { ...part, type: isImage ? 'image-data' : 'file-data', data }
 }
 
-/** Base64 or an address; null for a text, and for a provider's file. */
+/** Returns base64 or an address; null for text, and for a file that the provider stores. */
 function dataIn6({ data }: JsonObject): string | null {
   if (typeof data === 'string') return data
   const { type, data: inner } = objectOf(data)

@@ -206,7 +206,8 @@ export interface StepOptions {
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
    * Whether replies lose their signed parts when their prefix, the tools or the model changed. Default: true,
-   * except with Anthropic's `thinking: { type: 'enabled' }`, which does not bind thinking to its past.
+   * except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on the messages
+   * before.
    */
   readonly prove?: boolean
 }
@@ -234,7 +235,11 @@ export interface SortedTools {
   readonly known: ReadonlyMap<string, StepTool>
 }
 
-/** @throws ColloquyError `invalid_argument` for a tool that cannot be described. */
+/**
+ * Sorts tools: those that need a description, those in a provider's own format, and those that the step
+ * executes. @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
+ * Schema.
+ */
 export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
   const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
@@ -364,7 +369,10 @@ async function* callModel(
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 
-/** Statuses for a wrong request; 429 mentions tokens too, but means the rate. */
+/**
+ * HTTP statuses that can report an overlong request. The text of a 429 also mentions tokens, but reports a
+ * rate limit.
+ */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
 const CONTEXT_CODES: ReadonlySet<unknown> = new Set([

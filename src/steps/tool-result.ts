@@ -255,7 +255,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** JSON text, with numbers for images and files, which follow as parts. */
+/** Returns JSON text, in which a part number replaces each image and file. These follow as parts. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []
@@ -301,7 +301,7 @@ class Bytes {
     return base64Of(this.bytes)
   }
 
-  /** Text if they are UTF-8, else an image or a file. */
+  /** Returns the bytes as text if they are UTF-8, else as an image or a file. */
   parts(): Content[] {
     if (this.bytes.length === 0) return []
     const text = decodeUtf8(this.bytes)

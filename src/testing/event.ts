@@ -226,7 +226,7 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   return weighed<EventOf<'ActionEvent'>>([2, bare], [1, full])
 }
 
-/** Both forms are made once: making one costs more than drawing from it. */
+/** Creates the arbitraries of both sources once, because creating one costs more than a draw from it. */
 function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   const optional = {
     llm_response_id: orNull(responseId()),

@@ -21,9 +21,9 @@ interface Line {
 }
 
 /**
- * Returns one JSON line for each event: how it changes the subject's `project`, by default the state. Values
- * that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{ bigint: '7' }`,
- * `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the projection) per event.
+ * Returns one JSON line for each event: how it changes what the subject's `project` returns, by default the
+ * state. Values that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{
+ * bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)

@@ -451,7 +451,10 @@ const broken = (): fc.Arbitrary<Step> =>
       }
     })
 
-/** A few related steps, so that rare situations occur often enough; their placings still separate them. */
+/**
+ * A few related steps, so that rare situations occur often enough. Random parents can still put them on
+ * different branches.
+ */
 const phrase = (): fc.Arbitrary<readonly Step[]> => {
   const one = weighed(
     [7, kind('MessageEvent')],

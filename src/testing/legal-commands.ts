@@ -6,7 +6,7 @@ import { plainContent } from './content.ts'
 import { always, shape, weighed } from './shape.ts'
 import { words } from './text.ts'
 
-/** A null action cannot be executed. */
+/** A tool call of a planned reply. `action` is null if the arguments are invalid. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null
@@ -74,7 +74,7 @@ const COMMANDS = {
     shape({
       content: plainContent(),
       meanwhile: meanwhile(),
-      /** Whether it is paused during a search, and resumed at once. */
+      /** Whether the reply is paused during a search, and continued at once. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
     }),
   ),

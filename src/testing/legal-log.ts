@@ -331,7 +331,7 @@ class Server {
     this.#setStatus('finished')
   }
 
-  /** Condenses events between two cut points, but never the system prompt or the loop of a pending batch. */
+  /** Condenses events between two cut points, but never the first unit or the stretch of a pending batch. */
   #condense({ from, to, summary, requested }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)

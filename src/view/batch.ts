@@ -15,7 +15,7 @@ interface WithCall {
 
 /**
  * Adds a call before the unit at an index: to the directly preceding batch of the same LLM response, else to
- * a new one (U2). O(log n + units after the index).
+ * a new one (U2). O(log n).
  */
 export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)

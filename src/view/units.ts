@@ -173,7 +173,10 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
-/** Whether it is its own stretch, and nothing before it affects what follows. */
+/**
+ * Whether a unit is not a reply of the model. Such a unit is a stretch of its own, and the next unit starts a
+ * new one.
+ */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
 function replyIn(unit: Unit): Event | null {
@@ -495,7 +498,9 @@ function replaced(node: Node, index: number, unit: Unit): Node {
     : inner(left, replaced(right, index - left.size, unit))
 }
 
-/** Number of view events of a sequence. O(log n) where it is a range of another, the first time. */
+/**
+ * Number of view events of a sequence. O(log n) at the first call for a range of another sequence, then O(1).
+ */
 export const eventsIn = (units: Units): number =>
   units
     .slice(units.tree?.size)

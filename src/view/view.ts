@@ -100,9 +100,9 @@ export function cutPointsIn(view: View): number[] {
 export const MAX_PASSED = 1_024
 
 /**
- * Index of an event's unit in the view, usually the end. A reply with an id or null in `reply.after` precedes
- * the trailing messages logged after that event. Null, which also means the end, when more than 1,024 units
- * would follow. O(units passed + log n).
+ * Returns the index at which an event's unit is inserted into the view, usually the end. A reply with an id
+ * or null in `reply.after` precedes the trailing messages logged after that event. Null, which also means the
+ * end, when more than 1,024 units would follow. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
@@ -130,7 +130,10 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
-/** Position of the event under HEAD. -1 for none, null for no earlier possible HEAD. */
+/**
+ * Returns the position of the event `after`: -1 for null, and null if no earlier entry that can be HEAD has
+ * this id.
+ */
 function seqOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)

@@ -33,7 +33,7 @@ export function sectionOf(rows: readonly Row[]): string {
     HEAD,
     '',
     `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. This table lists all`,
-    'methods that work in neither case or in only one:',
+    'methods that do not work fully in both cases:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')

@@ -174,7 +174,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     otherwise: { ...REFUSED, 413: 'The file is too large' },
     async handle({ query: { path, ref, commit } }) {
       if (ref !== null && commit !== null)
-        throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass one of them.')
+        throw new HttpProblem(400, 'Both `ref` and `commit` are set. Pass only one.')
       return diffOf(requireFiles(files), path, { ref, commit }, MAX_BYTES)
     },
   }),

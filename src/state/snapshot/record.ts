@@ -223,7 +223,10 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
   }
 }
 
-/** Raise it when the fold, header or part format changes: other versions do not open; the log is refolded. */
+/**
+ * Raise it when the fold, the header or the format of a part changes. Snapshots of other versions do not
+ * open; the log is replayed.
+ */
 export const FOLD_VERSION = 13
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }

@@ -69,7 +69,10 @@ export type ConversationPatch = Partial<
 
 /** Options of an update of a record. */
 export interface UpdateOptions {
-  /** Metadata that the record must have, with the same order of fields. Default: not checked. */
+  /**
+   * A record, usually the one that the caller read, whose metadata the stored record must have, with the same
+   * order of fields. Default: not checked.
+   */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 

@@ -60,7 +60,7 @@ export interface Feed {
    * Returns one page of the events, changes and deletions of all conversations: each at least once, and those
    * of one conversation in order. Continue with `next`: no row is missed, even if writers finish out of
    * order. Failed calls, leases, snapshots and stored items are not included. Earlier rows of a deleted
-   * conversation may be missing. Another program's open transaction delays later rows.
+   * conversation may be missing. In PostgreSQL, another program's open transaction delays later rows.
    *
    * Rows of deleted conversations are removed once `feedRows` later ones exist (default: {@link FEED_ROWS}),
    * except those that a follower active in the last 30 days has not read. Other readers may get a reset after

@@ -126,7 +126,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns at most `limit` facts (default 1,000): forward from `from` (default 0), or backward from it
-   * (default: the last position). O(result).
+   * (default: the last position). O(log n + result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
@@ -136,7 +136,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns the events in the order of `ids`: a repeated id returns its event again, a missing one null.
-   * Accepts tens of thousands of ids. O(ids).
+   * Accepts tens of thousands of ids. O(ids · log n).
    */
   getMany(
     conversationId: string,
@@ -146,8 +146,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns one page of matching events. An unknown conversation's page is empty. Appends while paging
-   * neither repeat nor skip an existing event (laws C). O(limit) at any depth, except that a filter by text
-   * may read every event, and so may a filter by path if timestamps decrease along the log.
+   * neither repeat nor skip an existing event (laws C). O(log n + limit) at any depth, except that a filter
+   * by text may read every event, and so may a filter by path if timestamps decrease along the log.
    *
    * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
    * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500

@@ -7,7 +7,7 @@ export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 export type TextRole = (typeof TEXT_ROLES)[number]
 
 /**
- * Number of hits that `rank` sorts together: first the newest 1,000 hits, sorted by rank, then the next
+ * Number of hits that the order `rank` sorts together: first the newest 1,000 hits, best first, then the next
  * 1,000.
  */
 export const MAX_RANKED = 1_000
@@ -18,7 +18,7 @@ export interface TextFilter {
    * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
    * not. Any text is valid. Case, accents and width are ignored. Identifiers in camelCase and snake_case
    * match whole and by their parts; Chinese, Japanese, Thai and Korean match by any part. Only the first 32
-   * terms and phrases in the first 2,000 characters count. Without a term to include, nothing is found.
+   * terms and phrases in the first 2,000 characters count. A query that only excludes terms finds nothing.
    */
   readonly query: string
   readonly conversation?: string

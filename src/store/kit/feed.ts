@@ -14,11 +14,15 @@ export interface FeedRow {
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** The first event of the row, and the one after its last; 0 and 1 for a row without events. */
+  /**
+   * Positions of the row's first event, and after its last event (`until`); 0 and 1 for a row without events.
+   */
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a deletion after this row was removed. Only read for the first row of a page. */
+  /**
+   * Whether a later row about a deletion was removed from the feed. Only read for the first row of a page.
+   */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -63,7 +67,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
-/** One or two whole numbers that every adapter can count with, separated by a space. */
+/** One or two whole numbers in the range of every adapter, separated by a space. */
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
@@ -76,15 +80,15 @@ export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): numb
 export const checkFeedRows = (rows: number | undefined): number =>
   checkInteger('feedRows', rows, 1, Number.MAX_SAFE_INTEGER, FEED_ROWS, invalidArgument)
 
-/** Milliseconds for which a follower that is away still holds the rows that it has not read. */
+/** Milliseconds after which the feed no longer keeps unread rows for a stopped follower. */
 export const HOLD_TIME = 30 * 86_400_000
 
 /** Maximum number of rows that a store checks after each deletion, to remove rows of deleted conversations. */
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns for each shard the lowest position of a follower, which the feed must keep, as one or two numbers;
- * null for a shard without followers. O(items).
+ * Returns the lowest position of each shard's followers, as one or two numbers; null without followers. The
+ * feed must keep the rows from there on. O(items).
  * @example
  * heldPositions([])[0] // null
  */
@@ -132,7 +136,7 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
 
 /**
  * Plans a page of the feed. O(rows).
- * @param rows rows from `after`, which is included, in order: as many as {@link rowsFor} returns
+ * @param rows the first rows from `after` on, in order, with the row at `after`; at most {@link rowsFor}
  * @param end the last row that was read, if the adapter skipped rows and more may follow
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {

@@ -80,7 +80,10 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   })
 }
 
-/** Returns the error `version_conflict` for an item with another `version`; null if it does not exist. */
+/**
+ * Returns the error `version_conflict`. `version` is the item's actual version; null if the item does not
+ * exist.
+ */
 export const itemConflict = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   version: number | null,

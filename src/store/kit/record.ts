@@ -100,7 +100,7 @@ export function nextLease(
   })
 }
 
-/** Valid statuses and tag keys, and the maximum length of a tag's value. */
+/** Valid statuses. The next constants are for tags: valid keys, and maximum length of a value. */
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256
@@ -143,7 +143,7 @@ export function formatInstant(micros: bigint | number | string): string {
 }
 
 const DAY = 86_400_000_000
-/** Two digits each: instants of a page are written often. */
+/** The numbers 0 to 59 in two digits, computed once because instants are written often. */
 const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).slice(1))
 /** The last formatted day. It is the slowest part to format, and instants of a page often share it. */
 let day = { start: Number.NaN, text: '' }
@@ -236,7 +236,7 @@ export function laterOf(before: string, now: bigint): string {
   return time > before ? time : before
 }
 
-/** See design D19. O(length). */
+/** Checks an id against design D19. O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
   const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'

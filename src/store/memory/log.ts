@@ -94,7 +94,7 @@ export function rowOf(log: MemoryLog, id: string): LogRow | undefined {
   return seq === undefined ? undefined : log.rows[seq]
 }
 
-/** Empty for an unknown event. O(segments). */
+/** Returns the path to an event, empty for an unknown one. O(segments). */
 function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
@@ -167,7 +167,10 @@ function keepString(log: MemoryLog, string: LargeString): void {
   log.strings.set(string.hash, shared.string)
 }
 
-/** The event to keep, with the strings that a log has already, and the same with references. O(values). */
+/**
+ * Returns the event with the log's own copies of its long strings, and the event with references in their
+ * place. Adds strings that are new to the log. O(values).
+ */
 function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
@@ -190,9 +193,10 @@ function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): voi
 }
 
 /**
- * Returns at most `limit` events after the query's position, in its order. Merges lists: one for each kind and
- * source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits the messages in
- * between; a path filter also visits later entries of its lanes that have earlier times.
+ * Returns at most `limit` events after the query's position, in its order. Merges lists: one for each kind
+ * and source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits messages
+ * that do not match; if times decrease along the log, a path filter also visits entries of its lanes that are
+ * not on the path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query
@@ -247,7 +251,7 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
   })
 }
 
-/** Filters that the lists do not apply: the text, and entries after the path has left their lane. */
+/** Returns a test for what the lists do not filter: the text, and whether an entry is still on the path. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: LogRow) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),

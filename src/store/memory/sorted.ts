@@ -39,7 +39,9 @@ export class SortedList<T> {
     if (chunk.length === 0) this.#chunks.splice(index, 1)
   }
 
-  /** Returns the number of items before a position, whose items are the first in order. O(n / 512). */
+  /**
+   * Returns the number of items for which `isBefore` is true, which must be the first in order. O(n / 512).
+   */
   rank(isBefore: (item: T) => boolean): number {
     const { index, nth } = this.#find(isBefore)
     return this.#chunks.slice(0, index).reduce((sum, { length }) => sum + length, nth)

@@ -368,7 +368,10 @@ class MemoryFeed {
     this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
-  /** Returns a page's rows; `startOf` is the position of a conversation's creation. O(limit + log n). */
+  /**
+   * Returns a page's rows; `startOf` returns the feed position of a conversation's creation. O(limit + log
+   * n).
+   */
   rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)

@@ -94,7 +94,10 @@ const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 /** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/** Milliseconds that appends wait for one in progress, whose connection may be dead. */
+/**
+ * Milliseconds that appends wait for an append in progress to the same conversation, whose connection may be
+ * dead.
+ */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
@@ -149,9 +152,10 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Decides and writes appends as one. Assumes the log after the last append, new ids and held leases, which
-   * the server checks. If one is wrong, or an append is rejected or known, decides all again on the server's
-   * data. A rejected append rejects alone.
+   * Decides and writes appends as one. Assumes that the log has not changed since its last append, that the
+   * ids are new, and that the leases are held; the server checks this. If it is wrong, or if an append is
+   * rejected or was made before, decides all again on the server's data. A rejected append does not reject
+   * the others.
    */
   async function writeGroup(
     conversationId: string,
@@ -214,7 +218,10 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return new KnownLog(conversationId, row, reads)
   }
 
-  /** Writes decisions. Returns true; or the changed row of the log; or null without a log. */
+  /**
+   * Writes decisions. Returns true if they were written, the log's row if it has changed, or null without a
+   * log.
+   */
   async function write(log: KnownLog, decided: readonly Decided[]): Promise<Settled> {
     const entry = entryOf(log, decided, fullText)
     const { strings } = entry
@@ -257,7 +264,10 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     })
   }
 
-  /** Each entry gets its own answer, and waits for no other entry's lock and for no lost connection. */
+  /**
+   * Sends the waiting entries in one call, and answers each: null if another transaction has locked its log.
+   * The next call waits for this one at most {@link CALL_TURN}.
+   */
   async function sendShared(): Promise<void> {
     let isCounted = true
     calls += 1
@@ -322,7 +332,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   return append
 }
 
-/** What one conversation's appends write, with the log as it was before. */
+/** Returns the rows that one conversation's appends write, with the state of the log that they require. */
 function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean): Entry {
   const { conversationId, number, row, tip } = log
   const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease

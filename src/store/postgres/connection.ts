@@ -17,7 +17,10 @@ import {
 } from './driver.ts'
 import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
-/** A pooler's server lacks the statement, or prepared it for an older schema. */
+/**
+ * SQLSTATEs: a pooler's server lacks the statement, has another one of its name, or prepared it for an older
+ * schema.
+ */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
 /**
@@ -125,8 +128,8 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both,
-   * unless the work returns false.
+   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
+   * The work returns whether to check that it has not ended the transaction.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -199,7 +202,7 @@ export class Connection {
     }
   }
 
-  /** The client, whose database has the schema. */
+  /** Returns the client, after its database has the schema. */
   async open(): Promise<PostgresClient> {
     // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -215,7 +218,9 @@ export class Connection {
     return opening
   }
 
-  /** Refuses new calls, finishes others and ends its own pool, within one call's time. Never rejects. */
+  /**
+   * Refuses new calls, finishes others and ends its own pool, within the `timeout` of a call. Never rejects.
+   */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
     const close = async (): Promise<void> => {

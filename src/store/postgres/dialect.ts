@@ -37,7 +37,10 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** Feed order, for a statement that begins once the conversation's row is locked: see `feed_moment`. */
+/**
+ * The moment by which the feed is ordered, for statements that begin after the conversation's row is locked;
+ * see the SQL function `feed_moment`.
+ */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -117,8 +120,8 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 }
 
 /**
- * The rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no other index has
- * the order. A walk of positions also hides the conditions of partial indexes.
+ * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no
+ * other index has the order. A range of positions is written so that it also implies no partial index.
  */
 function rangeSql(
   event: string,

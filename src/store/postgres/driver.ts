@@ -74,7 +74,7 @@ export interface ListeningClient extends PostgresClient {
   unref?(): void
 }
 
-/** A client of a pool that has not been released. */
+/** A pool's client that has not been released. */
 export interface HeldClient extends ListeningClient {
   release(destroy?: boolean): void
 }

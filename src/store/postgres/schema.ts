@@ -8,7 +8,7 @@ import { cells, TEXT_COLUMNS, textStatements } from './texts.ts'
 
 const VERSION = 1
 
-/** The table of the version does not exist, or not yet. */
+/** The table of the version, or its schema, does not exist. */
 const MISSING = ['42P01', '3F000']
 
 /** Another process created the same objects at the same time. The retry finds them. */
@@ -199,10 +199,11 @@ END
 $body$`
 
 /**
- * `change_items` returns the stored items by number from 1; or, unchanged, one row with the first unexpected
- * item's version. `expected`: null for any version, 0 for no item; `put`: true for a put, false for a
- * deletion, null for a comparison. Names are locked in a global order, so that no missing item is created
- * meanwhile; later statements see other commits. Claims lock rows only and do not wait.
+ * `change_items` returns the stored items, numbered from 1. If a version is not the expected one, it changes
+ * nothing and returns one row with the version of the first such item. `expected`: null for any version, 0
+ * for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are locked in a
+ * global order, so that no missing item is created meanwhile; later statements see other commits. Claims lock
+ * rows only and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)
@@ -242,13 +243,16 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-/** An entry of `append`: the log before and after, and the positions of its events, runs and texts in the lists. */
+/**
+ * An entry of `append`: the log before and after, and the positions of its events, lanes and texts in the
+ * lists.
+ */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
   shard integer, witness bigint, from_seq integer, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
   first_event integer, last_event integer, first_lane integer, last_lane_row integer, first_text integer, last_text integer`
 
-/** The columns in lists of events, without log, position and body, and of runs of the tree. */
+/** The columns in lists of events, without log, position and body, and in lists of lanes. */
 const [EVENT_COLUMNS, LANE_COLUMNS] = [
   'id text, lane integer, parent_id text, time bigint, kind text, source text, message text, blobs text',
   'lane integer, time bigint, parent_lane integer, parent_seq integer, parent_time bigint',

@@ -47,7 +47,7 @@ interface Held {
   readonly end: End
 }
 
-/** Does nothing where no connection can be held. */
+/** Listens for notifications. Does nothing if the client cannot hold a connection. */
 class Listener {
   readonly #options: ListenerOptions
   #held: Held | null = null
@@ -181,7 +181,7 @@ class Listener {
   }
 }
 
-/** Removes a client from a pool while it is held; null if the pool would have no other. */
+/** Borrows a client from a pool; null if the pool would have no other client left. */
 async function lend(pool: PostgresPool): Promise<{ readonly client: HeldClient; readonly end: End } | null> {
   const count = (by: number): number => {
     const lent = (LENT.get(pool) ?? 0) + by
@@ -225,7 +225,10 @@ export class Watcher {
   readonly #seen = new Map<string, string | null>()
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
-  /** The next poll. A request during a poll belongs to the next one, as the running result may be older. */
+  /**
+   * Conversations of the next poll. A watch that begins during a poll waits for the next one, because the
+   * running query may have read older rows.
+   */
   #begun = new Set<string>()
   #allDue = false
   #isAtAll = false
@@ -283,7 +286,10 @@ export class Watcher {
     await Promise.all([this.#notifier?.flush(), this.#listener?.stop(), this.#looking])
   }
 
-  /** Listening has begun: polls earlier changes. An empty notification shows that others will arrive. */
+  /**
+   * Called when listening has begun. Polls for earlier changes, and sends an empty notification: if it
+   * arrives, others will too.
+   */
   #begin(): void {
     this.#notifier?.tell('')
     this.#lookAtAll()

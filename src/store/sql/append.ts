@@ -87,14 +87,14 @@ export const appendResult = ({ events, tip }: AppendDecision): AppendResult => (
   headId: tip.head?.id ?? null,
 })
 
-/** A log as far as it was read: the context that appends are decided on. */
+/** The part of a log that was read, as the context in which appends are decided. */
 export class KnownLog implements AppendContext {
   readonly conversationId: string
   readonly number: number
   readonly row: LogRow
   readonly timeZone: string | null
   tip: LogTip
-  /** Number of indexed events. */
+  /** Number of events in the text index. */
   textVersion: number
   /** Whether searches find all events. */
   isSearchable: boolean
@@ -240,7 +240,7 @@ export class KnownLog implements AppendContext {
 /** The log that was known was deleted: nothing can be decided on it. */
 export class StaleLog extends Error {}
 
-/** Entries of the tree that a kept log knows. */
+/** Maximum number of tree nodes that a log keeps between appends. */
 const MAX_KNOWN = 256
 
 function tipOf(row: LogRow): LogTip {

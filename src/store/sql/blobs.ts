@@ -18,7 +18,7 @@ import { all, type Dialect, type Engine, first, statement, type Work } from './d
 
 type BodyRow = Pick<EventRow, 'seq' | 'body' | 'blobs'>
 
-/** Bytes of blobs that are read together; a larger one is read piece by piece. */
+/** Maximum bytes of blobs that are read together; a larger blob is read piece by piece. */
 const MAX_TOGETHER = 2 ** 20
 
 const AUDIT_PAGE = 1_000

@@ -283,7 +283,9 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return lookedCount(Number(row?.fit ?? 0), Number(row?.looked ?? 0), exact)
   }
 
-  /** Takes or renews a lease: the rules of `nextLease` in one statement, so that no two processes win. */
+  /**
+   * Acquires or renews a lease: the rules of `nextLease` in one statement, so that only one process succeeds.
+   */
   function* acquireLease(conversationId: string, owner: string, ttl: number): Work<Lease | null> {
     if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
     checkLease(owner, ttl)

@@ -1,4 +1,7 @@
-/** What the SQL core and a database share: statements, units of work, and how a dialect writes what databases differ in. */
+/**
+ * Types that the SQL core shares with the databases: statements, units of work, and the dialect, which
+ * contains the SQL that differs between databases.
+ */
 
 import type { EventPlace } from '../kit/query/event-query.ts'
 import type { Clock } from '../kit/record.ts'
@@ -31,8 +34,8 @@ export interface Change {
 }
 
 /**
- * A step of a unit of work, answered with rows. `confirm` makes what was read as durable as a write, before
- * acknowledgement. `callback` is the caller's work on the driver's handle, in the same transaction.
+ * A step of a unit of work, answered with rows. `confirm` waits until the rows that were read are as durable
+ * as a write. `callback` is the caller's work on the driver's handle, in the same transaction.
  */
 export type SqlStep =
   | Statement
@@ -155,11 +158,14 @@ export interface Dialect {
     /** The end of the range: excluded in ascending order, included in descending order. */
     readonly end: bigint
   }): Statement & { readonly order: readonly string[] }
-  /** Selects columns of log `l` and of its events `e` in the tree that have one of some ids, a JSON array. */
+  /** Selects columns of log `l` and of its events `e` in the tree whose ids are in `ids`, a JSON array. */
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
-  /** Position of the first event of a log that is not indexed by id and kind; null if all are. Searches read these events. */
+  /**
+   * Position from which the events of a log are not indexed by id and kind; null if all are. Searches read
+   * these events.
+   */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement

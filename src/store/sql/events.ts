@@ -228,7 +228,7 @@ export function eventReads(d: Dialect) {
     return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
   }
 
-  /** Events that are not indexed yet and are in one of some ranges, without their bodies. */
+  /** Returns the events in the ranges that are not indexed yet, without their bodies. */
   function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
     const { log, text, firstUnindexed } = form
     if (firstUnindexed === null || ranges.length === 0) return []

@@ -25,16 +25,18 @@ interface ColumnTypes {
  * - `blob`: a long string of bodies, by its SHA-256, in pieces; a piece with `base64` contains the decoded
  * bytes. `event.blobs` lists the strings of a body and their paths, and `blob_use` the events of a string: a
  * trigger deletes a string with its last use.
- * - `lane`: where each run of the tree branches off.
+ * - `lane`: the time and the parent of each lane's first event.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
- * - `feed`: the changes of all conversations. In SQLite the events themselves are a part of it, by `number`,
- *   and move there when their conversation is deleted; in PostgreSQL it has a row for each append.
+ * - `feed`: the changes of all conversations. In SQLite the events themselves are a part of it, by `number`;
+ * when their conversation is deleted, their positions move to this table; in PostgreSQL it has a row for each
+ * append.
  * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
  *   `text_version` of a log: how many of its events are indexed.
  *
  * Each index serves an order of the contract: events by position, by id, and by time for each kind and source
- * (a search of all events walks positions where times never go back); conversations by creation, by change, and by creation of each key.
+ * (a search of all events walks positions where times never go back); conversations by creation, by change,
+ * and by creation for each key.
  */
 export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
   const { text, int, big, bytes } = types

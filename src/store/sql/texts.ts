@@ -50,9 +50,9 @@ export interface TextWork {
   readonly contains: string
   /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
   match(match: TextMatch): Statement
-  /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
+  /** Indexes a range of a log, unless another process has. Null where the store may not write. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
-  /** A part of the work that keeps the index in order; true when there is more. */
+  /** Does a part of the index maintenance; returns whether there is more. Null if there is none. */
   readonly maintain: (() => Work<boolean>) | null
 }
 
@@ -219,7 +219,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   return { search, indexNext, count }
 }
 
-/** The terms of a search, each once, as a dialect writes one. */
+/** Returns the terms of a search, each once, as `write` formats them. */
 export function queryTerms(
   { includes }: CheckedTextQuery,
   write: (term: string, isPrefix: boolean) => string,
@@ -258,7 +258,10 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 
 const MANY = 256
 
-/** Indexes in small steps, half of the time. If two processes index the same events, only one writes them. */
+/**
+ * Indexes in small steps. A pause follows each, as long as the step took, at most 100 ms. If two processes
+ * index the same events, only one writes them.
+ */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']

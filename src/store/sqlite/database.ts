@@ -87,7 +87,8 @@ export class Connection {
 
   /**
    * Runs work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
-   * Savepoints, which undo a failed part, are slow: they are set only once a part has failed half written.
+   * Savepoints, which undo a failed part, are slow: they are set only in a second attempt, if a part has
+   * failed after its first change.
    */
   share<T>(work: (part: Part) => T): T {
     const attempt = (savesParts: boolean): T =>

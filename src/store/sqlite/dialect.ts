@@ -445,8 +445,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Reads at most a number of rows from a position: the first row, and the rows of a shard (null for all). An
- * index of shards would slow down every append.
+ * Visits a limited number of rows from a position; returns the first row, and those of a shard (null for
+ * all), up to a second limit. An index of shards would slow down every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

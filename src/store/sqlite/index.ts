@@ -159,8 +159,8 @@ export type SqliteStoreOptions = (
   | { readonly database: SqliteDatabase; readonly file?: never }
 ) & {
   /**
-   * What acknowledged appends survive: `full` (default) a power loss; `normal` a process kill, while a power
-   * loss may lose the last ones, never part of one.
+   * `full` (default): acknowledged appends survive a power loss. `normal`: they survive a process kill, but a
+   * power loss may lose the last appends, each as a whole.
    */
   readonly synchronous?: 'full' | 'normal'
   /**
@@ -386,7 +386,7 @@ function setUp(
   return connection
 }
 
-/** In a table of its own, because the database may have other tables. */
+/** Version of the schema, stored in a table of its own, because the database may have other tables. */
 const VERSION = 1
 
 /** Creates the schema in one transaction: of several processes that open a database at once, one does. */

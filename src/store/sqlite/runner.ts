@@ -118,7 +118,10 @@ export class Runner {
     })
   }
 
-  /** One transaction; separate ones if a unit or the commit fails. */
+  /**
+   * Commits a group in one transaction. After a fault of the database other than `store_busy` and
+   * `store_unavailable`, commits each unit alone.
+   */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {

@@ -16,7 +16,10 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolv
 
 const lost = (id: string): PauseEvent => pause(id, { parent_id: 'nowhere' })
 
-/** Every writer expects the same version. Returns the number of winners; fails on any other outcome. */
+/**
+ * Every writer expects the same version. Returns the number of winners; fails if a writer gets another error
+ * than `version_conflict`.
+ */
 async function race(store: Store, other: Store, id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
     Array.from({ length: WRITERS }, (_, i) =>
@@ -183,7 +186,7 @@ export const APPEND_VERSION: readonly Check[] = [
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
-/** Each lacks, or has in another form, what a store places or finds an event by. */
+/** Each lacks a field by which a store places or finds an event, or has it with another type. */
 const SHAPELESS: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },

@@ -28,7 +28,7 @@ export async function rejects(
   throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
 }
 
-/** Fails unless a call fails with this error, and with these of its data, for each of the values. */
+/** Fails unless, for each value, a call fails with this code and with the data that `dataOf` returns. */
 export async function rejectsEach<T>(
   code: ErrorCode,
   values: Iterable<T>,

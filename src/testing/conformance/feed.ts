@@ -16,7 +16,10 @@ interface Told {
   readonly next: string
 }
 
-/** Returns all feed items from a position, at least `count`: other writers may delay them. */
+/**
+ * Returns all feed items from a position. Waits for at least `count` items, because other writers may delay
+ * them.
+ */
 export async function followAll(
   { store, watchTimeout }: Pick<Trial, 'store' | 'watchTimeout'>,
   count: number,

@@ -114,7 +114,7 @@ export const ITEMS: readonly Check[] = [
   }),
 ]
 
-/** The order of the last two by code points differs from that by UTF-16 units. */
+/** By UTF-16 units, the last two would be in the other order. */
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [

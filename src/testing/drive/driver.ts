@@ -156,7 +156,7 @@ export class Driver {
     }
   }
 
-  /** Null where the deed did not fit, or its effect is unknown because the server ended. */
+  /** Returns null if the command did not fit, or if its effect is unknown because the server ended. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>
@@ -244,7 +244,10 @@ export class Driver {
       )
   }
 
-  /** What a restart must not change. A hanging step is excluded: pause and resume make it idle. */
+  /**
+   * Returns what a restart must not change. A conversation with a hanging step is excluded, because pause and
+   * resume make it idle.
+   */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
     for (const { id } of this.conversations) {

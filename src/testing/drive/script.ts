@@ -27,8 +27,8 @@ export interface PlayedCase extends DriveCase {
 export const TOUCH = { name: 'touch', argument: 'key' }
 
 /**
- * Returns a case whose model plays a script with a unique key for each tool call, and which counts requests
- * and executed calls.
+ * Returns a case whose model plays a script with a unique key for each tool call. It counts executed calls
+ * and replies that hang.
  */
 export function playCase(
   turns: readonly ModelTurn[],

@@ -10,9 +10,12 @@ export interface ScriptOptions {
    * Default: none.
    */
   readonly tools?: Readonly<Record<string, fc.Arbitrary<object>>>
-  /** Whether a response may stay silent or endless until the client disconnects. Default: false. */
+  /** Whether a response may stay silent, or never end, until the client disconnects. Default: false. */
   readonly endless?: boolean
-  /** Whether it may report that a request is too long, which needs a condenser. Default: false. */
+  /**
+   * Whether the model may report that a request is too long. The tested program then needs a condenser.
+   * Default: false.
+   */
   readonly tooLong?: boolean
   /** Maximum number of turns. Default: 8. */
   readonly maxTurns?: number

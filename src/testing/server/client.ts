@@ -181,7 +181,7 @@ export type Query = Readonly<Record<string, string | number | boolean | readonly
 /** Address and credentials of a server. */
 export interface ServerAddress {
   readonly url: string
-  /** Sends requests; a server in this process can pass its own. Default: the global one. */
+  /** Sends requests. For a server in this process, pass the server's own `fetch`. Default: the global one. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
@@ -204,7 +204,7 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-/** The response's body is unread. */
+/** Sends a request, and returns the response before its body. */
 async function requestOf(
   { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,
@@ -241,7 +241,10 @@ async function send<T>(
 
 /** A frame of a live stream. */
 export interface LiveFrame {
-  /** `event`: of the log. `delta`, `state`, `caught_up`, `reset`, `error`: of the stream. */
+  /**
+   * `event`: an event of the log. `delta`, `state`, `caught_up`, `reset`, `error`: a frame that only the
+   * stream has.
+   */
   readonly type: string
   /** Position from which to resume; null if the server does not send it. */
   readonly position: number | null

@@ -405,7 +405,7 @@ const keepsMessages: Prepared = async (trial) => {
   }
 }
 
-/** An interrupted run reports it or continues, and the next message gets a reply. */
+/** After a crash, a run reports its interruption or continues, and the next message gets a reply. */
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
@@ -417,7 +417,7 @@ const settlesReply: Prepared = async (trial) => {
   }
 }
 
-/** An interrupted call has one result, and is not executed again. */
+/** After a crash, an interrupted call has one result, and is not executed again. */
 const settlesCalls: Prepared = async (trial) => {
   const id = await trial.begin()
   const word = `k-${id}`

@@ -60,7 +60,9 @@ export function messagesIn({ messages, input, contents }: RequestBody): readonly
   )
 }
 
-/** Some grammars have items for calls and thoughts besides messages. */
+/**
+ * Whether the model wrote a message. Some grammars also have items for calls and thoughts, without a role.
+ */
 const isOfModel = ({ role, type }: SentMessage & { readonly type?: string }): boolean =>
   role === undefined ? type !== 'function_call_output' : role === 'assistant' || role === 'model'
 

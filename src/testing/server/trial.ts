@@ -17,8 +17,8 @@ import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf }
 export interface ServerConformanceOptions {
   readonly name: string
   /**
-   * Starts the server; resolves when it accepts requests. Called by the first case, and again with the
-   * stored data after each `stop` and `kill`.
+   * Starts the server; resolves when it accepts requests. Called by the first case, and again after each
+   * `stop` and `kill`; it must then serve the data that was stored.
    */
   start(): Promise<ServerClientOptions>
   /** Shuts down the server gracefully. Without it, cases of restarts are skipped. */
@@ -229,7 +229,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** See interface 7. */
+/** Checks that a response is an error as interface 7 specifies. @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
@@ -256,7 +256,7 @@ const isIssue = (issue: unknown): boolean => {
 export type Capability =
   /** Public search (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
   | 'sharing'
-  /** Messages may have parts of any type, with sealed content. */
+  /** Messages may have parts of any type, with encrypted content. */
   | 'parts'
   /** Requests need a key: the `apiKey` that `start` returns. */
   | 'keys'

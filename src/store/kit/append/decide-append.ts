@@ -257,9 +257,9 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision may look up: the facts' own, their parents and their targets of HEAD. A
- * store that loads them in advance must also load their ancestors, up to the nearest that can be HEAD.
- * O(facts).
+ * Returns the ids that a decision may look up: the ids of the facts, of their parents, and of events to which
+ * they move HEAD. A store that loads them in advance must also load their ancestors, up to the nearest that
+ * can be HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
@@ -289,7 +289,10 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
 
 type Existing = StoredEvent | number | null
 
-/** O(facts) lookups. With `refuse`, another body under a known id is an `id_conflict`. */
+/**
+ * Finds each fact's stored event by its id, or the index of an equal fact before it; null for a new fact.
+ * O(facts) lookups. @throws `id_conflict` with `refuse`, if the body differs.
+ */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
@@ -313,7 +316,10 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/** Finds the facts of an import that continues or repeats a copy. */
+/**
+ * Finds each fact's stored event by position, for an import with a version; null for a new fact. @throws
+ * `version_conflict` if a body differs.
+ */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],

@@ -32,7 +32,7 @@ export interface CheckedConversationFilter {
   readonly isPossible: boolean
   /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** Null also if it is one of the keys. */
+  /** Null matches all; also null if `true` is required, which is one of the `keys`. */
   readonly public: boolean | null
   /** Keys that a record must have, see `keysOf`. The first probably has the fewest records. */
   readonly keys: readonly ListKey[]
@@ -158,8 +158,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list: by creation time over the conversations with one key, or by time of change over
- * all conversations. O(1).
+ * Returns the walk of a list: by creation time over the conversations with the filter's first key (all, if it
+ * has none), or by time of change over all conversations. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter

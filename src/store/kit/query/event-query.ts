@@ -19,7 +19,7 @@ import type { ReadOptions } from '../../contract/store.ts'
 /** A checked filter, which all stores read in the same way. Null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /** Kinds in order: `kinds` without `excludeKinds`; with a text only MessageEvent. */
+  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS; with a `text`, at most MessageEvent. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null
@@ -113,7 +113,7 @@ export const eventCursor = (
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
 /**
- * Checks the options of a read. A null `from` is the first position of that direction. @throws
+ * Checks the options of a read. `from` is null if the read begins at its direction's first position. @throws
  * `invalid_argument`.
  */
 export function checkReadOptions(options: ReadOptions): {

@@ -2,7 +2,7 @@ import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/sh
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
 /**
- * Folds a text so that it can be compared: lower case, one small sigma, and U+FFFD for NUL and lone
+ * Folds a text so that it can be compared: lower case, σ for a final ς, and U+FFFD for NUL and lone
  * surrogates, which databases cannot store. O(length).
  * @example
  * foldText('ΟΔΟΣ Ab') // 'οδοσ ab'

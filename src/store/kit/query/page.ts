@@ -97,7 +97,7 @@ export interface CheckedPage<Place> {
 }
 
 /**
- * Null without a cursor. O(length).
+ * Returns the position in a cursor; null without a cursor. O(length). @throws `invalid_cursor`.
  * @param placeOf returns null for a key that no item of the list can have
  */
 export function placeAfter<Place>(

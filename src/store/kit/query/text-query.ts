@@ -350,7 +350,10 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
 /** Maximum number of characters of a text whose terms surely all fit in an indexed line. */
 const MAX_PLAIN = 2 ** 16
 
-/** Tokens that the clauses may match; in plain text, tokens of words that contain a term. O(length). */
+/**
+ * Returns the tokens that the clauses may match: all of them; in short ASCII text without `_`, for clauses of
+ * one term, only those of words that contain a term. O(length).
+ */
 export function tokensFor(text: string, clauses: readonly TextClause[]): readonly Token[] {
   const isPlain = text.length <= MAX_PLAIN && !text.includes('_') && /^\p{ASCII}*$/u.test(text)
   if (!isPlain || clauses.some(({ terms }) => terms.length > 1)) return tokensOf(text)

@@ -17,7 +17,7 @@ export interface Token {
 /** Maximum number of indexed characters of a text: a `tsvector` has at most 1 MB. */
 const MAX_INDEXED = 300_000
 
-/** Maximum number of characters of a text that are read, so that no pattern runs over more. */
+/** Maximum number of characters of a text that are read, which bounds the time of regular expressions. */
 const MAX_READ = 2 ** 20
 
 /**
@@ -155,7 +155,9 @@ export function lineOf(text: string): string {
 
 const MAX_ASCII = 20_000
 
-/** The terms of a word of n characters have at most 3n + 1 characters, with their spaces. */
+/**
+ * Buffer of one line. With their spaces, the terms of a word of n characters have at most 3n + 1 characters.
+ */
 const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null

@@ -1,6 +1,6 @@
 import { parseInstant } from '../../../event/time.ts'
 
-/** The end of a timestamp with a zone, which is the same instant in every conversation. */
+/** The zone at the end of a timestamp. A timestamp with a zone is the same instant in every conversation. */
 const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
