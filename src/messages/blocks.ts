@@ -26,7 +26,7 @@ export const wholePart = <const N extends Fields>(needs: N) =>
 
 export interface GrammarKinds {
   readonly grammar: GrammarName
-  /** What names the kind of a part: its `type`, or the name of its only field. */
+  /** Where a part has its kind: in `type`, or in the name of its first field. */
   readonly namedBy: 'type' | 'field'
   readonly table: Kinds
 }
@@ -55,7 +55,10 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   return isFormed && isSound(value) && hasFields(value, needs)
 }
 
-/** A standard kind is stored whole only if its field cannot represent it (`needs`). */
+/**
+ * Whether a part of this kind can be stored whole. A kind with a standard field can only if it has `needs`:
+ * the fields of a part that the standard field cannot represent.
+ */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
@@ -71,7 +74,10 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
   Object.hasOwn(accepted, field) && accepted[field]?.(value) === true
 
-/** Cache marks belong to the request, which counts them. */
+/**
+ * Whether a value is encodable JSON without a cache mark: the writer assigns and counts the marks of a
+ * request.
+ */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {

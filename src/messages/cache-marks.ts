@@ -15,10 +15,10 @@ export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 const MAX_MARKS = 4
 
 /**
- * Returns a function that assigns breakpoints in order, so longer histories change no earlier block. At most
- * 4 for each request, including the breakpoints of the tools and of the request itself. The provider rejects
- * a one-hour breakpoint after a five-minute one, so the later one gets five minutes. The request's own
- * breakpoint is the last: if it lasts one hour, every assigned breakpoint does.
+ * Returns a function that assigns breakpoints to blocks in order, so that a longer history changes no earlier
+ * block. At most 4 for each request, including the breakpoints of the tools and of the request itself. The
+ * provider rejects a one-hour breakpoint after a five-minute one, so the later one gets five minutes. The
+ * request's own breakpoint is the last: if it lasts one hour, every assigned breakpoint does.
  */
 export function cacheMarks(
   state: MarkState,

@@ -21,7 +21,7 @@ export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/** A browser's screenshot is base64, sometimes a data URL; null when it is empty. */
+/** Returns the URL of a browser's screenshot, which is base64 or already a data URL; null if it is empty. */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -30,7 +30,9 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** A DNS name has up to 253 characters, plus a dot and a port. Longer ones could overflow the stack. */
+/**
+ * A DNS name has up to 253 characters, plus a dot and a port. Matching a longer one could overflow the stack.
+ */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /** Uses a pattern because a bare JavaScript engine lacks `URL`. An address with a password is refused. */
@@ -57,7 +59,7 @@ function readDataUrl(url: string): Image | null {
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** By the extension of the address. Default: JPEG. */
+/** Returns the media type of an image by the extension of its address. Default: `image/jpeg`. */
 export function typeOfUrl(url: string): string {
   const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
   return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
@@ -135,7 +137,7 @@ export const AUDIO: ReadonlyMap<string, string> = new Map([
   ['audio/mp3', 'mp3'],
 ])
 
-/** Whether a file is a PDF, or may be: an address without an extension is not excluded. O(1). */
+/** Whether a file is or may be a PDF, such as an address without an extension. O(1). */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
   if (mediaType !== null) return mediaType === PDF

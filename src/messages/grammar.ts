@@ -22,9 +22,9 @@ export interface Grammar {
   readonly list: string | null
   readonly reply: (reply: object, options?: ReadOptions) => Reply
   readonly stream: (options?: ReadOptions) => ReplyCollector
-  /** Returns the rules that a request breaks; null if a package checks them. */
+  /** Returns the rules that a request breaks; null for the AI SDK, whose package checks requests itself. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
-  /** Fields that the writer leaves out when they would be empty. */
+  /** Empty values of the fields that the writer leaves out when they would be empty. */
   readonly front: JsonObject
   readonly provider: ProviderGrammar | null
   readonly sight: Sight
@@ -40,7 +40,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly prompt?: string
   readonly list?: Grammar['list']
   readonly front?: JsonObject
-  /** Default: the parts of messages. */
+  /** Reads the blocks of requests and contents. Default: the parts of messages. */
   readonly seen?: SeenParts
   readonly provider?: SpokenProvider
 }

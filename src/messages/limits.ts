@@ -18,8 +18,8 @@ export interface Limits extends GrammarKinds {
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
   /**
-   * Returns a function that makes the call ids of a request. Default: ids in the form `callId`, as `callIds`
-   * makes them.
+   * Returns a function that makes the call ids of a request. Default: the function `callIds` of `turns.ts`,
+   * with `callId`.
    */
   readonly callIds?: () => (logId: string) => string
   readonly toolNameLength: number
@@ -28,20 +28,26 @@ export interface Limits extends GrammarKinds {
   readonly kinds: readonly PartKind[]
   /** Order of a reply's parts when its record has none. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Rearranges the parts of a record, where only calls may follow a call. */
+  /**
+   * Rearranges a record's parts for a provider that accepts only calls after a call; null for other
+   * providers.
+   */
   readonly arrange:
     | ((message: AssistantMessage, refs: readonly PartRef[], limits: Limits) => readonly PartRef[])
     | null
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /** The call of a server's tool, or its result; null for others. */
+  /**
+   * Returns a part that is a call of the provider's own tool, or its result, as half of a pair; null for
+   * other parts.
+   */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
-   * Whether a paused reply is continued: it is sent back without a user turn between it and the end, or the
-   * next reply. Null for a grammar without pauses.
+   * Whether a paused reply is continued: no user turn is written between it and the next reply, or after it
+   * if it is last. Null for a grammar without pauses.
    */
   readonly resumes: ((last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean) | null
   /** Whether the provider accepts system messages after the first message. */
@@ -56,7 +62,9 @@ export interface PairState {
   readonly used: Map<unknown, true>
 }
 
-/** Half of a pair; neither is sent without the other. */
+/**
+ * A call of the provider's own tool, or its result: half of a pair. Neither half is sent without the other.
+ */
 export interface PairHalf {
   readonly half: 'call' | 'result'
   readonly id: string

@@ -95,8 +95,8 @@ export interface MessageOptions {
   /** Maximum UTF-16 units of each result text. A longer one loses its middle. Default: unlimited. */
   readonly maxResultLength?: number
   /**
-   * `replace` (default): only the latest system prompt is sent, first, which changes the prefix. `append`:
-   * each stays at its position, for models that accept this.
+   * `replace` (default): only the latest system prompt is sent, before all messages, so a new prompt changes
+   * the prefix. `append`: each stays at its position, for models that accept this.
    */
   readonly system?: 'replace' | 'append'
 }

@@ -43,7 +43,7 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
 /** Whether content has anything except white space and empty lists of images. O(content). */
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 
-/** Whether a part has text that is not blank, an image, or another kind. O(text). */
+/** Whether a part is text that is not blank, has an image, or is of another kind. O(text). */
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
@@ -113,8 +113,8 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * merged. Texts are shortened only by `maxResultLength`.
  *
  * From one condensation to the next, an append changes no earlier message, except that it can add to the last
- * one (law V). Exceptions are a pending batch, a new system prompt, and a reply that records its request,
- * because it is placed before the messages that arrived while the model worked. O(view), O(content).
+ * one (law V). Exceptions are a pending batch, a new system prompt, and a reply that records its request:
+ * such a reply is placed before the messages that arrived while the model worked. O(view + content).
  * @throws ColloquyError `pending_calls` when the branch has a pending call and `pending` is `refuse`;
  *   `data.calls` has the ids of all such calls.
  * @example

@@ -27,7 +27,10 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/** Returns a part's form in a grammar. O(size) once; unfrozen parts may change, so are read again. */
+/**
+ * Returns a part's form in a grammar. O(size), once for a frozen part; other parts may change, so they are
+ * read again.
+ */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form
@@ -129,7 +132,10 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/** Text, image or name of an item where items are not allowed; other pieces unchanged. */
+/**
+ * Replaces a part that its grammar writes as a separate item by its text, image or name, for places where
+ * items are not allowed. Returns other pieces unchanged.
+ */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
   if (!isItem(piece)) return piece
   const { source, cache } = piece
@@ -163,7 +169,7 @@ export const pieceBlock = <Block>(
       ? image(piece.image)
       : ({ ...piece.block } as Block)
 
-/** Without cache marks. O(length) the first time. */
+/** Returns the digest of a piece without its cache marks. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {
   if (piece.type === 'text') return digestOfAll('text', cachedDigest(piece.source, 0, piece.text))
   if (piece.type === 'block') return digestOfAll('block', blockDigest(piece.block))

@@ -1,6 +1,7 @@
 /**
  * Proves that a reply's preceding text is what the model saw. Providers refuse or drop reasoning after a
- * changed prefix, so unproved replies are sent without signed parts.
+ * changed prefix, so a reply that fails the check is sent without signed parts, and so are the replies after
+ * it, until one passes.
  */
 
 import { isImagePart, isTextPart } from '../event/shapes.ts'

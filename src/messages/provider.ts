@@ -28,24 +28,24 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
     (part) => !isTextBlank(part),
   )
 
-/** What a signing provider reads of requests and of its own replies. */
+/** The parts of requests and of its own replies that a signing provider reads. */
 export interface Sight {
   readonly see: (request: unknown, tools?: unknown) => Seen
   readonly contentBlocks: (content: Wire) => readonly SeenBlock[]
 }
 
-/** The blocks of a request's items, and of contents that are no items. */
+/** Functions that return the blocks of a request's item, and of a content of a reply. */
 export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
-  /** Default: as items. */
+  /** Default: `items`. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
   /** The item that a bare text stands for. Default: a message of the user. */
   readonly textItem?: (text: string) => Wire
 }
 
 /**
- * Returns what a provider sees of a request that has its system prompt and its messages in these fields. The
- * messages can be the request itself, or one text.
+ * Returns functions that read requests with the system prompt in the field `prompt` and the messages in the
+ * field `list`. The messages can also be the request itself, or one text.
  */
 export const sightOf = (
   prompt: string,
@@ -60,7 +60,10 @@ export const sightOf = (
   contentBlocks: contents,
 })
 
-/** The parts in a field of messages, by a function that also receives their role. */
+/**
+ * Reads the blocks of messages that have their parts in `field`. `blocksOf` receives each part and the role
+ * of its message, which is `model` for a reply.
+ */
 export const partsSeen = (
   field: string,
   model: string,

@@ -53,7 +53,10 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** The thought of a reply of this grammar; null for others, whose signatures some providers refuse. */
+/**
+ * Returns a thought of a reply of this grammar; null for other replies, whose signatures some providers
+ * refuse.
+ */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -95,8 +98,8 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 
 /**
  * Returns a reply's parts: in the record's order for the reply's own grammar, otherwise in the grammar's
- * order. A placeholder, after the text that preceded it, replaces a part that the grammar cannot write.
- * O(parts).
+ * order. A placeholder replaces a part that the grammar cannot write, and follows the text that preceded the
+ * part. O(parts).
  */
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
@@ -186,9 +189,9 @@ function withPlaceholders(
 }
 
 /**
- * Keeps the order before the last signed thinking that a call follows, since it is bound to everything before
- * it, and moves the calls after it to the end. If server tool content follows a call in the kept part, which
- * the provider refuses, moves all calls to the end.
+ * Finds the last signed thinking that a call follows. The parts before it keep their order, because its
+ * signature covers them; calls after it move to the end. If content of a server tool follows a call among the
+ * parts before it, which the provider refuses, all calls move to the end.
  */
 export function callsBehind(
   message: AssistantMessage,
@@ -226,8 +229,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns a record's `parts` references; null unless they name each standard part exactly once. When HEAD is
- * between a reply's calls, later calls are not on the branch: they are left out with the thinking before
- * them. O(parts).
+ * between a reply's calls, later calls are not on the branch. Of the parts after the last call on the branch,
+ * only texts and other unsigned parts are returned. O(parts).
  */
 function refsOf(
   parts: unknown,

@@ -66,7 +66,7 @@ const BESIDE_INPUT = [
 ]
 const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 
-/** Samplings in a reply of Anthropic that its own counts exclude. */
+/** Types of Anthropic's `usage.iterations` whose tokens the counts of the usage exclude. */
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**

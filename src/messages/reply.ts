@@ -201,7 +201,10 @@ function ownOf(
   return isWhole ? digest : `${digest}, not whole`
 }
 
-/** With more calls, a reply is written without its signed parts when HEAD is between them. */
+/**
+ * Maximum number of calls in a reply whose record has `cuts`. A longer reply is written without its signed
+ * parts when HEAD is between its calls.
+ */
 const MAX_CUTS = 100
 
 /**
@@ -448,7 +451,7 @@ export const CUSTOM = 'calls of custom tools are not supported'
 
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
-/** Reads each item as parts; the last item of a truncated reply is cut off. */
+/** Reads each item as parts; the last item of a truncated reply is read as cut off. */
 export const readParts = (
   items: readonly RawObject[],
   ending: ReplyOutcome | null,
@@ -489,7 +492,7 @@ export const replyPart = {
   }),
 }
 
-/** Key of how the stream of an incomplete reply ended. A symbol, which JSON cannot contain. */
+/** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
 export const BROKEN = Symbol('broken')
 
 /** The reader also reads what a stream collected. */
@@ -570,7 +573,7 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
 
 const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
-/** The action has no id yet, so the result refers to the call's. */
+/** The action has no id yet, so `action_id` is the id of the call. */
 const observation = (
   ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
   { text, isError }: { readonly text: string; readonly isError: boolean },

@@ -87,7 +87,10 @@ export function requestCache(): RequestCache {
   }
 }
 
-/** Restores the request at the latest point before the first difference. False if no point is. O(messages). */
+/**
+ * Restores the request at the latest point before the first difference. Returns false if there is none.
+ * O(messages).
+ */
 function rewind(
   { request, list, settled, undos, points }: KnownRequest,
   messages: readonly NeutralMessage[],

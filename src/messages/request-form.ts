@@ -85,7 +85,7 @@ export const fields = <const R extends Shapes, const M extends Shapes = Record<n
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
 
-/** One of these objects, by the value of a field that they do not list themselves. */
+/** One of the objects in `S`, by the value of the field `K`, which their shapes do not list. */
 export type ByKey<K extends string, S extends Shapes> = {
   [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
 }[keyof S]
@@ -208,7 +208,7 @@ function recordFaults(
 /** Findings by view, so that the rules of one provider share one walk. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Checks one kind of fault; all such rules of a provider share one shape and root. */
+/** Returns a check for one kind of fault; all such rules of a provider share one shape and root. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -300,7 +300,10 @@ const FORM = {
   'known-kind': ['unknown-type', 'A block is of exactly one known kind.'],
 } as const
 
-/** The rules of form; a fault without its own source has the common one. Roles are checked where they have one. */
+/**
+ * Returns the rules of form. A rule without its own source has the common one. `known-role` is a rule only if
+ * it has a source.
+ */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,
   source: string,

@@ -33,6 +33,9 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/** The value with each string replaced; what has none to replace is shared with the original. O(size). */
+/**
+ * Returns the value with each string replaced. Objects and lists without a replaced string are shared with
+ * the original. O(size).
+ */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

@@ -74,7 +74,7 @@ const line = (label: string, value: string): string => (value === '' ? '' : `[${
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-/** The reply, its results, an error per call without a result. O(content). */
+/** Yields the reply, its results, and an error for each call without a result. O(content). */
 export function* batchMessages(
   batch: BatchUnit,
   options: { readonly reason: string; readonly maxResultLength?: number },
@@ -109,7 +109,7 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 /** Caches calls, so that digests of their arguments stay cached too. */
 const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/** The call as written, with the log's id, and the log's tool name if blank. */
+/** The call as the provider wrote it, with the log's id, and the log's tool name if its own name is blank. */
 function readCall({
   tool_call,
   tool_call_id,

@@ -124,7 +124,7 @@ const SHARED = {
   Record<string, [string, (turns: readonly Turn[], messages: readonly RequestMessage[]) => Iterable<Finding>]>
 >
 
-/** Rules of calls, results and roles, by the sources that a provider has for them. */
+/** Returns those rules of calls, results and roles for which `sources` has the provider's source. */
 export const sharedRules = <
   V extends { readonly turns: readonly Turn[]; readonly messages?: readonly RequestMessage[] },
 >(
@@ -208,7 +208,10 @@ export interface Ref {
   readonly path: string
 }
 
-/** An assistant turn's calls and the results directly after it. Results that follow no call are a turn. */
+/**
+ * An assistant turn's calls and the results directly after it. Results without a call before them form a turn
+ * of their own.
+ */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]

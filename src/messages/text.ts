@@ -95,7 +95,7 @@ export function functionName(name: string, maxLength: number): string {
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, maxLength)
 }
 
-/** `FileEditorAction` for `file_editor`. */
+/** Returns the kind of a tool's actions, such as `FileEditorAction` for `file_editor`. */
 export function actionKind(name: string): string {
   const known = ACTION_KINDS.get(name)
   if (known !== undefined) return known
@@ -146,7 +146,10 @@ export const textOfContents = (items: readonly RawObject[]): string =>
 
 const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
-/** Returns a text, or the JSON of any other value; invalid JSON if it is nested too deep. O(size). */
+/**
+ * Returns a text, or the JSON of any other value, which is `{}` for null; invalid JSON if it is nested too
+ * deep. O(size).
+ */
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
   try {

@@ -65,7 +65,8 @@ export interface MessageItem extends ItemBase {
 
 /**
  * Status of a call. Without a result: `pending`, `waiting` for confirmation, `approved`, `held` by a pause,
- * or `started`. With one: `working` after its reply, `completed`, `failed`, or `rejected` by a user or hook.
+ * or `started`. With one: `working` until a background call is completed, `completed`, `failed`, or
+ * `rejected` by a user or hook.
  */
 export type TimelineCallStatus =
   | 'pending'
@@ -419,7 +420,7 @@ function itemOf(
   }
 }
 
-/** These are shown without their bodies too. */
+/** Returns the item of a pause or an interrupt, which needs no body of the event. */
 function stopItem(base: Base, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
@@ -477,7 +478,10 @@ interface ReplyOnPath {
   readonly after: RequestPosition
 }
 
-/** Null if there is none, or it was evicted. O(its calls). */
+/**
+ * Returns the reply of a call; null if the entry is not a call, or its body was evicted. O(calls of the
+ * reply).
+ */
 function replyAt(entry: Entry | null): ReplyOnPath | null {
   if (entry?.event?.kind !== 'ActionEvent') return null
   const id = entry.event.llm_response_id

@@ -136,8 +136,9 @@ export const resumesPaused: NonNullable<Limits['resumes']> = (last, next, limits
   isPaused(last, limits) && (next === undefined || !beginsTurn(next, last, limits))
 
 /**
- * Whether a reply after a paused one begins its own turn, because what was between is gone: only a turn can
- * start with thinking. A recorded prefix or a result shows continuation.
+ * Whether a reply after a paused one begins its own turn, because the messages between them were removed.
+ * Signed thinking shows this: it can occur only where a turn starts. A recorded prefix, or a result in the
+ * reply, shows that the reply continues the paused one.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false

@@ -75,7 +75,7 @@ export function writeRequest<Request extends object, Block extends object, M ext
 }
 
 export interface OpenRequest<Request> {
-  /** Number of leading system messages, which are written. */
+  /** Number of leading system messages, which are already written. */
   readonly lead: number
   readonly reader: TurnReader
   /** Objects whose `state` changes as messages are read. */

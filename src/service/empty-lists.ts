@@ -1,4 +1,6 @@
-/** Unsupported features. Official pages request them on every load, so each responds with an empty list. */
+/**
+ * Operations of unsupported features. Official pages call them on every load, so each has an empty response.
+ */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 

@@ -30,8 +30,8 @@ export interface Records<T extends object> {
    */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
-   * The decision is repeated if another process was faster. Null deletes, undefined changes nothing. Returns
-   * the new record.
+   * Changes a record as `decide` returns it: null deletes it, undefined changes nothing. Calls `decide` again
+   * if another process was faster. Returns the new record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
   readonly remove: (id: string) => Promise<boolean>
@@ -98,7 +98,9 @@ export function recordsOf<T extends object>(
   }
 }
 
-/** Milliseconds, never twice the same, so that a process's records have an order. */
+/**
+ * Returns a clock in milliseconds that never returns a time twice, so that a process's records have an order.
+ */
 export function risingClock(now: () => number = Date.now): () => number {
   let last = -Infinity
   return () => (last = Math.max(now(), last + 1))

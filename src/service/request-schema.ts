@@ -112,7 +112,7 @@ export const pendingBody = closedBody(messageFields)
 
 export const userBody = closedBody({
   email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
-  /** The identity provider's name for the user, which identifies the user. */
+  /** The identity provider's id of the user, which identifies the user in an organization. */
   subject: text(1, 255).nullable().optional(),
   password: text(8, 256).nullable().optional(),
   api_key_name: text(1, 255).nullable().optional(),
@@ -139,7 +139,7 @@ export const socketMessage = closedBody({ ...sentMessage, run: z.boolean().defau
 
 export const sessionMessage = bodyOf(z.looseObject({ ...messageFields, role: z.string() }))
 
-/** The first frame of a socket whose head carries no key. */
+/** The first frame of a socket whose upgrade request has no key. */
 export const authFrame = closedBody({ type: z.literal('auth'), session_api_key: z.string() })
 
 export const MAX_ORG_ID = 200

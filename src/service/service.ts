@@ -87,7 +87,7 @@ export interface ServiceOptions {
   readonly webhooks?: readonly WebhookOptions[]
   readonly webhookDispatcher?: WebhookDispatcherOptions
   /**
-   * Encrypts the secrets in profiles, settings and start requests, and named secrets. Without it, secrets
+   * Secret for the encryption of profiles, settings, start requests and named secrets. Without it, secrets
    * cannot be stored; secrets of start requests then exist only in memory. Default: none.
    */
   readonly secret?: string

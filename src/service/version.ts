@@ -1,3 +1,3 @@
-/** A test compares it with the package. */
+/** Version of the library; a test compares it with `package.json`. */
 
 export const VERSION = '0.1.0'

@@ -36,8 +36,9 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the elements of an array of records. A record is one element. A request becomes an element with its
- * other fields, one with its system prompt, and the elements of its list. O(fields and elements).
+ * Returns the elements of an array of records. A record is one element, except a whole request: it becomes an
+ * element with its other fields, one with its system prompt, and the elements of its list. O(fields and
+ * elements).
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -304,7 +305,7 @@ function addChatReply(reply: RawObject, origin: Origin, hasResult: HasResult, wr
   keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
-/** A failed reply as a truncated one, to keep its text. */
+/** Returns a failed reply as a truncated one, to keep its text. */
 const cutOff = (reply: RawObject): RawObject =>
   produce(reply, (draft: Draft<RawObject>) => {
     const [choice = {}] = objectsOf(draft['choices'])
@@ -323,7 +324,10 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
   })
 }
 
-/** Messages with each function call as a tool call, and each result with its id. O(messages). */
+/**
+ * Returns messages in which each function call of the old form is a tool call, and each result has the id of
+ * its call. O(messages).
+ */
 function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
@@ -637,8 +641,8 @@ const callIdOf = (part: RawObject): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
 /**
- * Converts parts to version 5. Without `step-start`, a step starts at a call's new step number, or at text
- * after results.
+ * Converts parts to parts of AI SDK 5. Without `step-start`, a step starts at a call's new step number, or at
+ * text after results.
  */
 function partSteps(list: readonly RawObject[]): RawObject[] {
   const hasSteps = list.some(({ type }) => type === 'step-start')

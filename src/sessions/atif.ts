@@ -12,7 +12,10 @@ import { contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/** Subagents' trajectories and other lines become children. O(size). */
+/**
+ * Reads the first trajectory as the session. Its subagents and the other trajectories of the file become
+ * children. O(size).
+ */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)
@@ -46,7 +49,8 @@ interface TrajectoryPlace {
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
 /**
- * The first name that no other trajectory of the file has. Trajectories of one run may share a session id.
+ * Returns the first name that no earlier trajectory of the file has, or null. Trajectories of one run may
+ * share a session id.
  */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))

@@ -20,7 +20,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Also reads the side chains in the file. O(size). */
+/** Reads a session. The side chains in its file, which are subagents, become children. O(size). */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -64,7 +64,7 @@ export class SubagentCalls {
       this.#firstMessages.set(name, textIn(message['content']))
   }
 
-  /** By call id. O(calls of subagents). */
+  /** Returns the names of the subagents by the ids of their calls. O(calls of subagents). */
   find(): ReadonlyMap<string, string> {
     const calls = new Map(this.#calls)
     const known = new Set(calls.values())
@@ -124,7 +124,10 @@ function readLines(
   }
 }
 
-/** Lines without an id, such as truncated ones, do not count. */
+/**
+ * Whether the file is a subagent's: all its lines are of a side chain, except lines without an id, such as
+ * truncated ones.
+ */
 const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
@@ -448,7 +451,7 @@ interface Passed {
 /** Number of preceding lines to search before all are indexed: most parents are near. */
 const NEAR = 8
 
-/** Follows the lines of a chain in order. Each call is O(1), amortised. */
+/** Follows the lines of a chain in order. Each method is O(1), amortised. */
 export class Turns {
   readonly #writer: SessionWriter
   readonly #passed: Passed[] = []
@@ -471,7 +474,10 @@ export class Turns {
     this.#leads = null
   }
 
-  /** The origin of a line's event: after its parent in the file, where that starts a branch. */
+  /**
+   * The origin of a line's event. If the line starts a branch, the event follows the line's parent in the
+   * file.
+   */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -736,7 +742,10 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** The kept events: if a call of a reply was kept, all its calls and their results. */
+/**
+ * Returns the ids of the kept events: if a call of a reply was kept, all calls of the reply and their
+ * results.
+ */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

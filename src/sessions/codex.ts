@@ -69,7 +69,7 @@ const keep = (record: SessionRecord | undefined, writer: SessionWriter): void =>
 
 interface Rollout {
   readonly writer: SessionWriter
-  /** Texts that users typed: other messages of the role were inserted by the client. */
+  /** Texts that users typed: other messages with the role `user` were inserted by the client. */
   readonly typed: ReadonlySet<string>
   readonly inItems: ReadonlySet<string>
   readonly results: ReadonlySet<string>
@@ -79,8 +79,8 @@ interface Rollout {
   readonly completed: ReadonlySet<string>
   readonly isCompacted: boolean
   /**
-   * Counts of texts that only events contain, by event type and text. An event of the other type may repeat
-   * each once.
+   * Counts of texts that only events contain, by event type and text. An `item_completed` event may repeat
+   * the text of a message event once, and the reverse.
    */
   readonly inEvents: Map<string, number>
   model: string
@@ -157,7 +157,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** The first meta record describes the file itself; in a fork the original's follows. */
+/** The first meta record describes the file itself; in a fork, the record of the original session follows. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (rollout.meta !== null) return
@@ -325,7 +325,10 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Adds text from an event, unless an item or the other type repeats it. */
+/**
+ * Adds text from an event, unless an item contains it, or an earlier event of the other type
+ * (`item_completed` or a message event).
+ */
 function readWords(
   what: 'user_message' | 'agent_message',
   text: string,
@@ -373,7 +376,10 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** A line outside of replies; `isCounted` if it counts the tokens of a reply, or repeats a count. */
+/**
+ * A reply, or a line outside of replies; `isCounted` if the line counts the tokens of a reply, or repeats a
+ * count.
+ */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([

@@ -20,7 +20,10 @@ export function contentOf(value: unknown): Content[] {
   return [textPart(JSON.stringify(value))]
 }
 
-/** A list of blocks that may also contain texts and other values. O(blocks). */
+/**
+ * Returns content as a list of blocks: a text becomes a block of this type, another value its JSON.
+ * O(blocks).
+ */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.

@@ -94,8 +94,8 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 }
 
 /**
- * Removes events that a new history does not start with. Returns how many of its messages match in order: the
- * others follow them.
+ * Removes the events that do not match the messages at the start of a new history. Returns how many of these
+ * match, in order; the caller adds the others after them.
  */
 function replace(
   listed: readonly SessionStep[],
@@ -182,8 +182,8 @@ class ChatSteps {
   }
 
   /**
-   * Reads a whole-chat document, with messages as lines. Its other fields change with every message; as an
-   * event they would change a log that only grew.
+   * Reads a whole-chat document, with messages as lines. Its other fields are not added: they change with
+   * every message, so the log of a growing file would change and not only grow.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }
@@ -476,8 +476,8 @@ export interface CallResult {
 }
 
 /**
- * An ended call's result; the displayed one is the fallback. A rewritten history has results for all the
- * reply's calls (`ids`). O(size).
+ * An ended call's result; the displayed one is the fallback. In a rewritten history, each call has the
+ * results of all calls of its reply (`ids`); only its own is returned. O(size).
  */
 function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

@@ -131,7 +131,7 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
   }
 }
 
-/** State updates are not in the tree. */
+/** Adds an entry as a state update, which is not in the tree. */
 function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
@@ -251,7 +251,7 @@ function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
   return { ...reply, events: [...events, ...errors] }
 }
 
-/** In the grammar of its provider. */
+/** Reads a reply in the grammar of its provider. */
 function readReply(message: RawObject, blocks: readonly RawObject[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])

@@ -23,13 +23,16 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
   'openai-responses': readOpenAIResponses,
 }
 
-/** A value that is nested too deeply to be written is kept as its text. */
+/** A value that no event can contain, because of its depth or a number, is kept as its text. */
 const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
   record.value === undefined || freezePart(record.value)
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** An event around a value adds some levels, so its limit is a little lower. */
+/**
+ * Why no event can contain a value. An event around it adds some levels, so the value's own maximum is a
+ * little lower.
+ */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
@@ -70,7 +73,7 @@ const MAX_DETECTED = 32
 
 /**
  * Returns the format of a session; null if it is unknown, or if the values are this library's events. Reads
- * at most 32 records. O(1).
+ * at most 32 records. O(size of these records).
  * @param values the JSON of a file's first lines, of an array's first elements, or of one document
  * @example
  * detectSession([{ type: 'session', version: 3, id: 's1' }]) // 'pi'

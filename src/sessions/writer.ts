@@ -32,7 +32,10 @@ export interface Place {
   /** Null for the summary of a condensation, which has no line. */
   readonly event: Event | null
   readonly before: Place | null
-  /** The places in sight after a condensation, including its summary; null for any other event. */
+  /**
+   * The places that a condensation left in sight (see `inSight`), including its summary; null for any other
+   * event.
+   */
   remaining: readonly Place[] | null
 }
 

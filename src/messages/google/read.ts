@@ -52,8 +52,8 @@ function argumentPieces(): ArgumentPieces {
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
 /**
- * Matches a step of a path, or only the start of a quoted step: a long match could overflow the engine's
- * stack.
+ * Matches a step of a path. Of a quoted step it matches only the start, because a long match could overflow
+ * the stack.
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
@@ -282,7 +282,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
-/** Streams end in empty parts. */
+/** Streams end with an empty part, which is ignored. */
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 

@@ -31,7 +31,9 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
   const state = {
-    /** Whether later user parts are added to the last content, which then has no results. */
+    /**
+     * Whether the last content is the user's and has no results, so that further user parts are added to it.
+     */
     isOpen: false,
   }
   return {

@@ -39,7 +39,10 @@ export const KINDS = {
   ...toolSteps('code_execution', 'file_search', 'google_maps', 'google_search', 'mcp_server_tool'),
   ...toolSteps('processing', 'retrieval', 'url_context'),
   mcp_server_tool_call: { ...CALL, needs: { ...CALL.needs, name: string, server_name: string } },
-  /** Contents of an output. `begins` is ours: the content begins an output after another. */
+  /**
+   * A content of an output. `begins` is Colloquy's own field: the content starts a new output, directly after
+   * another.
+   */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,
   audio: MEDIA,

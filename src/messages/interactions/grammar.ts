@@ -1,4 +1,6 @@
-/** In the fake provider, thoughts are signed, and calls need one before them. */
+/**
+ * In the fake provider, thoughts are signed, and the first call of a turn needs a signed thought before it.
+ */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
@@ -39,7 +41,10 @@ function eventsOf(step: Wire, index: number): readonly Wire[] {
   ]
 }
 
-/** A step as the provider sees it: placeholder signatures are unsigned, unsigned thoughts ignored. */
+/**
+ * Returns the blocks of a step as the provider sees them. It treats a placeholder signature as none, and
+ * ignores unsigned thoughts.
+ */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step
   const isUser = type === 'user_input' || type === 'function_result'

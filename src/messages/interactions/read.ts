@@ -17,9 +17,9 @@ export interface InteractionsReply {
 
 /**
  * Reads a Gemini interaction: its events and outcome. Thoughts, texts and calls are sent back in order with
- * their signatures; files, and steps of the provider's tools, are sent back unchanged. Repeated input is
- * ignored. A call at the end of a truncated interaction and all calls of a failed one are not executed. Calls
- * whose results are in the interaction are read with them. Never throws. O(length).
+ * their signatures; files, and steps of the provider's tools, are sent back unchanged. The steps that repeat
+ * the request are ignored. A call at the end of a truncated interaction and all calls of a failed one are not
+ * executed. A result in the interaction is read with its call. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -87,7 +87,9 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
       return replyPart.text(text, begins === null ? more : { ...more, ...begins })
     })
 
-/** A summary of at most one plain text is the thinking itself; any other is stored next to it. */
+/**
+ * The thinking is the text of the summary. A summary that is more than one plain text is also stored whole.
+ */
 function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])
@@ -99,9 +101,9 @@ function thoughtPart(step: RawObject): ReplyPart {
 }
 
 /**
- * Reads the stream events of `interactions.create` of `@google/genai`, and returns the same reply as
- * `fromInteractions`. A delta without a start begins a step. If the stream ends early the reply is
- * `broken_off`; with an `error`, `failed`. O(length).
+ * Returns a collector for the stream events of `interactions.create` of `@google/genai`. Its `end` returns
+ * the same reply as `fromInteractions`. A delta without a start begins a step. If the stream ends early the
+ * reply is `broken_off`; with an `error`, `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'
@@ -213,7 +215,10 @@ function addUsage(before: JsonObject, after: unknown): JsonObject {
 
 type Addition = readonly [fields: RawObject, contents?: readonly unknown[]]
 
-/** What deltas add to their step, or to the one that they begin if its start is missing. */
+/**
+ * Fields and contents that a delta adds to its step, by the delta's type. They include the step's type, in
+ * case its start is missing.
+ */
 const ADDITIONS = new Map<unknown, (delta: RawObject) => Addition>([
   ['thought_summary', ({ content }) => [{ type: 'thought' }, [content]]],
   ['thought_signature', (delta) => [{ ...delta, type: 'thought' }]],

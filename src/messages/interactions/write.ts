@@ -19,8 +19,8 @@ type InteractionsBlock = InteractionsContent | InteractionsStep
  * Writes system instruction and steps of an `interactions.create` request, valid for any log (law M). The
  * steps are the whole history, so that `store: false` can be set. A reply is sent back with its signatures
  * while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. If neither the
- * first call of a reply nor a thought before it is signed, the provider's placeholder precedes the call.
- * O(content).
+ * first call of a reply nor a thought before it is signed, a thought with the provider's placeholder
+ * signature precedes the call. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -51,7 +51,7 @@ function start(list: InteractionsStep[]) {
   }
 }
 
-/** Adjacent contents are one output, unless one begins another. */
+/** Joins adjacent contents into one output. A content with `begins` starts a new one. */
 function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] {
   const steps: InteractionsStep[] = []
   let open: InteractionsContent[] | null = null
@@ -71,7 +71,7 @@ function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] 
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /** If the blank text that begins an output is left out, its next content begins it. */
+  /** If the blank text that begins an output is left out, the output's next content has `begins`. */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

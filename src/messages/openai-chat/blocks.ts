@@ -72,7 +72,10 @@ export const KINDS = {
   annotations: wholePart({ annotations: objects }),
   /** The server deletes its audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant' },
-  /** Marks a reply with reasoning. The text is in the `reasoning_content` of the reply's events. */
+  /**
+   * Marks the field in which a reply had its reasoning. The text is in the `reasoning_content` of the reply's
+   * events.
+   */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** Thinking of Claude, as LiteLLM passes it on. */

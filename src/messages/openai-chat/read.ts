@@ -205,7 +205,7 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
   )
 }
 
-/** Blocks have no index; a signature completes one. */
+/** Joins pieces into blocks. They have no index; a signature or data completes a block. */
 function wholeBlocks(pieces: readonly RawObject[]): RawObject[] {
   const blocks: RawObject[][] = []
   for (const piece of pieces) {
@@ -249,13 +249,13 @@ export interface ChatReply {
 /**
  * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning
  * (`reasoning_content` or `reasoning`) is sent back to its model in the same field; text of `thinking` parts
- * is only read. The last call of a truncated reply and all calls of a refused, filtered or failed one are not
- * executed.
+ * is read, but not sent back. The last call of a truncated reply and all calls of a refused, filtered or
+ * failed one are not executed.
  *
- * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`, and a custom call cannot be
- * executed. Other content (annotations, signed reasoning …) is stored there as `other`, additions to calls
- * (thought signatures) as `more`. All of it is sent back unchanged, except audio: only its transcript is
- * sent. Never throws. O(length).
+ * A custom call cannot be executed. A refusal is read as text with `more: { type: 'refusal' }` in
+ * `reply.parts`. Other content (annotations, signed reasoning …) is stored there as `other`, additions to
+ * calls (thought signatures) as `more`. All of it is sent back unchanged, except audio: only its transcript
+ * is sent. Never throws. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }

@@ -205,7 +205,7 @@ export const KINDS = {
   custom_tool_call: CALL,
   computer_call: { ...CALL, needs: { id: id } },
   local_shell_call: { ...CALL, needs: { id: id } },
-  /** If the provider executed these, they are stored whole, with their outputs. */
+  /** Shell and patch calls that the provider executed are stored whole, and so are their outputs. */
   shell_call: { ...CALL, needs: { call_id: id, action: object } },
   apply_patch_call: {
     ...CALL,
@@ -257,7 +257,7 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
   )
 }
 
-/** The texts are before the first call, after its reasoning. */
+/** Orders each call after its reasoning, and the texts between the first call and its reasoning. */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const [reasoning, texts] = [allOf(counts, 'reasoning'), allOf(counts, 'text')]
   const next = ({ responses_reasoning_item: item }: Pick<AssistantMessage, 'responses_reasoning_item'>) =>
@@ -271,7 +271,10 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
   return [...first, ...calls, ...texts]
 }
 
-/** A provider's call and its output share an id; a null id need not match. */
+/**
+ * Returns a provider's call or its output as half of a pair with the same `call_id`; null without one, as the
+ * provider then requires no pair.
+ */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const call = typeof type === 'string' ? PAIRS.get(type) : undefined
   if (call === undefined || typeof call_id !== 'string') return null

@@ -71,7 +71,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   })
 }
 
-/** A part of an item that arrives in pieces: a field of its own, or of an entry of one of its lists. */
+/** A field that arrives in pieces: of an item, or of an entry in one of the item's lists. */
 interface PieceKind {
   readonly item: string
   readonly field: string
@@ -109,7 +109,7 @@ const PART_KINDS: ReadonlyMap<unknown, PieceKind> = new Map(
 
 const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
 
-/** Adds a piece, or the whole of what was published in pieces. */
+/** Adds a piece of a value, or the whole value from the event that ends it. */
 function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly StreamingDeltaEvent[] {
   const { field, list, index = '', part = '', publish } = kind
   const { delta, [index]: place } = event
@@ -128,7 +128,10 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
   return publish?.(delta) ?? []
 }
 
-/** For a piece without an index: the part of its type, else a new one. */
+/**
+ * Returns the index of the part to which a piece without an index belongs: the first part of its type, else a
+ * new one.
+ */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -230,7 +233,10 @@ function streamedItems() {
   }
 }
 
-/** Indexes far beyond any reply would leave no free one after them. */
+/**
+ * Whether a value is an index below 2^31. A much larger number plus 1 is the same number, so no free index
+ * would follow.
+ */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
@@ -386,7 +392,10 @@ const resultOf = (item?: RawObject) => {
   return { text: stringOf(output) || textOfContents([{ content: output }]), isError: false }
 }
 
-/** Parts of a message. The first has its phase, and its id if `isNamed` or if text alone is not enough. */
+/**
+ * Parts of a message. The first part has the message's phase, and the message's id if `isNamed` or if text
+ * alone is not enough.
+ */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>
@@ -414,7 +423,8 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
 }
 
 /**
- * Returns the `caller` field's name if it is `direct`, a call by the model itself: the default is left out.
+ * Returns `caller` as a field to leave out if the model itself made the call (`direct`, the default); else
+ * nothing.
  */
 const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []

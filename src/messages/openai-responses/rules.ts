@@ -245,7 +245,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
   )
 
 /**
- * Calls that a server may have executed are no step: they and their outputs can be anywhere in their turn.
+ * Calls that a server may have executed are not steps: they and their outputs can be anywhere in their turn.
  */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
@@ -267,7 +267,9 @@ const CALLS: readonly unknown[] = [
   'apply_patch_call',
 ]
 
-/** Calls that a server may execute, and whether their output may be later. */
+/**
+ * Calls that a server may execute, and whether they may still wait for their output at the end of a request.
+ */
 const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['program', true],
   ['tool_search_call', true],

@@ -141,11 +141,11 @@ function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
-/** Adjacent texts are one message, until one has fields of a message. */
+/** Whether a text starts a new message: it has a message's id or phase. Other adjacent texts are joined. */
 const beginsMessage = (more: JsonObject | null): boolean =>
   more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
 
-/** A message in its original form if its id may be sent; else only its text. */
+/** A message in its original form if its id may be sent; else in the short form, with its text and phase. */
 function messageItem(
   texts: readonly MessageText[],
   mayName: (id: unknown) => boolean,
@@ -235,8 +235,8 @@ function callItem(
 }
 
 /**
- * Field with the id of an approval request or a tool search, in the item that requests it and in the item
- * that answers it.
+ * Field that contains the id of an approval request or a tool search, by the type of the requesting or
+ * answering item.
  */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',

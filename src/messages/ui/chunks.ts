@@ -13,8 +13,8 @@ interface UIAdvance {
 }
 
 /**
- * Returns the chunks that turn parts into others, ignoring step borders; null if none do, since only the last
- * step is retractable. O(parts + length of the changed ones).
+ * Returns the chunks that turn parts into others, ignoring step borders; null if that would change more than
+ * the last step, because only the last step can be retracted. O(parts + length of the changed ones).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
   const before = from.filter(isContent)
@@ -45,7 +45,7 @@ const STEP: UIPart = { type: 'step-start' }
 
 /**
  * Adds live content without an event to a reply's parts. While `paused`, it belongs to the interrupted reply,
- * so it precedes the mark. O(parts).
+ * so it precedes the part of the pause or interrupt. O(parts).
  */
 export function withLive(
   parts: readonly UIPart[],
@@ -91,7 +91,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** The ids of texts and reasoning are their indexes among the parts. */
+/** The ids of texts and reasoning are their indexes among the parts, not counting step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -139,7 +139,7 @@ function outcomeOf(part: UIToolPart): JsonValue {
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
-/** Chunks for the outcome of a known call; none for repeated requests or starts. */
+/** Returns the chunks for the state of a known call; none if it has only its input. */
 function outcomeChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId } = part
   switch (part.state) {

@@ -31,7 +31,7 @@ export interface UIMessagesOptions {
 /** The address of a long string of a part; null for one that is sent whole. */
 type Link = (part: Content, text: string) => string | null
 
-/** By part, since a stream writes its messages again at each event. */
+/** Hashes of long strings by part, cached because a stream writes its messages again at each event. */
 const hashes = new WeakMap<Content, Map<string, string>>()
 
 const REFERENCE = /^colloquy:blob\/([0-9a-f]{64})$/
@@ -50,7 +50,10 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
   }
 }
 
-/** The long strings of a message's parts by their addresses: a client may post those. O(content). */
+/**
+ * Returns the long strings of a message's parts by their addresses, which a client may post instead of the
+ * strings. O(content).
+ */
 export function stringsByAddress(
   { llm_message }: MessageEvent,
   conversationId: string,
@@ -99,7 +102,10 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
 
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
-/** As in `toUIMessages`. O(path after the message + view). */
+/**
+ * Returns the parts of the reply to a user message, as `toUIMessages` does. O(path after the message + view).
+ * @throws ColloquyError `unknown_event` for an unknown message.
+ */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {

@@ -103,7 +103,7 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
 interface Upkeep {
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
-  /** Creates the folder of a new conversation. Never rejects. */
+  /** Creates the folder of a new conversation. Does not reject if that fails. */
   readonly prepare: (record: ConversationRecord) => Promise<void>
 }
 
@@ -332,7 +332,10 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Describe the conversations of a list sequentially: together they might not fit into memory. */
+/**
+ * Returns a conversation's information; null if it was deleted. Call it sequentially for a list: together,
+ * the conversations might not fit into memory.
+ */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

@@ -30,7 +30,8 @@ interface Created {
 /**
  * Creates a missing conversation, and appends its first message. After a crash in between, a repeated request
  * appends it.
- * @throws HttpProblem 413 for a start request that is too large, 422, or 429 for too many runs.
+ * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
+ *   429 for too many runs.
  */
 export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Created> {
   const { engine } = lifecycle
@@ -168,7 +169,7 @@ export type Inherit = (
 
 /**
  * Forks a conversation with its start request, workspace, sandbox and maximum iterations.
- * @throws HttpProblem 409 when the id is in use; ColloquyError `unknown_event`.
+ * @throws HttpProblem 409 when the id is in use, 422 for a reserved id; ColloquyError `unknown_event`.
  */
 export async function fork(
   lifecycle: Lifecycle,

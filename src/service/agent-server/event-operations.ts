@@ -1,4 +1,4 @@
-/** Reads of one's own conversations: nothing is hidden except secrets. */
+/** Reads of events for callers with a key: nothing is hidden except secrets. */
 
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'

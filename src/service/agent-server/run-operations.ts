@@ -38,7 +38,9 @@ import {
 
 const operation = operationsIn('Conversations')
 
-/** Maximum milliseconds that an interrupt waits for the run to end; the log already contains it. */
+/**
+ * Maximum milliseconds that an interrupt waits for the run to end; the log already contains the interrupt.
+ */
 const INTERRUPT_WAIT = 5_000
 
 interface OnConversation<B> {

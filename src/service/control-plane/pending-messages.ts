@@ -23,7 +23,10 @@ export const MAX_PENDING_TEXT = 2 ** 22
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
 const MAX_WAIT = 600_000
 
-/** Messages of a conversation, in order. The record's id is the id that control plane clients read. */
+/**
+ * Messages of a conversation, in order. The record's id is the conversation's id as control plane clients
+ * read it.
+ */
 interface Queue {
   readonly messages: readonly {
     readonly id: string
@@ -72,8 +75,8 @@ export class PendingMessages {
 
   /**
    * Stores a message for a conversation, which can be named by its start task. O(messages that wait for it).
-   * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429 beyond
-   * the maximum.
+   * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox,
+   *   429 beyond the maximum number or length of pending messages.
    */
   async add(target: string, content: readonly Content[]): Promise<Queued> {
     const { id: conversationId } = await this.#resolve(target)

@@ -16,7 +16,10 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** A record with the time since when its sandbox may be running. The limit checks only these sandboxes. */
+/**
+ * A record with the time since which its sandbox may be running. The limit applies only to sandboxes that
+ * have this time.
+ */
 interface StoredSandbox extends SandboxRecord {
   /** Null if the sandbox does not run. */
   readonly up: string | null
@@ -27,7 +30,10 @@ interface StoredSandbox extends SandboxRecord {
 
 interface SandboxLease {
   readonly machine: string
-  /** Epoch milliseconds. The machine renews it; afterwards another one may start the sandbox again. */
+  /**
+   * End of the lease, in epoch milliseconds. The machine renews it; after this time, another machine may
+   * start the sandbox again.
+   */
   readonly until: number
   readonly status: SandboxState['status']
   /**
@@ -54,7 +60,10 @@ interface SandboxesOptions {
   readonly now?: () => number
 }
 
-/** The sandboxes. Starts, pauses and resumes run one after the other, so that the limit is never exceeded. */
+/**
+ * The sandboxes. In a process, starts, pauses and resumes run one after the other, so that concurrent ones do
+ * not exceed the limit.
+ */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number

@@ -53,7 +53,10 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** An empty store, which answers queries about private conversations after checking them. */
+/**
+ * An empty store. Queries about private conversations are checked as all others are, and then return no
+ * events.
+ */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [

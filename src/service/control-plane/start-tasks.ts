@@ -64,7 +64,7 @@ export interface StoredTask extends StartTask {
   /** Id of the conversation to create, so that a resumed task does not create a second one. */
   readonly planned_id: string
   readonly makes_sandbox: boolean
-  /** Where the secrets of the request are stored; null without secrets. */
+  /** Id of the record with the secrets of the request; null without secrets. */
   readonly start_ref: string | null
 }
 

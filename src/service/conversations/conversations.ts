@@ -28,8 +28,8 @@ export interface OpenConversation extends Look {
 }
 
 /**
- * Opens a conversation by its record or its id as the client wrote it. Recovers a run whose process died
- * first.
+ * Opens a conversation by its record, or by its id as the client wrote it. First recovers a run whose process
+ * died.
  */
 export async function openConversation(
   { engine, runs }: Lifecycle,
@@ -125,8 +125,8 @@ interface OutgoingMessage {
 }
 
 /**
- * Appends a user message once for its key, even after a crash, and resolves when a run will handle it.
- * Repeatable. O(events since it was appended).
+ * Appends a user message once for its key, even after a crash. If `run` is true, resolves when a run will
+ * handle it. Repeatable. O(events since it was appended).
  */
 export async function sendOnce(
   { engine, runs }: Lifecycle,

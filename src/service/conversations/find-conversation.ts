@@ -55,7 +55,7 @@ export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-
  */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
-/** Also null for an invalid id. */
+/** Finds a conversation by its id; a UUID may be in any form. Null for an unknown or invalid id. */
 export async function findConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,
@@ -82,7 +82,10 @@ export async function getConversationOr404(store: Store, id: string): Promise<Co
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
-/** The record of a conversation that a request names in a field of its body. */
+/**
+ * The record of the conversation that a request names as its parent; null for null. @throws HttpProblem 422
+ * for an unknown id.
+ */
 export async function findParent(store: Store, id: string | null): Promise<ConversationRecord | null> {
   const record = id === null ? null : await findConversation(store, id)
   if (id !== null && record === null) throw missing('parent_conversation_id', 'conversation', id)
@@ -103,7 +106,7 @@ export const idInUse = (id: string): HttpProblem =>
 
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
-/** If another request changes the record first, the decision is repeated. */
+/** Changes a record; calls `decide` again if another request changed it first. @throws HttpProblem 404. */
 export async function changeRecord(store: Store, id: string, decide: Decide): Promise<ConversationRecord> {
   return retryConflicts(async () => {
     const before = await getConversationOr404(store, id)

@@ -109,8 +109,8 @@ export interface RunRequest {
 }
 
 /**
- * Reserves a slot for a run, and stores which event requests it; null, when nothing will be appended,
- * only reserves. @throws HttpProblem 429; what the store throws.
+ * Reserves a slot for a run, and stores which event requests it. With null, for a request that appends
+ * nothing, it only reserves. @throws HttpProblem 429; what the store throws.
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
@@ -338,8 +338,8 @@ export class Runs {
 
   /**
    * Handles a crashed run: continues it if unfinished, else recovers it, and ends the lease. Resolves to
-   * false if another process runs it, if no slot is free, or if the work takes longer than a second, and then
-   * continues in the background. Agent failures are passed to `onFailure`.
+   * false if another process runs it or if no slot is free. Also resolves to false after a second; the work
+   * then continues in the background. Agent failures are passed to `onFailure`.
    * @param expired whether the store reported the lease as expired; otherwise this process's clock decides
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */

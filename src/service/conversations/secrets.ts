@@ -16,7 +16,7 @@ const NAMES =
 const MAPS = /(?:env|environment|env_?vars?|headers)$/i
 const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
-/** Names of parameters of a URL, of options and of variables that hold a secret. */
+/** Names of URL parameters, options and variables whose value is a secret. */
 const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
 const OPTION = /^--?[\w.-]+$/
 const SECRET_OPTION = /key|token|secret|passw|passphrase|auth|cred/i
@@ -145,7 +145,8 @@ export function withoutSecrets(value: JsonObject): JsonObject {
 
 /**
  * All secrets in a value. O(size).
- * @param minLength minimum length of environment and header values, which may be as short as `1`; default: 5
+ * @param minLength minimum length of the environment and header values that are returned; shorter ones, such
+ *   as `1`, are left out; default: 5
  */
 export function secretsIn(value: JsonValue, minLength = 5): string[] {
   if (typeof value === 'string') return secretsOfText(value)
@@ -185,7 +186,7 @@ function secretsOfUrl(text: string): string[] {
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** At any depth. O(size). */
+/** The texts in a value at any depth, and its numbers as texts. O(size). */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]

@@ -28,8 +28,8 @@ export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 
 /**
- * Watches conversations with working calls. A stored job names each before its first working result is
- * appended, so another process watches it after a crash.
+ * Watches conversations with working calls. A job for a conversation is stored before its first working
+ * result is appended, so another process watches it after a crash.
  */
 export class WorkingCalls {
   readonly #engine: Engine

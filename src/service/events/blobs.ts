@@ -79,8 +79,8 @@ const MAX_KNOWN = 10_000
 const OVERLAP = 32
 
 /**
- * Blobs without encrypted content. A blob is searched once, and streamed if it contains none; otherwise it is
- * masked in memory.
+ * Reads blobs without their encrypted content. A blob that contains none is searched once, then streamed;
+ * another one is masked in memory at each read.
  */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()

@@ -52,7 +52,10 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** The store omits hidden kinds, so pages are full whenever enough events exist. */
+/**
+ * Returns the store's filter for a query. The store omits hidden kinds, so pages are full whenever enough
+ * events exist.
+ */
 export function filterOf(
   conversationId: string,
   { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,

@@ -77,7 +77,7 @@ export function integer(range: { readonly min?: number; readonly max?: number })
   }
 }
 
-/** A boolean in common notations. */
+/** A boolean: `true`, `1`, `yes`, `on`, `t`, `y` or their opposites, in any letter case. */
 export const boolean = (): Parameter<boolean> => ({
   schema: { type: 'boolean' },
   omitted: null,

@@ -99,7 +99,10 @@ const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/** The problem for a library error; null for any other error, which is an internal failure. */
+/**
+ * The problem for a library error whose code has a status; null for any other error, which is an internal
+ * failure.
+ */
 export function toProblem(
   error: unknown,
   { params = {}, query = {}, body }: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,
@@ -125,8 +128,8 @@ export interface FailureText {
 }
 
 /**
- * Describes a failure for clients: messages of the library's errors with secrets redacted, and no message of
- * other errors.
+ * Describes a failure for clients: messages of the library's errors and of HttpProblems with secrets
+ * redacted, and no message of other errors.
  */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }

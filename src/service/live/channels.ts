@@ -121,7 +121,7 @@ export function sessionChannel(live: Live, id: string): Channel {
 
 const NO_START = { after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
 
-/** Query parameters: send the stored events first. `resend_all` is the older name. */
+/** Query parameters that request the stored events first. `resend_all` is the older name. */
 const COMMANDS_QUERY = {
   resend_mode: optional(oneOf(['all'])),
   resend_all: withDefault(boolean(), false),
@@ -153,7 +153,10 @@ export function commandsChannel(commands: Commands): Channel {
   }
 }
 
-/** The JSON of a client; null for a second authentication frame, which is ignored. */
+/**
+ * The JSON of a client's frame, or why it is invalid; null for a second authentication frame, which is
+ * ignored.
+ */
 function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
   const read = readFrame(text)
   return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
@@ -173,7 +176,10 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/** With an agent, runs the conversation unless `run` is false. Ignores a second authentication frame. */
+/**
+ * Appends the message in a frame; with an agent, runs the conversation unless `run` is false. Returns why a
+ * frame is invalid, or null. Ignores a second authentication frame.
+ */
 export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,
@@ -219,8 +225,8 @@ const errorsText = (errors: readonly ValidationError[]): string =>
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
- * Translates one stream's frames. An item is a streamed reply. Its event's id is unknown before the append,
- * so `item_aborted` with reason `replaced` retires it right before its durable event.
+ * Translates one stream's frames. An item is a streamed reply. The id of its event is unknown before the
+ * append, so `item_aborted` with reason `replaced` ends the item right before its durable event.
  */
 class SessionFrames {
   readonly #afterSeq: number | null

@@ -16,9 +16,10 @@ import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
  * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `after_delta` for a delta,
  * `blobs` for an event with references.
  *
- * Types: `event` is from the log; `state` a state update not in the log, with key `full_state` or
- * `execution_status`; `caught_up` follows the last stored event; `reset`: the log was replaced, so discard
- * everything; `delta` a StreamingDeltaEvent; `error` this stream's ServerErrorEvent.
+ * Types: `event` is an event of the log; `state` is a state update that is not in the log, with key
+ * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log
+ * was replaced, so discard everything; `delta` is a StreamingDeltaEvent; `error` is a ServerErrorEvent of
+ * this stream.
  */
 export type Format = 'event' | 'envelope'
 

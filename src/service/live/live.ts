@@ -132,7 +132,7 @@ class RunEnds {
   #isNew = false
   #wake: () => void = () => undefined
 
-  /** Whether a run has ended since `during` yielded its last item. */
+  /** Whether a run has ended that `during` has not yielded yet. */
   get isNew(): boolean {
     return this.#isNew
   }
@@ -306,7 +306,10 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/** The last frame is always retained, since many readers may need it. */
+/**
+ * Caches frames up to a number of characters. The last frame is always retained, since many readers may need
+ * it.
+ */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */

@@ -1,4 +1,4 @@
-/** Admits sockets and limits their total bytes, which limits per socket do not. */
+/** Admits sockets, and limits their bytes in total: a limit for each socket does not. */
 
 import type { IncomingMessage } from 'node:http'
 import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'

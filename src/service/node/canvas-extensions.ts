@@ -24,8 +24,8 @@ interface Manifest extends JsonObject {
 
 /**
  * Returns the Canvas extensions of a folder. Clients can install only its subfolders. Each is copied to
- * `.installed/<name>`, and its state is written to `.installed/<name>.json`. @throws Error if the folder does
- * not exist. Backend programs are not started.
+ * `.installed/<name>`, and its state is written to `.installed/<name>.json`. Backend programs of extensions
+ * are not started. @throws Error if the folder does not exist.
  * @example
  * const extensions = directoryExtensions('.')
  * await extensions.list() // []
@@ -185,7 +185,7 @@ const storedOf = (
   ...more,
 })
 
-/** Errors of a manifest are errors of the source. */
+/** Location of an error in a manifest: the request has only its `source`. */
 const AT = ['body', 'source'] as const
 
 const refused = (msg: string): HttpProblem =>
@@ -196,7 +196,7 @@ const isInside = (folder: string, path: string): boolean => {
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
 }
 
-/** The real path after symbolic links are resolved, if it is inside the folder; else null. */
+/** The path after symbolic links are resolved, if it is inside the folder and of this kind; else null. */
 async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
   const real = await realpath(path).catch(() => null)
   if (real === null || !isInside(folder, real)) return null

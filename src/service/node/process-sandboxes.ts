@@ -56,8 +56,8 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
 
 /**
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
- * service's user; only the service's environment variables are hidden from them. A helper process ends them
- * when the provider or the service ends, even if the service is killed.
+ * service's user. Of the service's environment variables they receive only PATH, LANG, LC_ALL, TZ and TMPDIR.
+ * A helper process ends them when the provider or the service ends, even if the service is killed.
  * @throws ColloquyError `invalid_argument` for invalid specs.
  * @example
  * const sandboxes = processSandboxes({
@@ -248,7 +248,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** In clock ticks. */
+/** Start time of a process in clock ticks; null if the system does not report it. */
 function startTimeOf(pid: number): string | null {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -31,7 +31,7 @@ export function sandboxFiles(
   commands: SandboxCommands,
   isPaused: (id: string) => boolean,
 ): SandboxFiles {
-  /** @param isNew whether the path may be the first one in a new folder below the root */
+  /** @param isNew whether the path's first folder below the root may be new */
   const within = async (path: string, isNew = false): Promise<string> => {
     if (path.includes('\u0000')) throw new HttpProblem(400, 'The path must not contain a NUL character.')
     if (!isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
@@ -189,7 +189,7 @@ const SAFE_SETTINGS = [
 
 /**
  * Runs git; null if it fails. Diffs ignore the folder's filters, so filtered files are compared as they are.
- * @param root git looks for no repository in it or above it
+ * @param root the folder of all sandboxes: git ignores a repository of this folder or of one above it
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
   const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {

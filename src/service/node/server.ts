@@ -161,7 +161,7 @@ export interface Listening {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-/** The response to a request that does not reach the app, which would set the header. */
+/** The response to a request that does not reach the app, which would set `X-Content-Type-Options`. */
 function refusal(status: number, detail: string): Response {
   const response = jsonResponse({ detail }, status)
   response.headers.set('x-content-type-options', 'nosniff')
@@ -257,7 +257,10 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /** Closing the listener resets the connections that the kernel has accepted; a turn of the loop accepts one. */
+  /**
+   * Accepts the connections that the kernel already has: closing the listener would reset them. A turn of the
+   * event loop accepts one.
+   */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
     for (;;) {
@@ -300,7 +303,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
 }
 
-/** A wildcard address cannot be connected to. */
+/** Returns the host of the URL: `localhost` for a wildcard address, to which clients cannot connect. */
 function hostName(host: string, address: string, family: string): string {
   if (address === '0.0.0.0' || address === '::') return 'localhost'
   const name = host === 'localhost' ? host : address

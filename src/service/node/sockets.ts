@@ -417,9 +417,15 @@ export class Outlet {
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /** Maximum number of unauthenticated sockets; one more closes the oldest. Default: 1,024. */
+  /**
+   * Maximum number of unauthenticated sockets; one more closes the oldest of the address with the most.
+   * Default: 1,024.
+   */
   readonly maxUnauthenticated?: number
-  /** Maximum number of unauthenticated sockets from one network address. Default: 256. */
+  /**
+   * Maximum number of unauthenticated sockets from one network address; one more closes its oldest. Default:
+   * 256.
+   */
   readonly maxUnauthenticatedPerAddress?: number
   /** Approximate maximum of received bytes buffered for all sockets together. Default: 256 MiB. */
   readonly maxInbound?: number

@@ -1,6 +1,7 @@
 /**
- * Metrics in the Prometheus format. `prom-client` is not used: it requires Node modules (`cluster`, `http`,
- * `v8`), and it does not limit the series that requests create. A service can be mounted on any fetch server.
+ * Metrics in the Prometheus format. `prom-client` is not used: it does not limit the series that requests
+ * create, and it requires Node modules (`cluster`, `http`, `v8`), while a service can be mounted on any fetch
+ * server.
  */
 
 import type { LeftOut } from '../../messages/prefix.ts'
@@ -27,7 +28,10 @@ export interface Metrics {
   readonly text: () => string
 }
 
-/** Further series share one without labels, so no client can fill the memory. */
+/**
+ * Maximum number of series of a metric. Further ones share one without labels, so no client can fill the
+ * memory.
+ */
 const MAX_SERIES = 2_000
 
 export function createMetrics(): Metrics {

@@ -98,7 +98,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
         }),
       ]
 
-/** It needs a key if keys are configured. */
+/** `/metrics`, which needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation('get /metrics', {
     operationId: 'metrics',
@@ -121,8 +121,8 @@ const PROBE_BYTES = 16_384
 const PROBE_INTERVAL = 5_000
 
 /**
- * Whether the store has space: overwrites 16 KiB at most every five seconds. Only a full store returns false;
- * reads report other failures. Never rejects.
+ * Returns a check whether the store has space, which overwrites 16 KiB at most every five seconds. It returns
+ * false only for a full store; reads report other failures. Never rejects.
  */
 export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
   let until = -Infinity

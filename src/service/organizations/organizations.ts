@@ -32,8 +32,8 @@ export class Users {
 
   /**
    * Creates a user with an API key bound to the organization, returned once. An existing user gets no second
-   * key. The subject alone identifies a user: a new e-mail address replaces the old one, and can be shared.
-   * Users without a subject are identified by address.
+   * key. In an organization, the subject alone identifies a user: a new e-mail address replaces the old one,
+   * and users can share one. Users without a subject are identified by address.
    */
   async provision(
     org_id: string,
@@ -180,7 +180,8 @@ interface Day {
 }
 
 /**
- * All processes share the quotas: each operation consumes one unit first, returned if nothing was started.
+ * Returns the operations with a quota, which all processes share. Each operation first consumes one unit, and
+ * returns it if nothing was started.
  */
 export function withQuota(
   operations: readonly Operation[],

@@ -49,11 +49,11 @@ const MAX_READERS = 50
 
 const STOPPED = -15
 
-/** The commands of the service, or of one conversation, and their output: the latest of this process. */
+/** The latest commands that this process ran for the service, or for one conversation, and their output. */
 export class Commands {
   readonly #files: SandboxFiles | null
   #events: CommandEvent[] = []
-  /** Number of events that are no longer stored, and of those before the last `clear`. */
+  /** Number of events that are no longer stored, and in `#cleared` this number after the last `clear`. */
   #dropped = 0
   #cleared = 0
   #text = 0
@@ -169,7 +169,10 @@ export class Commands {
   }
 }
 
-/** A relative folder, as of a conversation without a sandbox, is made among the sandboxes' folders. */
+/**
+ * Creates a relative folder, such as the folder of a conversation without a sandbox, in the folder of the
+ * sandboxes.
+ */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd

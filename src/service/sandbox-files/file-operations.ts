@@ -1,6 +1,6 @@
 /**
- * Operations of the service, and of one conversation, below its path or with `?cid=`. Paths default to its
- * folder and stay inside.
+ * File, command and git operations: of the service, and of one conversation, below its path or with `?cid=`.
+ * The paths of the latter default to the conversation's folder and stay inside.
  */
 
 import { isObject, textAt } from '../../event/json.ts'
@@ -111,7 +111,10 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/** Creates the folder of a conversation, if that is below the folder of the sandboxes. Never rejects. */
+/**
+ * Creates the folder of a conversation, if that is below the folder of the sandboxes. Rejects only if the
+ * store fails.
+ */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)
@@ -211,7 +214,7 @@ interface Folder {
   readonly folder: string
 }
 
-/** A path may be omitted where a conversation has a folder. */
+/** The parameter `path`, which may be omitted for a conversation with a folder. */
 const pathParameter = ({ query = {} }: Operation) =>
   'path' in query ? { path: withDefault(text(), '') } : {}
 

@@ -60,7 +60,10 @@ const DIFF_OPTIONS = [
   '-M',
 ] as const
 
-/** Includes untracked files; empty without a repository. */
+/**
+ * The files that changed since a revision (default: HEAD), and untracked ones; empty without a repository.
+ * @throws HttpProblem 400 for an invalid or unknown revision.
+ */
 export async function changesOf(
   { git }: SandboxFiles,
   path: string,

@@ -93,7 +93,10 @@ function refsAt({ mcp_server_refs: refs }: JsonObject): string[] | null {
   return Array.isArray(refs) ? refs.filter((ref): ref is string => typeof ref === 'string') : null
 }
 
-/** Resolves a profile: its model, null if unknown, and the MCP servers that exist. */
+/**
+ * Reports whether the model profile and the MCP servers of a profile exist. `llm` is the model profile, null
+ * if unknown.
+ */
 function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonObject): JsonObject {
   const { name: _name, ...summary } = summaryOf(profile)
   const ref = textAt(profile, 'llm_profile_ref')

@@ -194,7 +194,10 @@ export const settingsOperations = ({
   }),
 ]
 
-/** No client receives a secret; `X-Expose-Secrets` omits them, so that no mask is used as a secret. */
+/**
+ * The settings with masked secrets. For a client that sends `X-Expose-Secrets` they are left out instead, so
+ * that it uses no mask as a secret.
+ */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

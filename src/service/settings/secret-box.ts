@@ -17,7 +17,7 @@ export interface SecretBox {
   readonly isOpen: boolean
   /**
    * Encrypts a value for one place; it cannot be decrypted for another.
-   * @throws HttpProblem 409 for a secret, without a key.
+   * @throws HttpProblem 409 for a value with a secret, if there is no key.
    */
   readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
   /**
@@ -32,8 +32,8 @@ const NONCE = 12
 const encoder = new TextEncoder()
 
 /**
- * AES-256-GCM with a key derived by HKDF-SHA-256 from a secret as hard to guess as a key. Without one, stores
- * plain text and rejects secrets.
+ * Encrypts with AES-256-GCM and a key that HKDF-SHA-256 derives from `secret`, which must be as hard to guess
+ * as a key. With null, stores plain text and rejects secrets.
  */
 export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)
@@ -97,7 +97,7 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 interface SealedMapOptions {
-  /** The collection, which also binds the encryption. */
+  /** The collection; what was encrypted for it cannot be decrypted for another. */
   readonly collection: string
   /** What a value is, for errors, which never repeat a name: a client may have sent a secret in its place. */
   readonly noun: string
@@ -105,8 +105,8 @@ interface SealedMapOptions {
 }
 
 /**
- * Values by name, encrypted as one record, as their number is limited. Each method throws HttpProblem 409 for
- * values that were encrypted with another secret, and for secrets that cannot be stored.
+ * Values by name. They are encrypted as one record, because their number is limited. Each method throws
+ * HttpProblem 409 for values that were encrypted with another secret, and for secrets that cannot be stored.
  */
 export class SealedMap {
   readonly #options: SealedMapOptions
@@ -167,7 +167,7 @@ export class SealedMap {
     return new HttpProblem(404, `${name} not found.`)
   }
 
-  /** Repeated if another process was faster. */
+  /** Changes the values; calls `change` again if another process was faster. */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
     const { collection } = this.#options
     await this.#inTurn(() =>

@@ -152,7 +152,7 @@ export const storeBody = silent(
 /**
  * Merges maps at any depth; replaces lists and other values; null deletes a field; a masked value keeps the
  * stored one. O(size).
- * @throws HttpProblem 400 for a masked secret in a list whose item matches no stored one, or several
+ * @throws HttpProblem 400 for a masked secret in a list item that matches no stored item, or several
  *   different ones.
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {

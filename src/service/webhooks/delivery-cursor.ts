@@ -22,7 +22,7 @@ const NO_NEWS: News = { first: null, isChanged: false, isDeleted: false }
 interface Marking {
   readonly store: Store
   readonly collections: Collections
-  /** Conversations created since then, by the store's clock, are sent from their beginning; null: all are. */
+  /** Conversations created since this time of the store are sent from their beginning; null: all are. */
   readonly since: string | null
 }
 
@@ -46,8 +46,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Marks conversations created since a time on the store's clock; earlier ones send only later events.
- * Repeatable. O(conversations created since).
+ * Makes conversations due that were created since a time on the store's clock; of earlier ones, only later
+ * events are sent. Repeatable. O(conversations created since).
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -63,7 +63,10 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/** Makes conversations due. Those being sent, or waiting for a retry, are checked again afterwards. */
+/**
+ * Makes conversations due for sending. Those being sent, or waiting for a retry, are checked again
+ * afterwards.
+ */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
@@ -154,7 +157,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created since then, by the store's clock, are sent from their beginning; null: all are. */
+  /** Conversations created since this time of the store are sent from their beginning; null: all are. */
   readonly since?: string | null
   readonly isDone: boolean
 }

@@ -98,7 +98,7 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/** Ends the job unless there is news; else returns false and keeps the lease. @throws `lease_lost`. */
+/** Ends the job; if there is news, returns false and keeps the lease instead. @throws `lease_lost`. */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,
@@ -121,7 +121,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   tries: 0,
 })
 
-/** Messages of one conversation in a row before other conversations are sent. */
+/** Messages of one conversation that are sent in a row, before those of other conversations. */
 const IN_A_ROW = 10
 
 /** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */
@@ -215,7 +215,7 @@ class Sender {
     const { engine, webhook, collections, onFailure } = this.#options
     const signal = AbortSignal.any([this.#options.signal, job.lost])
     try {
-      for (let sent = 0; await sendNext({ engine, webhook, collections, job, signal }); sent += 1) {
+      for (let sent = 1; await sendNext({ engine, webhook, collections, job, signal }); sent += 1) {
         this.#streak = 0
         if (sent >= IN_A_ROW || signal.aborted) return await job.release(0)
       }

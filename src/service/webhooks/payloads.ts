@@ -16,7 +16,9 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Maximum bytes of a response that are read, so that its connection can be reused. */
+/**
+ * Maximum bytes of a response that is read, so that its connection can be reused; a longer one is cancelled.
+ */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Sends a message once. Throws unless the receiver accepts it. */

@@ -1,4 +1,7 @@
-/** Commands in the folders of sandboxes. Each is paused and ended with its sandbox or this process. */
+/**
+ * Commands in the folders of sandboxes. Each is paused with its sandbox, and ended with the sandbox or this
+ * process.
+ */
 
 import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
@@ -6,7 +9,7 @@ import type { CommandOutput } from '../../sandbox-files/contract.ts'
 import { signalGroup, spawnGated } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** Maximum characters of a command's output; the end is retained. */
+/** Maximum characters of each output stream of a command; the end is retained. */
 const MAX_OUTPUT = 2 ** 20
 /** Milliseconds after the end of a command in which its output is still read. */
 const OUTPUT_WAIT = 100
@@ -112,7 +115,7 @@ interface Watched {
   readonly end: () => void
 }
 
-/** @param mark in the environment of all its processes */
+/** @param mark text in the environment of all processes of the command */
 function watch(child: ChildProcess, mark: string, milliseconds: number): Watched {
   const { promise: output, resolve, reject } = Promise.withResolvers<CommandOutput>()
   child.once('error', (error) => {
@@ -133,7 +136,10 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     child.stderr?.destroy()
     resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...stored })
   }
-  /** Stops reading, even if a process still has the output open. */
+  /**
+   * Ends the command's processes, and stops reading after `wait` milliseconds, even if one still has the
+   * output open.
+   */
   const kill = (wait: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => setImmediate(finish), wait)

@@ -12,12 +12,12 @@ export interface ProcessSpec {
   readonly command: readonly string[] | null
   /**
    * Environment variables of the command. They can override PATH, HOME, LANG, LC_ALL, TZ and TMPDIR, but not
-   * PORT, SESSION_API_KEY and SANDBOX_ID, which the service sets. Default: none.
+   * PORT, SESSION_API_KEY, OH_SESSION_API_KEYS_0 and SANDBOX_ID, which the service sets. Default: none.
    */
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string
-  /** Path of a health check on its PORT. Default: none; a started process is RUNNING. */
+  /** Path of a health check on the command's PORT. Default: none; a started command is RUNNING. */
   readonly health?: string
 }
 
@@ -86,7 +86,7 @@ export class ProcessSandbox {
     }
   }
 
-  /** Starts, restarts or resumes it. Does nothing if it runs or is closed. */
+  /** Starts, restarts or resumes the sandbox. Does nothing if it runs or is closed. */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isOver) return
