@@ -30,24 +30,28 @@ export class Subagents {
     this.#conversation = conversation
   }
 
-  /**
-   * Returns the messages, with each direct subagent's messages after its call. O(messages of all subagents).
-   */
+  /** Returns the messages, with each subagent's messages after its call. O(messages of all subagents). */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
     const ended = all.filter(({ status }) => isEnded(status))
     this.#earlier ??= new Set(ended.map(({ record }) => record.id))
-    const byCall = new Map<string, Message[]>()
-    for (const { record, state } of all) {
-      const subagentRunId = record.id
-      const ownMessages = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
-      const call = parentCall(record) ?? ''
-      byCall.set(call, [...(byCall.get(call) ?? []), ...ownMessages])
+    const withChildren = (parent: string | null, own: readonly Message[]): Message[] => {
+      const byCall = Map.groupBy(
+        all.filter((child) => child.parent === parent),
+        ({ record }) => parentCall(record),
+      )
+      return own.flatMap((message) => {
+        const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
+        const children = calls.flatMap(({ id }) => byCall.get(id) ?? [])
+        return [message, ...children.flatMap(({ record, state }) => messagesOf(record.id, state))]
+      })
     }
-    return messages.flatMap((message) => {
-      const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
-      return [message, ...calls.flatMap(({ id }) => byCall.get(id) ?? [])]
-    })
+    const messagesOf = (subagentRunId: string, state: State): Message[] =>
+      withChildren(
+        subagentRunId,
+        agUiMessages(state).map((message): Message => ({ ...message, subagentRunId })),
+      )
+    return withChildren(null, messages)
   }
 
   /** Returns the subagents' AG-UI events since the previous `advance`. O(parts of their replies). */

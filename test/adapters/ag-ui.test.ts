@@ -370,6 +370,32 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
+  it('keeps the messages of the subagents of subagents, each after its call', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const seen: BaseEvent[] = []
+    const tool = (name: string, by: Step) =>
+      new Map([[name, subagent({ name, description: 'Helps.', step: by })]])
+    const inner = tool('inner', async () => [says('Found by the inner one.')])
+    const { step: outerStep } = script([[asks('b', 'inner')], [says('Found by the outer one.')]], (input) =>
+      executeCalls(input, inner, {}),
+    )
+    const outer = tool('outer', outerStep)
+    const { step: by } = script([[asks('a', 'outer')], [says('Thanks.')]], (input) =>
+      executeCalls(input, outer, {}),
+    )
+    const agent = agentOf(serverOf(conversation, by, seen, {}, { engine }), conversation.id)
+    agent.addMessage({ id: 'm1', role: 'user', content: 'Ask.' })
+    await agent.runAgent({ runId: 'r1' })
+    const texts = agent.messages.flatMap((message) =>
+      message.role === 'assistant' && typeof message.content === 'string' && message.content !== ''
+        ? [message.content]
+        : [],
+    )
+    expect(texts).toEqual(['Found by the inner one.', 'Found by the outer one.', 'Thanks.'])
+    await engine.close()
+  })
+
   it('shares a state with the page, in both directions', async () => {
     const conversation = await open()
     const seen: BaseEvent[] = []
