@@ -8,11 +8,9 @@ import type { UIChunk } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a function that translates chunks of the reply to the message `to`; null ends open parts. Create
- * one per stream. O(chunk).
- *
- * Streamed messages never have event ids. With those, a client would leave them at their streamed positions
- * when the final snapshot arrives.
+ * Translates chunks of the reply to the message `to`; null ends open parts. Create one per stream. Streamed
+ * messages never have event ids: with those, a client would leave them at their streamed positions when the
+ * final snapshot arrives.
  */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
@@ -104,10 +102,7 @@ const toolCallResult = (toolCallId: string, content: string): AGUIEvent => ({
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/**
- * Returns AG-UI events for what a reply's chunks do not contain: activities, shared state, and the requested
- * details. O(event).
- */
+/** Events for what a reply's chunks do not contain: activities, shared state, requested details. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,
@@ -138,10 +133,6 @@ export function eventsOfLogged(
   return events
 }
 
-/**
- * Returns AG-UI events for a state update: an activity for progress of a call, a replacement of the whole
- * shared state, or, if requested, a custom event.
- */
 function eventsOfUpdate(
   { key, value = null }: ConversationStateUpdateEvent,
   hasUpdates: boolean,

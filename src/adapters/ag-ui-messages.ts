@@ -78,9 +78,7 @@ function userPart(part: Content): Exclude<Extract<Message, { role: 'user' }>['co
   return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
 }
 
-/**
- * Returns the event for a new user message, or for the result of a pending call; null for any other message.
- */
+/** Null unless it is a new user message, or the result of a pending call. */
 export function messageEventOf(
   message: JsonObject,
   state: State,

@@ -30,7 +30,7 @@ export class Subagents {
     this.#conversation = conversation
   }
 
-  /** Returns the messages, with each subagent's messages after its call. O(messages of all subagents). */
+  /** Puts each subagent's messages after its call. */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
     const ended = all.filter(({ status }) => isEnded(status))
@@ -54,7 +54,7 @@ export class Subagents {
     return withChildren(null, messages)
   }
 
-  /** Returns the subagents' AG-UI events since the previous `advance`. O(parts of their replies). */
+  /** Returns the subagents' AG-UI events since the previous `advance`. */
   async advance(): Promise<AGUIEvent[]> {
     const events: AGUIEvent[] = []
     for (const { record, state, parent, status } of await this.#children()) {

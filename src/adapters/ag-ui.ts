@@ -110,7 +110,7 @@ export async function* agUiEvents(
   yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
-/** Returns AG-UI events for the entries from `start`, without what a reply's chunks contain. */
+/** Leaves out what a reply's chunks contain. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const { entries } = state.log
   if (entries.length === start) return []
@@ -205,7 +205,6 @@ const sharedState = (value: JsonValue): Event => ({
   value,
 })
 
-/** Returns the latest shared state, or null. O(state updates after it). */
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
   const query = { kinds: ['ConversationStateUpdateEvent'], order: 'timestamp_desc' } as const
   for await (const { fact } of allItems((at) => conversation.search({ ...query, ...at })))

@@ -8,16 +8,10 @@ import { toMessages } from '../messages/neutral.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { replay } from '../state/reduce.ts'
 
-/**
- * Field with the items of an event. A reply's first event has all items of the reply, its other events an
- * empty list.
- */
+/** The items of an event. A reply's first event has all its items, its other events an empty list. */
 const ITEMS = 'openai_agents'
 
-/**
- * Returns the events for items, in order. Adjacent items that the model wrote become one reply. O(size).
- * @param actions ids of the pending actions by call id; this function updates it
- */
+/** Adjacent items that the model wrote become one reply. Updates `actions`, pending actions by call id. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
   for (let index = 0; index < items.length;) {
@@ -125,10 +119,7 @@ function decode(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
 }
 
-/**
- * Returns items for other writers' events: their messages as a model receives them, without system prompts
- * and reasoning. O(size).
- */
+/** Other writers' messages as a model receives them, without system prompts and reasoning. */
 export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
   const state = replay(
     events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),
@@ -167,10 +158,7 @@ function inputParts(part: Content): object[] {
   return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
 }
 
-/**
- * Returns a message, function call, reasoning or compaction as an item of a Responses reply; null for any
- * other item.
- */
+/** A message, function call, reasoning or compaction as an item of a Responses reply; otherwise null. */
 function toWire(item: AgentInputItem): object | null {
   const fields = item as unknown as JsonObject
   const { id, status } = fields

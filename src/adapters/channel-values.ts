@@ -1,7 +1,4 @@
-/**
- * Stores values of LangGraph channels as items. Versions of a growing list share the items with their
- * elements.
- */
+/** Stores values of LangGraph channels as items. Versions of a growing list share its elements. */
 
 import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -70,7 +67,7 @@ export class ChannelValues {
       if (elements !== undefined) this.#stored.set(chunkText(epoch, elements as readonly string[]), id)
   }
 
-  /** Returns a value, from its item's body. O(size). @throws ColloquyError `invalid_event` when a chunk is missing. */
+  /** @throws ColloquyError `invalid_event` when a chunk is missing. */
   async read(collection: string, body: JsonObject): Promise<unknown> {
     const stored = body as unknown as StoredValue
     if ('value' in stored) return this.load(stored.value)
@@ -108,6 +105,6 @@ const sizeOf = (name: string, text: string): number => name.length + text.length
 /** Returns the cache key of a chunk. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
-/** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. O(length). */
+/** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. */
 export const digest = (...texts: readonly string[]): string =>
   bytesToHex(sha256(utf8ToBytes(JSON.stringify(texts))).subarray(0, 16))

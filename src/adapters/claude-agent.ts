@@ -116,10 +116,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       await store.updateConversation(id, { title: transcript.title })
   }
 
-  /**
-   * Appends side chains to their conversations, and records in each subagent's conversation the call that
-   * opened it.
-   */
+  /** Appends side chains, and records in each subagent's conversation the call that opened it. */
   const appendSubagents = async ({ sides, subagents }: Transcript, key: SessionKey): Promise<void> => {
     for (const [name, events] of sides) {
       if (events.length === 0) continue

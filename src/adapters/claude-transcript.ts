@@ -75,7 +75,6 @@ export const emptyTranscript = (createdAt: string, key: SessionKey): Transcript 
   sides: new Map(),
 })
 
-/** The events of a log at positions from `start`, below `end`. O(result). */
 export async function readEvents(
   store: Store,
   id: string,
@@ -109,10 +108,7 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   return events
 }
 
-/**
- * Returns the event of a fact, in a list. The list is empty for a quarantined line, and for a state update
- * that does not move HEAD.
- */
+/** Empty for a quarantined line, and for a state update that does not move HEAD. */
 const factEvents = ({ fact }: SessionFact): Event[] =>
   isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
     ? []
@@ -140,9 +136,8 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns the transcript entries of a log, and entries for other writers' events on HEAD's branch, in order.
- * Null for a log without entries. O(size).
- * @param ids ids of the events made from entries
+ * Returns a log's entries, and entries for other writers' events on HEAD's branch; null without entries.
+ * `ids` are the events that were made from entries.
  */
 export function entriesOf(
   stored: readonly StoredEvent[],

@@ -50,10 +50,7 @@ export function colloquySaver(options: { readonly store: Items; readonly serde?:
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /**
-   * Checkpoints that were the latest of their thread when this saver read or wrote them. `put` after one of
-   * them fails if the thread has moved.
-   */
+  /** Checkpoints that this saver saw as the latest. `put` after one fails if the thread has moved. */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {

@@ -22,9 +22,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/**
- * Items of one event, one reply or adjacent events of other writers. Removing them moves HEAD to `parentId`.
- */
+/** Items of one event, one reply or other writers. Removing them moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
@@ -138,10 +136,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/**
- * Returns how often the session was cleared. Event ids of operations depend on it: after a clear, an
- * operation id can be used again. O(result).
- */
+/** Event ids of operations depend on it: after a clear, an operation id can be used again. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
@@ -157,10 +152,7 @@ const MUTATION_FIELDS = {
 
 const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
 
-/**
- * Returns a checked copy of a transaction. Errors do not quote its content. @throws ColloquyError
- * `invalid_argument`.
- */
+/** Errors do not quote the content. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -183,7 +175,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   return copy
 }
 
-/** Whether a value is JSON, apart from bytes and undefined. O(size). */
+/** Whether a value is JSON, apart from bytes and undefined. */
 function isJson(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)
@@ -210,10 +202,7 @@ const stateUpdate = (key: string, value: JsonValue): Event => ({
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/**
- * Replaces the last `count` items. HEAD moves before the segment of the first replaced item; the segment's
- * earlier items are appended again.
- */
+/** HEAD moves before the segment of the first replaced item, whose earlier items are appended again. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -23,14 +23,11 @@ export interface Block {
   readonly position: number
   readonly count: number
   readonly units: readonly Unit[]
-  /**
-   * Whether the block always stays, because it contains the system prompt, the last user message, a unit with
-   * an ambiguous id, or a pending batch.
-   */
+  /** Whether it has a unit that always stays: the system prompt, the last user message or a pending batch. */
   readonly stays: boolean
 }
 
-/** Returns the view's blocks in order. Pending batches stay, with the rest of their stretch. O(view). */
+/** Pending batches stay, with the rest of their stretch. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
@@ -55,7 +52,6 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
   return blocks
 }
 
-/** Number of blocks that begin before a position in the view. O(blocks). */
 export const blocksBefore = (blocks: readonly Block[], position: number): number =>
   blocks.filter((block) => block.position < position).length
 
@@ -87,7 +83,6 @@ export function fixedUnits(
   return fixed
 }
 
-/** The state with only the chosen units and the pending ones in its view. O(view). */
 export function withUnits(state: State, isIncluded: (unit: Unit) => boolean): State {
   const { view } = state.branch
   const units = [...view.units].filter((unit) => isPending(unit) || isIncluded(unit))

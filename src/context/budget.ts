@@ -43,10 +43,8 @@ export interface NoFit {
 /**
  * Leaves out as few stretches (design U5) as possible from the start of a view, so that its messages fit a
  * budget. The system prompt, the last user message and the first `keepFirst` events always stay; if they
- * exceed the budget, the result has the type `refuse`. Changes neither the state nor the log.
- *
- * O(log n) calls of the counter, each O(view). If a counter counts more for fewer messages, the budget is
- * still kept, but more may be left out than necessary.
+ * exceed the budget, the result has the type `refuse`. O(log n) calls of the counter, each O(view). If a
+ * counter counts more for fewer messages, more may be left out than necessary.
  * @param count your own counter, or `estimateTokens`
  * @param budget maximum tokens
  * @throws ColloquyError `invalid_argument` for invalid numbers; the errors of `count` and `options.write`.
@@ -93,7 +91,6 @@ export function fitToBudget(
   return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
 }
 
-/** The state without the removable blocks from `first` to before `end`. O(view). */
 export function withoutBlocks(state: State, blocks: readonly Block[], first: number, end: number): State {
   const omitted = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
   return withUnits(state, (unit) => !omitted.has(unit))
@@ -110,10 +107,7 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/**
- * The smallest number of `from` … `to` that fits, or null when `to` does not, for a condition that changes
- * from false to true once. At most 1 + ceil(log2(to - from + 1)) calls, and zero if `from` is beyond `to`.
- */
+/** Searches `from` … `to` for the smallest number that fits; null if none does. `fits` changes only once. */
 export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
   if (from > to || !fits(to)) return null
   let low = from

@@ -21,10 +21,7 @@ export function checkNumber(
   })
 }
 
-/**
- * Checks that a value is an integer from `least`, or Infinity (no limit), and returns it. @throws
- * ColloquyError `invalid_argument`.
- */
+/** Returns an integer from `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)

@@ -13,10 +13,7 @@ import { checkNumber } from './check-number.ts'
 /** Counts the tokens of messages. Must not return more for fewer messages. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
-/**
- * Cost of a character, in 88ths of a token: 5.5 lowercase ASCII letters or spaces, or 1.6 other characters
- * below `WIDE`, are one token.
- */
+/** Cost of a character, in 88ths of a token: 5.5 of `word`, or 1.6 of `other`, are one token. */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
 /** East Asian scripts and surrogates start here: one token for each UTF-16 unit. */
@@ -110,10 +107,7 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/**
- * Tokens of a part: the cost of its text or of an image, whichever is higher, plus 1 for each 64 other
- * characters, which are mostly base64.
- */
+/** Characters that are not text are mostly base64. */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)

@@ -56,9 +56,7 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/**
- * Path of the difference from the previous request's last message, whose content may have grown at its end.
- */
+/** The content of the previous request's last message may have grown at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'
@@ -77,7 +75,7 @@ type Ignores = (path: string, key: string) => boolean
 
 const ignoresMarks: Ignores = (path, key) => key === 'cache_control' && mayBeMarked(path)
 
-/** Path of the first difference between two values, or null. A missing field equals an undefined one. */
+/** A missing field equals an undefined one. */
 function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {

@@ -13,9 +13,8 @@ export interface MaskingOptions {
   /** Tokens of a request, from which the default of `stride` is derived. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum number of tokens to save with one change. Results that save less stay until more can be masked,
-   * because each change invalidates the provider's cache and signed reasoning. Default: a quarter of the
-   * budget.
+   * Minimum tokens to save with one change, because each change invalidates the provider's cache and signed
+   * reasoning. Default: a quarter of the budget.
    */
   readonly stride?: number
   /** Number of the latest results that are never masked. Default: 10. */

@@ -15,10 +15,7 @@ import { ellipsize, textsOf } from './text.ts'
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
-  /**
-   * Returns a text for the model after the same calls failed `action_error` times in a row, once per series;
-   * otherwise null. `nudgeMessage` makes it an event.
-   */
+  /** Returns a text for the model, once, after the same calls failed `action_error` times in a row. */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }
@@ -70,7 +67,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
   )
 }
 
-/** Number of latest steps with the same calls and only errors, up to a limit. The errors may differ. */
+/** Counts the latest steps with the same calls and only errors, up to a limit. The errors may differ. */
 function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
   if (first === undefined) return 0
@@ -163,7 +160,6 @@ function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
 
 const isUsers = (unit: Unit): boolean => messageOfUnit(unit)?.source === 'user'
 
-/** Null for a batch, a system prompt and a summary. */
 function messageOfUnit(unit: Unit): MessageEvent | null {
   return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
 }
@@ -174,10 +170,7 @@ export interface StuckThresholds {
   readonly action_observation: number
   /** Equal calls with an error, in a row: a nudge after this many, stuck after one more. Default: 3. */
   readonly action_error: number
-  /**
-   * The agent's messages in a row, without calls or user messages between. Paused replies do not count.
-   * Default: 3.
-   */
+  /** The agent's messages in a row, without calls between; paused replies do not count. Default: 3. */
   readonly monologue: number
   /** Alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number
@@ -288,10 +281,7 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/**
- * Text after exactly `count` failures of the same calls in a row; null otherwise, or if a nudge followed the
- * first failure.
- */
+/** Returns null also if a nudge followed the first failure. */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn

@@ -2,7 +2,7 @@ import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/pieces.ts'
 const DOTS = '...'
 
-/** The start of a text. A cut text ends with three dots, within the maximum. O(max). */
+/** Marks a cut with three dots, within the maximum. */
 export function ellipsize(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= DOTS.length) return DOTS.slice(0, Math.max(0, max))
@@ -23,11 +23,10 @@ export function tail(text: string, max: number): string {
 /** Whether an index is between the two halves of a surrogate pair. */
 export const splits = (text: string, index: number): boolean => (text.codePointAt(index - 1) ?? 0) > 0xffff
 
-/** The texts of some content, without images and other parts. O(content). */
 export const textsOf = (content: readonly Content[]): string[] =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
 
-/** The texts of some content, with the number of images and the names of other parts. O(content). */
+/** Includes the number of images and the names of other parts. */
 export const shownOf = (content: readonly Content[]): string[] =>
   content.map((part) => {
     if (isTextPart(part)) return part.text

@@ -77,13 +77,10 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/**
- * Kinds whose evicted body is an error. Results are not among them: a result's body is evicted only together
- * with its call's.
- */
+/** Kinds whose evicted body is an error. A result's body is evicted only with its call's. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
-/** The blocks of HEAD's branch, newest first. O(view), O(log n) per event read. @throws `evicted`. */
+/** Newest first. @throws `evicted`. */
 function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()
@@ -214,7 +211,6 @@ interface ToolBlock {
   readonly sections: readonly (readonly [label: string, text: string | null])[]
 }
 
-/** At most `max` UTF-16 units. O(max · sections). */
 function toolText({ name, status, sections }: ToolBlock, max: number): string {
   const shown = sections.flatMap(([label, text]) =>
     text === null ? [] : [section(label, ellipsize(text, max))],

@@ -54,9 +54,8 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
 
 /** A running count: an event costs only its own size. */
 export interface UsageCount {
-  /** Counts an event. Pass events in log order. O(size of an update). */
+  /** Pass events in log order. */
   readonly add: (event: Event) => void
-  /** O(models and usage ids). */
   readonly usage: () => Usage
 }
 

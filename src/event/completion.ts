@@ -70,7 +70,6 @@ export function completionOf(event: Event): Completes | null {
   }
 }
 
-/** The progress that a state update reports; null if it reports none. O(1). */
 export function progressOf(event: Event): CallProgress | null {
   if (event.kind !== 'ConversationStateUpdateEvent') return null
   const { key, value } = event

@@ -11,9 +11,8 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues of an invalid value. Warnings do not make a value invalid. They report an action or
- * observation of a published kind whose fields do not fit it (design D14). An unknown field makes a value
- * invalid; only `loadLine` and `loadValue` accept it, with a warning.
+ * An event, or the issues of an invalid value. Warnings report fields of a published action or observation
+ * that do not fit its kind (design D14). An unknown field is invalid, except for `loadLine` and `loadValue`.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
@@ -44,7 +43,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** Parses a line of JSON. The message of `JSON.parse` is dropped, because it may quote a secret. */
+/** The message of `JSON.parse` is dropped, because it may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -58,7 +57,7 @@ export function parseLine(text: string): Parsed {
   }
 }
 
-/** Decodes a JSON value and freezes it in place. Never throws. O(size). */
+/** Freezes the value in place. */
 function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   return unfit.length > 0 ? failedDecode(unfit) : decodeFrozen(value)
@@ -76,7 +75,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Decodes a log's JSON value: unknown fields stay, with a warning. Never throws. O(size). */
+/** Unknown fields stay, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
@@ -85,10 +84,7 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/**
- * Whether an issue is an unknown field that may stay. `quarantined` may not: the event would be taken for a
- * quarantined line.
- */
+/** `quarantined` may not stay: the event would be taken for a quarantined line. */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 
@@ -96,10 +92,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/**
- * Warnings about published payloads that do not fit their kind. The event still decodes (law E3), for newer
- * producers; `isAction` and `isObservation` return false.
- */
+/** The event still decodes (law E3), for newer producers; `isAction` and `isObservation` return false. */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -3,8 +3,7 @@
 import type { Event } from './types.ts'
 
 /**
- * Returns an event as JSON text. Its fields keep their order. Decoding it returns an equal event (law E).
- * O(size).
+ * Returns an event as JSON text with its fields in order. Decoding returns an equal event (law E). O(size).
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
  */

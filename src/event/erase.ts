@@ -12,9 +12,7 @@ export const ERASED = '[erased]'
 const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
 const SILENCE: readonly TextContent[] = [{ type: 'text', text: '' }]
 
-/**
- * Keys of state updates whose values the fold needs. The values are ids, a status or a policy, not content.
- */
+/** State updates whose values the fold needs: ids, a status or a policy, not content. */
 const FOLDED: ReadonlySet<unknown> = new Set([
   'execution_status',
   'confirmation_policy',
@@ -168,10 +166,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/**
- * Returns a reply's record without its content and container, and without digests, from which short texts
- * could be guessed.
- */
+/** Without content and container, and without digests, from which short texts could be guessed. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

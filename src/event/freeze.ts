@@ -12,13 +12,9 @@ const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
-/** The lists from {@link decodedList}. */
 export const decodedLists = new WeakSet<object>()
 
-/**
- * Freezes and marks a list of decoded events, or of frozen copies with an added id and timestamp, so that a
- * store does not check them again. A copy of the list is not marked. O(1).
- */
+/** Freezes and marks a list of decoded events, so that a store does not check them again. */
 export function decodedList<T>(list: readonly T[]): readonly T[] {
   decodedLists.add(list)
   return Object.freeze(list)
@@ -72,10 +68,7 @@ const AROUND = 16
  */
 export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, MAX_DEPTH - AROUND + 1)
 
-/**
- * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(size of
- * the rest).
- */
+/** {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. */
 export const freezeNew = (value: object): readonly Issue[] =>
   freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues
 

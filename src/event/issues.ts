@@ -18,13 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/**
- * Converts a schema's problems with a JSON value to issues: one per unknown field, and per value that does
- * not fit. O(problems · depth).
- * @param problems what the schema found
- * @param root the value that it checked
- * @param base the path to that value inside the event
- */
+/** Converts a schema's problems with the value at the path `base` to issues, one per unknown field. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path
@@ -47,10 +41,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/**
- * Builds an issue about a value, with its secrets masked; {@link ABSENT} and text that mentions a secret are
- * omitted. O(size of the input).
- */
+/** Masks the value's secrets. {@link ABSENT} and text that mentions a secret are omitted. */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // Masking descends from a key, so the keys above the value are checked here.

@@ -2,12 +2,10 @@
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
-/** Whether a value is an object, and not null or a list. O(1). */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The text at a key; null where there is none. O(1). */
 export function textAt(object: JsonObject, key: string): string | null {
   const value = object[key]
   return typeof value === 'string' ? value : null
@@ -17,10 +15,7 @@ function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
-/**
- * Sets an own property of a new object. Assigning `__proto__` would set the prototype instead, and lose the
- * value. O(1).
- */
+/** Sets an own property. Assigning `__proto__` would set the prototype instead, and lose the value. */
 export function setOwn(object: object, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
@@ -29,19 +24,11 @@ export function setOwn(object: object, key: string, value: unknown): void {
   }
 }
 
-/** A copy without some of the keys. O(keys). */
 export function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 }
 
-/**
- * Returns a copy with one field changed; the same object if the field is missing, or `change` returns its
- * argument. O(keys).
- * @example
- * const given = { a: 1, b: 2 }
- * edit(given, 'a', (a) => a + 1) // { a: 2, b: 2 }
- * edit(given, 'b', (b) => b) === given // true
- */
+/** Returns a copy with one field changed; the same object if the field is missing or does not change. */
 export function edit(object: JsonObject, key: string, change: (value: JsonValue) => JsonValue): JsonObject {
   const before = object[key]
   if (before === undefined) return object
@@ -97,10 +84,7 @@ export function quoteEnd(text: string, from: number): number {
   return Math.min(end, text.length)
 }
 
-/**
- * Visits each token of JSON text except literals, until a visit returns false. The token before a colon is a
- * key. O(length).
- */
+/** Visits the tokens of JSON text except literals, until a visit returns false. */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
   // A new pattern, because a string inside JSON may itself be JSON. It matches only the opening quote of a
   // string, because long matches overflow an engine's stack.

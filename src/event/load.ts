@@ -79,11 +79,7 @@ interface Level {
   position: string | number
 }
 
-/**
- * Warnings about JSON text whose parsed value loses data: a number that is written back differently, or a
- * duplicate key, of which only the last value is kept. Nearly every line costs only a count of keys.
- * O(length).
- */
+/** Warns of changed numbers and duplicate keys. Nearly every line costs only a count of keys. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }

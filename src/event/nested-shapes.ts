@@ -88,7 +88,6 @@ const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   },
 }
 
-/** The shape of an event of a kind, with all its defaults. O(1). */
 export function shapeOfKind(kind: EventKind): Shape {
   return EVENT_SHAPES[kind]
 }
@@ -100,10 +99,7 @@ const EVENT_SHAPES = Object.fromEntries(
   }),
 ) as { readonly [K in EventKind]: Shape }
 
-/**
- * Applies a change to an object and to every nested shape, innermost first. Returns the same object when
- * nothing changes; other values stay. O(shapes).
- */
+/** Changes the nested shapes of an object, innermost first, and the object. Unchanged objects are shared. */
 export function walkShapes(
   value: JsonObject,
   shape: Shape,

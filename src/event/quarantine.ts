@@ -1,7 +1,4 @@
-/**
- * A line that cannot be decoded, stored byte for byte. Exports contain it at its position, and it is decoded
- * again after an upgrade.
- */
+/** Lines that cannot be decoded: stored and exported byte for byte, and decoded again after an upgrade. */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'

@@ -1,6 +1,4 @@
-/**
- * Record of a model's reply, in additional fields of its events, from which the reply is sent back unchanged.
- */
+/** The record of a model's reply in its events, from which the reply is sent back unchanged. */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -63,9 +61,7 @@ export interface ReplyRecord {
   readonly metadata?: JsonObject
   /** Change in the number of waiting calls of the provider's tools; negative for results. Omitted if 0. */
   readonly waits?: number
-  /**
-   * Id of the provider's container in which those calls wait. The request with their results must name it.
-   */
+  /** The provider's container in which those calls wait; the request with their results names it. */
   readonly container?: string
   readonly interrupted?: true
 }
@@ -74,7 +70,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** Returns an event's reply record; null if it has none. Its fields are unchecked. O(1). */
+/** The record's fields are unchecked. */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'
@@ -122,22 +118,17 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/**
- * Returns the id of HEAD at the reply's request: null for an empty HEAD, true for the event's parent, undefined
- * if it was not recorded. O(1).
- */
+/** Null means an empty HEAD, true the event's parent, and undefined that it was not recorded. */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
-/** Returns why the reply of an event ended early; null if no outcome is recorded. O(1). */
 export function earlyEndOf(event: Event): EarlyEnd | null {
   const outcome: unknown = replyOf(event)?.outcome
   return isEarlyEnd(outcome) ? outcome : null
 }
 
-/** The change in waiting calls that the reply of an event records; 0 without one. O(1). */
 export function waitsOf(event: Event): number {
   const waits: unknown = replyOf(event)?.waits
   return typeof waits === 'number' && Number.isSafeInteger(waits) ? waits : 0

@@ -13,10 +13,7 @@ export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
-/**
- * Returns a schema's check, compiled at first use. Only invalid values go to the slower parser, which reports
- * paths.
- */
+/** Compiles at first use. Only invalid values go to the slower parser, which reports paths. */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
   return (value) => {
@@ -121,7 +118,6 @@ export const toolDefinition = z.looseObject({
 /** Any action: users make tools, so only the kind is required; published kinds have their own schemas. */
 export const action = z.looseObject({ kind: z.string().check(z.minLength(1)) })
 
-/** Any observation: the kind and the fields that every observation has. */
 export const observation = z.looseObject({
   kind: z.string().check(z.minLength(1)),
   content: withDefault(z.array(content), []),

@@ -49,10 +49,7 @@ export interface OpenPart {
  */
 export type Content = TextContent | ImageContent | OpenPart
 
-/**
- * A model's reasoning, with its provider's signature if it has one. It is sent back byte for byte or not at
- * all.
- */
+/** A model's reasoning, with its signature if it has one. It is sent back byte for byte or not at all. */
 export interface ThinkingBlock {
   readonly type?: 'thinking'
   readonly thinking: string

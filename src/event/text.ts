@@ -11,16 +11,12 @@ export const SPACES = '\\s\\u0085\\u001c-\\u001f'
 
 const INK = new RegExp(`[^${SPACES}]`, 'u')
 
-/** Whether a text is only white space. O(length). */
 export const isWhitespace = (text: string): boolean => !INK.test(text)
 
 export const hasText = (text: string | null | undefined): boolean =>
   typeof text === 'string' && !isWhitespace(text)
 
-/**
- * Fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
- * security. O(length).
- */
+/** Fast 64-bit hash as 16 hexadecimal digits. For naming, not for security. */
 export function hashText(text: string): string {
   const { high, low } = hashLanes(text)
   return hex32(high) + hex32(low)
@@ -32,7 +28,6 @@ export interface Lanes {
   readonly low: number
 }
 
-/** Returns the hash of {@link hashText} as numbers. O(length). */
 export function hashLanes(text: string): Lanes {
   let high = 0xdeadbeef
   let low = 0x41c6ce57

@@ -29,7 +29,7 @@ export function parseInstant(text: string): bigint | undefined {
   return Number.isSafeInteger(micros) ? BigInt(micros) : BigInt(seconds) * 1_000_000n + BigInt(below)
 }
 
-/** Whether {@link parseInstant} accepts the text; faster. O(1). */
+/** Whether {@link parseInstant} accepts the text; faster. */
 export const isInstant = (text: string): boolean =>
   DATE_TIME.test(text) && (text.slice(8, 10) < '29' || hasDay(text))
 

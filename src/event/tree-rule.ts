@@ -58,10 +58,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/**
- * Returns HEAD after a fact that cannot be HEAD. Pass `event` as null for a line that could not be decoded,
- * or that is outside the tree.
- */
+/** HEAD after a fact that cannot be HEAD. `event` is null for an undecodable line, or outside the tree. */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

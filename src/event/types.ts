@@ -134,10 +134,7 @@ export interface ActionEvent extends EventBase {
   readonly reasoning_content?: string | null
   readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly responses_reasoning_item?: ReasoningItemModel | null
-  /**
-   * The parsed arguments. Null for a call that cannot be executed, such as one with invalid arguments or of
-   * an unknown tool.
-   */
+  /** The parsed arguments; null if they are invalid or the tool is unknown, for example. */
   readonly action?: Action | null
   readonly tool_name: string
   /** The provider's id of the call, which its results have too. */
@@ -161,10 +158,7 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/**
- * The error result of a call that could not be executed. It has the `tool_call_id` of the call, but no
- * `action_id`.
- */
+/** The error result of a call that could not be executed. It has a `tool_call_id`, but no `action_id`. */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source

@@ -46,10 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/**
- * Returns the blocks as thinking without signatures. `texts` replaces their texts; otherwise redacted data is
- * masked and becomes the text. O(blocks).
- */
+/** `texts` replaces the blocks' texts; otherwise redacted data is masked and becomes the text. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

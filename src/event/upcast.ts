@@ -37,9 +37,7 @@ function upcaster(
   })
 }
 
-/**
- * Stems of class names, by current or former tool name, where the stem is not the tool's name in PascalCase.
- */
+/** Stems of class names by tool name, where the stem is not the tool's name in PascalCase. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
@@ -48,7 +46,7 @@ const STEMS: Readonly<Record<string, string>> = {
   inspect_image_with_vision: 'VisionInspect',
 }
 
-/** Returns the names of a built-in tool; undefined for any other tool. O(length). */
+/** Returns undefined for a tool that is not built in. */
 export function namesOfTool(
   name: string,
 ): { readonly tool: string; readonly action: string; readonly observation: string } | undefined {

@@ -66,7 +66,6 @@ export function explain(state: State, event: string | number, options: SentOptio
 
 type Note = Reason<NoteCode>
 
-/** The results of a call, or the call of a result. O(batch + path). */
 function pairsOf({ entry }: Subject, { position: current, lateFor }: Verdict): readonly string[] {
   if (lateFor !== null) return [lateFor]
   if (current?.unit.type !== 'batch') return []
@@ -92,7 +91,7 @@ function notesOn(subject: Subject, verdict: Verdict, state: State): Note[] {
   ]
 }
 
-/** Why the call that an event names did not work. O(entries since the call · log n). */
+/** Why the call that an event names did not work. */
 function idleNotes({ entry, derived }: Subject, state: State): Note[] {
   const { event, parent, seq, inTree } = entry
   if (event === null || derived || !inTree || completes(entry) !== null) return []
@@ -169,7 +168,7 @@ function batchNotes(
   return notes
 }
 
-/** Whether the call of an event works after its reply, or which message completed it. O(units). */
+/** Whether the call of an event works after its reply, or which message completed it. */
 function workNotes(
   { entry }: Subject,
   { calls, results }: BatchUnit,
@@ -208,10 +207,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/**
- * Returns notes on a reply that is placed before messages that its model had not read, or on such a message.
- * O(units).
- */
+/** Notes on a reply placed before messages that its model had not read, or on such a message. */
 function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string[]): Note[] {
   const index = units.indexOf(unit)
   if (isPlaced(unit)) {

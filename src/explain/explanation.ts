@@ -124,10 +124,7 @@ interface Report {
   readonly isBreak: boolean
 }
 
-/**
- * Returns what the provider reported about the request for a reply: withheld reasoning, a missed cache, a
- * refusal. O(size).
- */
+/** What the provider reported about a request: withheld reasoning, a missed cache, a refusal. */
 export function reportsOf(event: Event): Report[] {
   const { input_transformations, prompt_cache_diagnostics, diagnostics, stop_details } = objectOf(
     replyOf(event)?.metadata,

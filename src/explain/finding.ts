@@ -1,5 +1,3 @@
-/** One thing that is wrong or remarkable in a conversation, with the events that show it. */
-
 /**
  * `error`: a misled model, a failed request, a repeated call or a likely secret; `warning`: wasted tokens or
  * lost content; `note`: worth knowing.

@@ -84,10 +84,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/**
- * Returns the request writer with the treatment of later system prompts that omits fewer signed replies.
- * O(content of the view).
- */
+/** Treats later system prompts in the way that omits fewer signed replies. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
@@ -98,7 +95,6 @@ function sentOf(
   return writers[leftOutCounts.indexOf(Math.min(...leftOutCounts))] ?? ((one) => messages(one, {}))
 }
 
-/** The request for a branch. O(content of the view). */
 function requestOn(
   state: State,
   branch: Branch,
@@ -113,7 +109,7 @@ function requestOn(
   return { messages, written: { ...list, tools: branch.systemPrompt?.event.tools ?? [] }, leftOut }
 }
 
-/** Repairs that the next request needs, one finding for each repair and grammar. O(content). */
+/** One finding for each repair and grammar. */
 function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
   if (head === null) return
@@ -298,7 +294,6 @@ function withKeys(findings: readonly FindingDraft[]): Finding[] {
   })
 }
 
-/** Events that contain a well-known form of secret. O(size). */
 function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const rules = redactionRules()
   for (const entry of state.log.entries) {
@@ -317,7 +312,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Path of the first difference of two JSON values; ends above a masked name. Null if equal. O(size). */
+/** Path of the first difference; ends above a masked name. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isRecord(was) || !isRecord(is)) return path
@@ -339,7 +334,7 @@ interface RequestPoint {
   readonly suspects: readonly Checkpoint[]
 }
 
-/** Requests on HEAD's branch that do not extend the previous one. O(path + view's content for each). */
+/** Requests on HEAD's branch that do not extend the previous one. */
 function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
@@ -348,7 +343,7 @@ function* prefixFindings({ state, grammars: [grammar], messages }: Scene): Itera
   }
 }
 
-/** Replies whose provider reports that their request did not extend the previous one. O(n). */
+/** Replies whose provider reports that their request did not extend the previous one. */
 function* reportedFindings({ state }: Scene): IterableIterator<FindingDraft> {
   for (const entry of state.log.entries)
     for (const { text, isBreak } of entry.event === null ? [] : reportsOf(entry.event))
@@ -358,7 +353,6 @@ function* reportedFindings({ state }: Scene): IterableIterator<FindingDraft> {
         })
 }
 
-/** The requests after a change of the past. O(path). */
 function changedRequests(state: State): RequestPoint[] {
   const points: RequestPoint[] = []
   const known = new Set<string>()
@@ -389,7 +383,7 @@ function changedRequests(state: State): RequestPoint[] {
   return points
 }
 
-/** Whether an event did more than extend the view. O(1). */
+/** Whether an event did more than extend the view. */
 function mayChangeThePast(entry: Checkpoint): boolean {
   const { event, branch } = entry
   const above = branchOf(entry.parent)
@@ -498,7 +492,7 @@ function thinkingOf(message: AssistantMessage): number {
   return estimateTokens([message]) - estimateTokens([without])
 }
 
-/** Repeated calls, and results that arrived too late for the view. O(n log n). */
+/** Repeated calls, and results that arrived too late for the view. */
 function* callFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const last = new Map<string, CallCheckpoint>()
   for (const entry of state.log.entries) {
@@ -541,7 +535,7 @@ function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): 
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
 }
 
-/** Completions and progress of calls that do not work. O(n log n). */
+/** Completions and progress of calls that do not work. */
 function* idleFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const completed = new Map<string, Entry[]>()
   for (const entry of state.log.entries) {
@@ -589,8 +583,8 @@ const LEAST_WORD = 4
 const SHARE = 0.25
 
 /**
- * Finds condensations of HEAD's branch that removed the first or latest user message, with few of its words
- * in the summary. A guess: a summary in another language is reported too. O(path · log view).
+ * Condensations of HEAD's branch that removed the first or latest user message, with few of its words in the
+ * summary. A guess: a summary in another language is reported too.
  */
 function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null
@@ -637,7 +631,7 @@ function wordSet(text: string): Set<string> {
 
 /**
  * Branches without HEAD that contain tool results or replies. A note if a state update moved HEAD away;
- * otherwise a warning, because the branch may be lost. O(n · branches).
+ * otherwise a warning, because the branch may be lost.
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
@@ -686,7 +680,6 @@ const END_TEXTS: Readonly<Record<EarlyEnd, string | null>> = {
   failed: 'failed at the provider',
 }
 
-/** Replies that ended early. O(n). */
 function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const reported = new Set<string>()
   for (const entry of state.log.entries) {
@@ -705,7 +698,7 @@ function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Loops at the end of each branch, and before each user message. O(content of the latest steps) for each. */
+/** Loops at the end of each branch, and before each user message. */
 function* loopFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { verdict } = stuckDetector()
   const shown = new Set<string>()

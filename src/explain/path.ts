@@ -10,7 +10,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 import { openCallOf } from '../log/open-calls.ts'
 import type { Unit } from '../view/units.ts'
 
-/** The entries on the path from an ancestor, or the root, down to an entry, both included. O(distance). */
+/** The entries on the path from an ancestor, or the root, down to an entry, both included. */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
   const path: Checkpoint[] = []
   for (let entry: Entry | null = below; entry !== null; entry = entry === above ? null : entry.parent)
@@ -18,10 +18,7 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
   return path.toReversed()
 }
 
-/**
- * First entry on a path that meets a condition; undefined if none does. If an entry meets it, all later
- * entries must, too. O(log path) calls.
- */
+/** The first entry that meets a condition. All entries after it must meet the condition, too. */
 export function firstWhere(
   path: readonly Checkpoint[],
   isSo: (entry: Checkpoint) => boolean,
@@ -35,11 +32,7 @@ export function firstWhere(
   return path[low]
 }
 
-/**
- * Returns why the call that an event names was not working when the event was appended, with the ids of the
- * events that show it. O(log n) per candidate.
- * @param candidates entries that may have completed the call
- */
+/** Why the call that an event names was not working then. `candidates` may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -73,10 +66,7 @@ export interface Leaving {
   readonly from: Checkpoint
 }
 
-/**
- * Entry that moved HEAD off an event's branch for good; null if HEAD is on the branch, or if the log did not
- * set this HEAD, as after `switchTo`. O(entries since · log n).
- */
+/** Null if HEAD is on the event's branch, or if the log did not set this HEAD, as after `switchTo`. */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
   let isOn = false
@@ -100,7 +90,7 @@ export const describeParent = ({ parent }: Entry): string =>
 
 /**
  * Entries that would be on an event's branch up to HEAD if the entry `by` had not moved HEAD off the branch;
- * null if a later entry moves HEAD off it, too. O(entries since · log n).
+ * null if a later entry moves HEAD off it, too.
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()
@@ -127,7 +117,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
   return isHeadOn ? [...over] : null
 }
 
-/** The result that ended a call on the path down to an entry; null while it is pending there. O(path). */
+/** Null while the call is pending at `below`. */
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null
@@ -136,10 +126,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstWhere(pathBetween(call, below), isEnded) ?? null
 }
 
-/**
- * Calls of some replies on a path, each with its result: such a call may join a pending batch (U2). Null if
- * one is pending at the entry. O(path) each.
- */
+/** Such calls may join a pending batch (U2). Null if one is pending at the entry. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

@@ -19,7 +19,7 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/** Finds what removed a subject from a view; null while it is there. O(path + view · log path). */
+/** Null while the subject is in the view. */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const path = pathBetween(subject.entry, below)
   const by = firstWhere(path, ({ branch }) => findUnit(branch.view, subject) === undefined)
@@ -53,10 +53,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/**
- * Returns the units that a condensation removed, in order; empty for any other event. Costs as much as its
- * fold.
- */
+/** The units that a condensation removed, in order. Costs as much as its fold. */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
@@ -68,10 +65,7 @@ export const removedWholeUnits = (entry: Checkpoint, log: Log): Unit[] =>
 export const countIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
-/**
- * Whether a view would have the removed unit without the condensation: no later one lists it, and its calls
- * have results. O(path + view).
- */
+/** Whether no later condensation lists the removed unit, and its calls have results. */
 export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): boolean {
   const calls = unit.type === 'batch' ? [...unit.calls] : []
   const results = calls.map((call) => resultOfCall(call, below))
@@ -95,7 +89,7 @@ export function isListed(
   )
 }
 
-/** The units that are forgotten together with a unit, including itself. O(units). */
+/** The units that are forgotten together with a unit, including itself. */
 export function stretchOf(units: readonly Unit[], unit: Unit): readonly Unit[] {
   const starts = stretchStarts(units)
   const start = starts[units.indexOf(unit)]

@@ -1,7 +1,4 @@
-/**
- * Explains whether a budget omits an event of the view from the request, or a mask replaces it with a short
- * text.
- */
+/** Explains whether a budget omits an event from the request, or a mask replaces it. */
 
 import { type FitOptions, fitToBudget } from '../context/budget.ts'
 import { type CountTokens, estimateTokens } from '../context/estimate.ts'
@@ -22,10 +19,6 @@ export interface SentOptions extends Omit<FitOptions, 'write'> {
   readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
 }
 
-/**
- * Returns the effects of the budget and the mask on an event of the view. O(view), plus the cost of
- * `fitToBudget`.
- */
 export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
   const { budget, mask, count = estimateTokens } = options
   let sent = state

@@ -15,10 +15,7 @@ export interface Subject {
   readonly derived: boolean
 }
 
-/**
- * Returns the subject with this id, or at this position of the log. O(log n).
- * @throws ColloquyError `unknown_event` for an unknown event.
- */
+/** @throws ColloquyError `unknown_event`. */
 export function subjectOf(state: State, event: string | number): Subject {
   const { log } = state
   const entry = typeof event === 'number' ? log.entries.get(event) : findEventIn(log, event)
@@ -34,7 +31,6 @@ export function subjectOf(state: State, event: string | number): Subject {
 
 const SUFFIX = summaryId('')
 
-/** The unit of a subject in a view. O(log n). */
 export const findUnit = ({ units }: View, { entry, derived }: Subject): Unit | undefined =>
   units.get(derived ? indexOfSummary(units, entry) : indexOfEvent(units, entry))
 

@@ -46,7 +46,6 @@ export interface UnitPosition {
   readonly end: Checkpoint
 }
 
-/** Returns the verdict on a subject for HEAD's view. O(entries since it · log n + view · log n). */
 export function verdictOf(state: State, subject: Subject): Verdict {
   const { entry, derived } = subject
   const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])
@@ -113,7 +112,7 @@ function elsewhere(state: State, subject: Subject): Verdict {
   return { ...verdict, position: atEnd?.position ?? null, lateFor: atEnd?.lateFor ?? null }
 }
 
-/** Whether the event would be in the view if HEAD had stayed on its branch. O(entries since · log n). */
+/** Whether the event would be in the view if HEAD had stayed on its branch. */
 function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boolean {
   const { reason, position } = onPath(state, subject, from)
   if (position === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false
@@ -137,7 +136,7 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
   return `HEAD went to another branch with ${quote(by.id)}, which ${describeParent(by)}`
 }
 
-/** The last entry below an event that can be HEAD, or the event itself. O(entries since · log n). */
+/** The last entry below an event that can be HEAD, or the event itself. */
 function lastBelow({ log }: State, entry: Checkpoint): Checkpoint | null {
   for (let seq = log.entries.length - 1; seq >= entry.seq; seq -= 1) {
     const one = log.entries.get(seq) as Checkpoint
@@ -165,8 +164,7 @@ interface Judged {
 
 /**
  * The fold's decision about a result on arrival; null if it ended a call of the view, or is not a result.
- * O(path).
- * @param below the end of its branch. Default: the result
+ * `below` is the end of its branch.
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
@@ -194,7 +192,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/** Whether this result would end the call without the first one. O(path + dropped results · path). */
+/** Whether this result would end the call without the first one. */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResultEntry(entry) && callOfResult(state, entry)?.seq === call.seq)
@@ -208,7 +206,7 @@ function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry
   )
 }
 
-/** Whether the view at an entry would have the batch of a call, with another result. O(path + view). */
+/** Whether the view at an entry would have the batch of a call, with another result. */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
   const path = pathBetween(call, below)
   // Until the later result, calls that started another batch may join this one.

@@ -141,7 +141,6 @@ function described(role: string, tone: Tone, subject: string, text: string): Des
   return { role, tone, subject: glimpse(subject), text: glimpse(text) }
 }
 
-/** Progress as text: a share in percent, and what the tool reported. */
 export function progressText({ progress, content }: CallProgress): string {
   const share = typeof progress === 'number' && progress >= 0 && progress <= 1
   const amount = progress === undefined ? '' : share ? `${Math.round(progress * 100)}%` : valueText(progress)

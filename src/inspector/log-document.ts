@@ -29,10 +29,7 @@ export interface LogDocument {
   readonly facts: readonly Fact[]
 }
 
-/**
- * Maximum number of facts in a log for which findings check requests and search for secrets: longer logs
- * would take minutes.
- */
+/** Maximum number of facts for which findings check requests and search for secrets, which is slow. */
 export const LONG_LOG = 20_000
 
 /**

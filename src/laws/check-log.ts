@@ -110,7 +110,6 @@ const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
   nothing_completed: 'P12',
 }
 
-/** Reports the warnings of an entry of the whole log. O(log n), and O(size) for a repeated id. */
 function reportRepairs(log: Log, entry: Entry, report: Report): void {
   for (const warning of entry.warnings) report(LAW_OF[warning.code], entry, sentenceFor(log, entry, warning))
 }
@@ -157,7 +156,7 @@ function unknownParent(log: Log, entry: Entry): string {
   return `its parent ${quote(requested)} ${why}; a correct server names an earlier event`
 }
 
-/** V3 and K1. Costs as much as the fold of each condensation. */
+/** V3 and K1. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -211,9 +210,8 @@ interface Stop {
 }
 
 /**
- * I1 to I4, I7, T5 and P1 for the recorded status. A log that records no status shows neither a resumption
- * nor an end, and is not checked. An end inferred from the last reply or finish tool is checked at the log's
- * end. O(1) per event; O(view) where a message was not read.
+ * I1 to I4, I7, T5 and P1 for the recorded status; without one, a log shows neither a resumption nor an end.
+ * An end inferred from the last reply or finish tool is checked at the log's end.
  */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
@@ -308,7 +306,7 @@ function checkAfterStop(
   report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
 }
 
-/** I2, I7 and P1: unfinished work of a finished conversation. */
+/** I2, I7 and P1. */
 function checkFinished({ branch }: State, status: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'
@@ -328,7 +326,7 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
   }
 }
 
-/** Whether the model has something to reply to: not if all user messages were forgotten. O(view). */
+/** False if all user messages were forgotten. */
 const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
   lastUserMessage === null ||
   [...viewEventsIn(view)].some(
@@ -337,7 +335,6 @@ const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
 
 const MAX_BLANK = 64
 
-/** The last unit with content for a model. O(units from there), up to a bound. */
 function lastSent({ units }: View): Unit | undefined {
   for (let index = units.length - 1; index >= Math.max(0, units.length - MAX_BLANK); index -= 1) {
     const unit = units.get(index)
@@ -358,7 +355,7 @@ const endsTurn = (unit: Unit): boolean =>
 /** Maximum number of pending calls checked for one event, so that a log full of them stays linear. */
 const MAX_PENDING = 64
 
-/** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. O(log n) for an event. */
+/** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. */
 function watchCalls(report: Report, ended: boolean): LawWatch {
   const startOf = replyStarts()
   const responses = new Map<string, Entry>()
@@ -501,10 +498,7 @@ interface ConsentWatch {
   readonly result: (step: LogStep, call: CallEntry) => void
 }
 
-/**
- * P6 to P8, and I7 for executed calls: at recorded execution starts; in logs without them a result proves
- * execution. O(log n) per event and started call.
- */
+/** P6 to P8, and I7 for executed calls. In logs without execution starts a result proves execution. */
 function watchConsent(report: Report): ConsentWatch {
   /**
    * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which
@@ -593,10 +587,7 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/**
- * Whether a policy certainly requires confirmation of a call: `AlwaysConfirm`, or `ConfirmRisky` for the risk
- * `HIGH`, which every threshold includes. Never for finish and think.
- */
+/** The risk `HIGH` reaches every threshold of `ConfirmRisky`. Finish and think are never confirmed. */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

@@ -13,7 +13,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Loads an item's fact with warnings. Decodes facts again, as checks rely on their types. O(size). */
+/** Decodes facts again, because the checks rely on their types. */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {
@@ -27,7 +27,6 @@ export function loadItem(item: unknown): Loaded {
   return loadValue(item)
 }
 
-/** Whether a value is an object or a list. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
@@ -39,7 +38,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** A quarantined line, with each field read once; null for another value. */
+/** Reads each field once. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item

@@ -33,7 +33,7 @@ const LATEST = 6
 
 /**
  * M14 and M15 per record, M1 to M3 and M16 for requests in the grammars, M5, M13 and M15 for signed parts
- * that the next request omits. O(log n) per event; at most 12 + 2 · log2(n) written requests per grammar.
+ * that the next request omits. At most 12 + 2 · log2(n) written requests per grammar.
  */
 export function watchRequests(
   report: Report,
@@ -66,7 +66,7 @@ export function watchRequests(
   }
 }
 
-/** The last few items of a list, and one at each doubling of the distance from its end. O(log n). */
+/** Includes the last few items, and one at each doubling of the distance from the end. */
 export function sampled<T>(list: readonly T[]): T[] {
   const items: T[] = []
   for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2) {
@@ -125,10 +125,7 @@ function checkRequest(
 
 const SYSTEMS = ['append', 'replace'] as const
 
-/**
- * Checks signed parts that the next request omits, and whether their replies ever followed their recorded
- * prefix.
- */
+/** Checks signed parts that the next request omits, and whether their replies followed their prefix. */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

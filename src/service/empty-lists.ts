@@ -1,6 +1,4 @@
-/**
- * Operations of unsupported features. Official pages call them on every load, so each has an empty response.
- */
+/** Unsupported features: official pages call them on every load, so each has an empty response. */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 

@@ -24,10 +24,7 @@ export interface Records<T extends object> {
    * another version; with null, if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
-  /**
-   * Makes all changes or none. Returns the new versions, in order; null for a deletion. @throws ColloquyError
-   * `version_conflict`.
-   */
+  /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
    * Changes a record as `decide` returns it: null deletes it, undefined changes nothing. Calls `decide` again
@@ -98,9 +95,7 @@ export function recordsOf<T extends object>(
   }
 }
 
-/**
- * Returns a clock in milliseconds that never returns a time twice, so that a process's records have an order.
- */
+/** Never returns a time twice, so that a process's records have an order. In milliseconds. */
 export function risingClock(now: () => number = Date.now): () => number {
   let last = -Infinity
   return () => (last = Math.max(now(), last + 1))

@@ -7,10 +7,7 @@ import type { Agent } from './conversations/runs.ts'
 /** A scripted reply: a text, calls that are executed together, or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
 
-/**
- * A tool call. `echo` returns its arguments, `finish` ends the turn, and any other tool returns an error
- * result.
- */
+/** A call. `echo` returns its arguments, `finish` ends the turn, any other tool returns an error result. */
 export interface ScriptedCall {
   readonly tool: string
   readonly arguments?: JsonObject

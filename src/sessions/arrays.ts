@@ -36,9 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the elements of an array of records. A record is one element, except a whole request: it becomes an
- * element with its other fields, one with its system prompt, and the elements of its list. O(fields and
- * elements).
+ * A record is one element, except a whole request: an element with its other fields, one with its system
+ * prompt, and the elements of its list.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -82,7 +81,7 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
   return elements
 }
 
-/** Whether an element is a whole Responses reply, which repeats fields of its request. O(1). */
+/** Whether an element is a whole Responses reply, which repeats fields of its request. */
 const isWhole = ({ type, role, output }: RawObject): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
@@ -115,7 +114,7 @@ function addReply(
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Keeps an element that is not a message, and returns whether it did. O(its size). */
+/** Returns whether it kept the element, which is then not a message. */
 function keepNonMessage(
   { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,
@@ -127,7 +126,7 @@ function keepNonMessage(
   return isRequest || stray !== null
 }
 
-/** Keeps the fields of a message that have no place in an event. O(fields). */
+/** Keeps the fields of a message that have no place in an event. */
 function keepMore(
   fields: RawObject,
   read: readonly string[],
@@ -150,7 +149,7 @@ interface Prompts {
   readonly text: string
 }
 
-/** Finds the system prompts at the start; `contentIn` returns the content of a message. O(prompts). */
+/** Finds the system prompts at the start; `contentIn` returns the content of a message. */
 function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) => unknown): Prompts {
   const front = new Set<Element>()
   const texts: string[] = []
@@ -204,7 +203,6 @@ function isBlankReply({ events }: Reply): boolean {
 
 const contentIn = ({ content }: RawObject): unknown => content
 
-/** O(size). */
 export function readAnthropic(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
@@ -254,7 +252,6 @@ function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void
   if (results === 0 || others.length > 0) writer.say('user', others, origin)
 }
 
-/** O(size). */
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
@@ -324,10 +321,7 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
   })
 }
 
-/**
- * Returns messages in which each function call of the old form is a tool call, and each result has the id of
- * its call. O(messages).
- */
+/** Turns function calls of the old form into tool calls, and adds the call's id to each result. */
 function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
@@ -355,7 +349,7 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
 
-/** Consecutive items of the model are one reply. O(size). */
+/** Consecutive items of the model are one reply. */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
@@ -447,7 +441,7 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }
 
-/** An assistant message may contain several replies, one for each step. O(size). */
+/** An assistant message may contain several replies, one for each step. */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
@@ -588,7 +582,7 @@ const READ_FIELDS = [
 const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** A message's parts, with `step-start` before each reply. Counts fields that repeat parts. O(size). */
+/** A message's parts, with `step-start` before each reply. Counts fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
@@ -615,10 +609,7 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
   ]
 }
 
-/**
- * The parts of a message without `parts`: the calls of each step, then the text. The text is first if a call
- * has no result.
- */
+/** The calls of each step, then the text; the text is first if a call has no result. */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

@@ -12,10 +12,7 @@ import { contentOf, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/**
- * Reads the first trajectory as the session. Its subagents and the other trajectories of the file become
- * children. O(size).
- */
+/** Subagents of the first trajectory, and the other trajectories of the file, become children. */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)
@@ -48,10 +45,7 @@ interface TrajectoryPlace {
 
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/**
- * Returns the first name that no earlier trajectory of the file has, or null. Trajectories of one run may
- * share a session id.
- */
+/** Returns the first unused name, or null. Trajectories of one run may share a session id. */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
   if (unused === undefined) return null

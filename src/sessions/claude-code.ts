@@ -1,8 +1,4 @@
-/**
- * Reads Claude Code sessions: a tree of JSON lines, one block of a reply each.
- *
- * The format is unpublished; this reads versions 1.0 to 2.1.
- */
+/** Reads Claude Code sessions, versions 1.0 to 2.1: a tree of JSON lines, in an unpublished format. */
 
 import { isToolResult } from '../event/kinds.ts'
 import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.ts'
@@ -20,7 +16,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Reads a session. The side chains in its file, which are subagents, become children. O(size). */
+/** The side chains in the file, which are subagents, become children. */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -40,10 +36,7 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
   return { ...main.session, children }
 }
 
-/**
- * Finds the calls that started subagents: by the call's result, or in older versions by the side chain whose
- * first message is the call's prompt.
- */
+/** Found by the call's result, or in older versions by a side chain that begins with the call's prompt. */
 export class SubagentCalls {
   readonly #calls = new Map<string, string>()
   readonly #prompts = new Map<string, string[]>()
@@ -64,7 +57,7 @@ export class SubagentCalls {
       this.#firstMessages.set(name, textIn(message['content']))
   }
 
-  /** Returns the names of the subagents by the ids of their calls. O(calls of subagents). */
+  /** Names of the subagents by the ids of their calls. */
   find(): ReadonlyMap<string, string> {
     const calls = new Map(this.#calls)
     const known = new Set(calls.values())
@@ -124,10 +117,7 @@ function readLines(
   }
 }
 
-/**
- * Whether the file is a subagent's: all its lines are of a side chain, except lines without an id, such as
- * truncated ones.
- */
+/** All lines of a subagent's file are of a side chain, except lines without an id, such as cut ones. */
 const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
@@ -337,7 +327,7 @@ interface Lines {
   readonly repeated: readonly number[]
 }
 
-/** Reads every line once. A file with a single side chain is the session of that chain. O(size). */
+/** Reads every line once. A file with a single side chain is the session of that chain. */
 function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
@@ -407,10 +397,7 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
-/**
- * Start of a command that the client executed. Commands that become a prompt, such as a project's own, start
- * with `<command-message>` instead.
- */
+/** Commands that become a prompt, such as a project's own, start with `<command-message>` instead. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function asLine(record: SessionRecord): Line {
@@ -474,10 +461,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /**
-   * The origin of a line's event. If the line starts a branch, the event follows the line's parent in the
-   * file.
-   */
+  /** If the line starts a branch, the event follows the line's parent in the file. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -556,7 +540,7 @@ export class Turns {
   }
 }
 
-/** Lines that the client inserted before prompts, commands that it executed, and queued prompts. O(lines). */
+/** Lines that the client inserted before prompts, commands that it executed, and queued prompts. */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
@@ -592,7 +576,6 @@ interface ReplyBlock {
   readonly origin: Origin
 }
 
-/** O(size). */
 function addReply(id: string, lines: readonly Line[], writer: SessionWriter, hasResult: HasResult): void {
   const blocks = replyBlocks(lines, writer)
   const last = lines.at(-1)?.message
@@ -706,7 +689,6 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 /**
  * Adds a summary; `boundary` is the line before it that starts a compaction, or null. Kept messages follow
  * the summary, or precede it if they are attached to the boundary. Returns the last kept line or null.
- * O(events in sight + messages kept).
  */
 function addSummary(
   line: Line,
@@ -742,10 +724,7 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/**
- * Returns the ids of the kept events: if a call of a reply was kept, all calls of the reply and their
- * results.
- */
+/** If a call of a reply was kept, all calls of the reply and their results are kept. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

@@ -1,8 +1,4 @@
-/**
- * Reads Codex CLI rollouts, whose lines often repeat others.
- *
- * This reads versions 0.52 to 0.148; the format is unstable.
- */
+/** Reads Codex CLI rollouts, versions 0.52 to 0.148. The format is unstable, and lines repeat others. */
 
 import type { JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -12,7 +8,6 @@ import { listOfBlocks, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** O(size). */
 export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const lines: CodexLine[] = []
@@ -325,10 +320,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/**
- * Adds text from an event, unless an item contains it, or an earlier event of the other type
- * (`item_completed` or a message event).
- */
+/** Adds text from an event, unless an item or an earlier event of the other type contains it. */
 function readWords(
   what: 'user_message' | 'agent_message',
   text: string,
@@ -376,10 +368,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/**
- * A reply, or a line outside of replies; `isCounted` if the line counts the tokens of a reply, or repeats a
- * count.
- */
+/** A reply, or a line outside of replies. `isCounted`: it counts a reply's tokens, or repeats a count. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
@@ -408,10 +397,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'web_search_end',
 ])
 
-/**
- * Steps of a rollout. A reply ends at the next result, user message or turn; not at its token count, which
- * may follow results. O(lines).
- */
+/** A reply ends at the next result, user message or turn. Its token count may follow results. */
 function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
   const steps: SessionStep[] = []
   let open: ReplyStep | null = null
@@ -458,10 +444,7 @@ function codexLineOf(record: SessionRecord): CodexLine | null {
   return { record, type, what: stringOf(fields['type']), payload: fields, time: timestamp }
 }
 
-/**
- * Removes events that the new history does not repeat. New texts become environment messages; sealed parts
- * are unreadable. O(events in sight + size).
- */
+/** Removes events that are not in the new history. New texts become environment messages. */
 function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
   const history = listOfBlocks(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')

@@ -2,10 +2,7 @@ import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
-/**
- * Converts text and parts of Anthropic, OpenAI and Gemini: reads text and images, keeps other types, and
- * writes untyped values as JSON. O(size).
- */
+/** Reads text and images of Anthropic, OpenAI and Gemini; keeps other types, writes other values as JSON. */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
   if (Array.isArray(value)) {
@@ -20,10 +17,7 @@ export function contentOf(value: unknown): Content[] {
   return [textPart(JSON.stringify(value))]
 }
 
-/**
- * Returns content as a list of blocks: a text becomes a block of this type, another value its JSON.
- * O(blocks).
- */
+/** A text becomes a block of this type, another value its JSON. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.

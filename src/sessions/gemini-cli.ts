@@ -8,7 +8,6 @@ import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** O(size), and O(events in sight) for each rewritten history. */
 export function readGeminiCli(records: readonly SessionRecord[]): Session {
   const { about, steps } = stepsOf(records)
   const writer = new SessionWriter()
@@ -151,7 +150,7 @@ export type SessionStep =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** A message that is written again as it grows has its final content. O(size). */
+/** A message that is written again as it grows has its final content. */
 function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
   readonly steps: readonly SessionStep[]
@@ -217,10 +216,7 @@ class ChatSteps {
     this.steps[position] = { does: 'replace', record, count: this.steps.length - position - 1 }
   }
 
-  /**
-   * Adds the fields of a record except its messages. An update of only `lastUpdated` follows each message,
-   * and is counted, not added.
-   */
+  /** Adds a record's fields except messages. An update of only `lastUpdated` is counted, not added. */
   #tell(key: string, object: RawObject, record: SessionRecord): void {
     this.about = { ...this.about, ...object, messages: undefined }
     const { messages: _, ...value } = object
@@ -253,7 +249,6 @@ class ChatSteps {
   }
 }
 
-/** O(size). */
 function readMessage(
   fields: RawObject,
   record: SessionRecord,
@@ -445,7 +440,7 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** The results in a list of parts: the parts after a response belong to it. O(size). */
+/** The results in a list of parts: the parts after a response belong to it. */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {
@@ -477,7 +472,7 @@ export interface CallResult {
 
 /**
  * An ended call's result; the displayed one is the fallback. In a rewritten history, each call has the
- * results of all calls of its reply (`ids`); only its own is returned. O(size).
+ * results of all calls of its reply (`ids`); only its own is returned.
  */
 function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

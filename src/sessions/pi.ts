@@ -18,7 +18,6 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** O(size), and O(branch) for each compaction. */
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
   const writer = new SessionWriter()
@@ -219,7 +218,7 @@ function readCompaction(
   writer.condense(stored, stringOf(entry['summary']), origin)
 }
 
-/** The events of a reply; null for one without content. O(size). */
+/** The events of a reply; null for one without content. */
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
   const blocks = listOfBlocks(message['content'], 'text')
   if (blocks.length === 0) return null
@@ -234,7 +233,7 @@ const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['error', 'its reply failed'],
 ])
 
-/** A reply whose calls must not be executed, except those with a result. O(events). */
+/** A reply whose calls must not be executed, except those with a result. */
 function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
   const withError = new Set(
     reply.events.map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : '')),

@@ -29,10 +29,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/**
- * Why no event can contain a value. An event around it adds some levels, so the value's own maximum is a
- * little lower.
- */
+/** An event around the value adds some levels, so the value's own maximum is a little lower. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber

@@ -10,17 +10,11 @@ import { textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
-  /**
-   * Id of the conversation in the spans, from which the trace id is derived. Default: the tree's id, or
-   * `conversation` for a state.
-   */
+  /** Conversation id, also for the trace id. Default: the tree's id, or `conversation` for a state. */
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
-  /**
-   * Whether to include the text of replies, and the arguments and results of calls. Default: false, as in the
-   * conventions.
-   */
+  /** Whether spans contain the replies' texts and the calls' arguments and results. Default: false. */
   readonly content?: boolean
 }
 

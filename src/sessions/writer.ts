@@ -32,10 +32,7 @@ export interface Place {
   /** Null for the summary of a condensation, which has no line. */
   readonly event: Event | null
   readonly before: Place | null
-  /**
-   * The places that a condensation left in sight (see `inSight`), including its summary; null for any other
-   * event.
-   */
+  /** What a condensation left in sight (see `inSight`), with its summary; null for any other event. */
   remaining: readonly Place[] | null
 }
 
@@ -147,7 +144,7 @@ export class SessionWriter {
     this.keep({ line, raw: JSON.stringify(value), value: value as JsonValue }, what)
   }
 
-  /** The objects of a list. Other items, and a value that is not a list, are quarantined. O(list). */
+  /** The objects of a list. Other items, and a value that is not a list, are quarantined. */
   objectsIn(list: unknown, what: string, line: number): readonly RawObject[] {
     if (list === null || list === undefined) return []
     const all: readonly unknown[] = Array.isArray(list) ? list : []
@@ -158,7 +155,7 @@ export class SessionWriter {
 
   /**
    * Adds an event to the log. Its type proves its shape (law E9); only values that JSON or the log cannot
-   * represent are checked. Returns its id, or null when quarantined. O(what is new).
+   * represent are checked. Returns its id, or null when quarantined.
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -245,9 +242,7 @@ export class SessionWriter {
     }
   }
 
-  /**
-   * Adds the result of a call. A repeated result is only counted. A result of an unknown call is also added.
-   */
+  /** Adds a call's result, also of an unknown call. A repeated result is only counted. */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, content)) return this.note('written twice: a tool result', origin.line)
@@ -297,7 +292,7 @@ export class SessionWriter {
 
   /**
    * Hides events from the model, except those to keep; `summary` precedes or follows the rest. If
-   * `origin.after` is specified, hides only events up to it. O(events that `inSight` returns).
+   * `origin.after` is specified, hides only events up to it.
    */
   condense(
     stored: ReadonlySet<string>,

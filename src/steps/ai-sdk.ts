@@ -11,9 +11,7 @@ import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of
 import { readModelOutput } from './tool-result.ts'
 import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
 
-/**
- * Options of `aiSdkStep`. Other fields are passed to `streamText` (`providerOptions`, `maxOutputTokens` …).
- */
+/** Options of `aiSdkStep`. Other fields, such as `maxOutputTokens`, are passed to `streamText`. */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
   /** `streamText` of the `ai` package. */
   readonly streamText: (options: never) => object
@@ -61,7 +59,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Returns the tools of a request: the tools that the history has called, if the step has none. */
+/** Without tools of the step: the tools that the history has called. */
 function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)
@@ -105,8 +103,7 @@ interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * Opens an AI SDK stream. If the SDK refuses the messages, before calling a model, sends these and all later
- * ones in version 6 form.
+ * If the SDK refuses the messages, before calling a model, sends these and all later ones in version 6 form.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 async function openStream<R extends { readonly messages: readonly object[] }>(
@@ -241,7 +238,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** Converts a tool for a step. The SDK checked the arguments when the model wrote them. */
+/** The SDK checked the arguments when the model wrote them. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
@@ -270,9 +267,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Returns the tool for the SDK, without its `execute`.
- * @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, which the SDK would never
- *   request, or a tool that nothing executes.
+ * Removes `execute`. @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, which the SDK
+ * would never request, or a tool that nothing executes.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

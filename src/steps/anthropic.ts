@@ -20,9 +20,7 @@ export interface AnthropicStepOptions extends StepOptions {
   readonly model: string
   /** Maximum tokens of a reply. */
   readonly max_tokens: number
-  /**
-   * Name of a compatible server whose requirements differ from Anthropic's. Default: Anthropic's own server.
-   */
+  /** A compatible server whose requirements differ from Anthropic's. Default: Anthropic's own server. */
   readonly server?: ServerName
   readonly [field: string]: unknown
 }

@@ -20,8 +20,7 @@ export interface BedrockStepOptions extends StepOptions {
 
 /**
  * Returns a step that calls a model of Amazon Bedrock, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- *   Schema.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new BedrockRuntime({ region: 'eu-central-1' })
  * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })

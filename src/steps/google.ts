@@ -24,8 +24,7 @@ export interface GoogleStepOptions extends StepOptions {
 
 /**
  * Returns a step that calls Gemini, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- *   Schema.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })

@@ -21,8 +21,7 @@ export interface InteractionsStepOptions extends StepOptions {
 /**
  * Returns a step that calls Gemini Interactions, and executes the calls of its replies. The provider stores
  * nothing (`store: false`), because the log has the history.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- *   Schema.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = interactionsStep({ client, model: 'gemini-3.5-flash' })

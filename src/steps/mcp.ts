@@ -30,10 +30,7 @@ export interface McpTool {
 
 /** Options of `mcpTools`. */
 export interface McpToolOptions {
-  /**
-   * Returns the name that the model sees, for example `(name) => `files_${name}``. Use it if several servers
-   * have tools with the same name. Default: the server's name for the tool.
-   */
+  /** Returns the name that the model sees, for example `files_${name}`. Default: the server's name. */
   readonly name?: (name: string) => string
   /** Returns whether to use a tool of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
@@ -48,10 +45,7 @@ export interface McpToolOptions {
    * requires it.
    */
   readonly tasks?: boolean
-  /**
-   * Options of each tool call and task request, such as `timeout` (60 seconds in the SDK by default).
-   * Default: none.
-   */
+  /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
   readonly request?: object
   /** Aborts the requests for the list. */
   readonly signal?: AbortSignal

@@ -29,8 +29,8 @@ export interface OpenAIChatStepOptions extends StepOptions {
 /**
  * Returns a step that calls OpenAI Chat Completions, and executes the calls of its replies. Streaming
  * requests include `stream_options`, so that the reply reports its token usage.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- *   Schema, or an unknown server.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, or
+ *   an unknown server.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
  * const step = openaiChatStep({ client, model: 'gpt-6-sol' })

@@ -22,8 +22,7 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The provider stores
  * nothing (`store: false`), because the log has the history. It returns encrypted reasoning
  * (`include: ['reasoning.encrypted_content']`); pass `include: []` for a model that rejects this.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- *   Schema.
+ * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
  * const step = openaiResponsesStep({ client, model: 'gpt-6-sol' })

@@ -19,10 +19,7 @@ function nineCharacterIds(): (logId: string) => string {
   }
 }
 
-/**
- * Servers with requirements beyond the APIs of OpenAI Chat Completions and Anthropic Messages. Other
- * compatible servers need no entry.
- */
+/** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages; others need no entry. */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '' },
   /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */

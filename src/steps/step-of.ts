@@ -49,10 +49,7 @@ type Call = ToolContext['call']
 type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
-/**
- * Yields each result as soon as it is available, so that a crash or interrupt loses no earlier result. Never
- * throws: an error of a tool becomes the result of its call. O(calls) plus the tools' own cost.
- */
+/** Yields each result at once, so that a crash or interrupt loses no earlier one. Never throws. */
 export async function* executeCalls(
   input: ToolInput,
   tools: ReadonlyMap<string, StepTool>,
@@ -119,7 +116,7 @@ function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOption
   })
 }
 
-/** Returns the completion of a working call. @throws for an output that is not JSON. */
+/** @throws for an output that is not JSON. */
 async function completionFrom(
   call: Call,
   blocks: PartTable['kinds'],
@@ -134,16 +131,13 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Returns the result for a tool's output; output that only resembles content becomes JSON. Total. */
+/** Output that only resembles content becomes JSON. Total. */
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
 }
 
-/**
- * Returns the arguments that hooks, policies and users saw. An argument named `kind` is only in the text of
- * the call.
- */
+/** An argument named `kind` is only in the text of the call. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -197,10 +191,7 @@ export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
-  /**
-   * Whether the reply is streamed to live readers. If a user stops a streamed reply, its text so far is kept.
-   * Default: true.
-   */
+  /** Whether live readers get the reply as a stream. Its text is kept if a user stops it. Default: true. */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
@@ -235,11 +226,7 @@ export interface SortedTools {
   readonly known: ReadonlyMap<string, StepTool>
 }
 
-/**
- * Sorts tools: those that need a description, those in a provider's own format, and those that the step
- * executes. @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON
- * Schema.
- */
+/** @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema. */
 export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
   const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
@@ -309,10 +296,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   })
 }
 
-/**
- * Describes the tools that the history has called: several servers refuse calls and results in a request
- * without a tool list.
- */
+/** Several servers refuse calls and results in a request without a tool list. */
 function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
@@ -335,10 +319,7 @@ const NO_CONDENSER: ConversationErrorEvent = {
   detail: 'A condensation was requested, but the run has no condenser.',
 }
 
-/**
- * Reads the reply, in pieces if streamed. If the connection fails, yields the content that arrived, and then
- * throws the error.
- */
+/** If the connection fails, yields the content that arrived, and then throws the error. */
 async function* callModel(
   { send, read, collect }: Provider,
   request: object,
@@ -369,10 +350,7 @@ async function* callModel(
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 
-/**
- * HTTP statuses that can report an overlong request. The text of a 429 also mentions tokens, but reports a
- * rate limit.
- */
+/** Statuses that can report an overlong request. A 429 also mentions tokens, but reports a rate limit. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
 const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
@@ -419,12 +397,7 @@ const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as con
 
 const DEPTH = 5
 
-/**
- * Returns the error `context_too_long` if an error or stream event reports an overlong request; else null.
- * O(1).
- * @example
- * tooLong({ status: 400, error: { code: 'context_length_exceeded' } }).code // 'context_too_long'
- */
+/** Returns the error `context_too_long` if an error or stream event reports an overlong request. */
 export function tooLong(error: unknown): ColloquyError | null {
   if (hasCode(error, 'context_too_long')) return error
   if (typeof error !== 'object' || error === null) return null

@@ -10,12 +10,7 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/**
- * Converts a tool's output: text, observations, MCP results, parts of content in any grammar, errors, bytes,
- * and other values as JSON. Deterministic. O(size).
- * @example
- * readToolResult({ content: [{ type: 'text', text: 'No such file' }], isError: true }, {}).is_error // true
- */
+/** Reads text, observations, MCP results, content of any grammar, errors and bytes; else writes JSON. */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)
@@ -26,13 +21,11 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/**
- * Returns an output as JSON text, for an output whose fields cannot be stored in an event. Total. O(size).
- */
+/** For an output whose fields cannot be stored in an event. Total. */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
-/** Reads the result of the AI SDK's `toModelOutput`, in the forms of versions 5, 6 and 7. Total. O(size). */
+/** Reads the result of the AI SDK's `toModelOutput`, in the forms of versions 5, 6 and 7. Total. */
 export function readModelOutput(output: unknown, blocks: Kinds): Observation {
   return readSafely(() => {
     const value = snapshot(output)
@@ -108,10 +101,7 @@ function tagOf(value: unknown): string {
   }
 }
 
-/**
- * Returns an observation, whose content can be in any grammar. Null for other values, such as JSON whose
- * `kind` means something else.
- */
+/** Null for other values, such as JSON whose `kind` means something else. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null

@@ -49,19 +49,13 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /**
-   * Reports progress of a background call; absent for other calls. A new `task` replaces the one that
-   * `resume` gets.
-   */
+  /** Reports progress of a background call; absent otherwise. A `task` replaces the one for `resume`. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
-/**
- * The promised result of a background call, or a function that starts the work. `signal` is aborted when the
- * call is cancelled, but not when the run is interrupted.
- */
+/** The promised result of a background call, or a function that starts the work. */
 export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
 
 export class LaterResult {
@@ -80,9 +74,7 @@ export class LaterResult {
 export interface BackgroundOptions {
   /** The first result, sent to the model in the next request. Default: a text that announces the final one. */
   readonly content?: string | readonly Content[]
-  /**
-   * A handle from which another process can continue the work; passed to the tool's `resume`. Default: none.
-   */
+  /** Handle for the tool's `resume`, with which another process can continue the work. Default: none. */
   readonly task?: JsonValue
 }
 
@@ -131,15 +123,11 @@ export interface StepTool {
    */
   readonly repeatable?: boolean
   /**
-   * Whether the model continues without the result, which follows in a later message. `signal` is then
-   * aborted when the call is cancelled, not when the run is interrupted. Default: false; a tool can also
-   * return `background(promise)`.
+   * Whether the model continues without the result, which follows in a later message. Default: false; a tool
+   * can also return `background(promise)`.
    */
   readonly background?: boolean
-  /**
-   * Continues a background call from its `task` after its process has died. Default: the call is completed as
-   * lost.
-   */
+  /** Continues a background call from its `task` after a crash. Default: it is completed as lost. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
@@ -206,10 +194,7 @@ export function executableOf(tool: ProviderTool): StepTool | null {
   }
 }
 
-/**
- * Describes a tool for a model. @throws ColloquyError `invalid_argument` for a schema without JSON Schema,
- * and its library's errors.
- */
+/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; its library's errors. */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
   const side = parameters['~standard'].jsonSchema

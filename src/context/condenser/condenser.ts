@@ -6,10 +6,7 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation was refused. */
 export type RefusalCode =
-  /**
-   * Too few events can be forgotten: fewer than 2, or fewer than `minimumProgress` if the condensation is not
-   * required.
-   */
+  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` if it is not required. */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
@@ -36,20 +33,15 @@ export interface RefusalReason {
 /** A condenser's decision. */
 export type CondenserDecision =
   | { readonly type: 'keep' }
-  /**
-   * Append the event at HEAD. It shortens the view, clears the request, and removes only the events that it
-   * lists.
-   */
+  /** Append the event at HEAD. It shortens the view and clears the request. */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
  * Decides which events of a view to forget, and changes nothing. `run(step, { condenser })` executes the
- * decision.
- *
- * `condense`: append the event. `refuse`: if `required` is true, end the run with a ConversationErrorEvent
- * or call the model anyway; otherwise continue. Then call the condenser again only after the view has
- * changed, or, if `again` is `later`, after some time.
+ * decision. `condense`: append the event. `refuse`: if `required` is true, end the run with a
+ * ConversationErrorEvent or call the model anyway; otherwise continue. Call the condenser again only after
+ * the view has changed, or, if `again` is `later`, after some time.
  */
 export interface Condenser {
   readonly handlesRequests: boolean
@@ -70,8 +62,7 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Returns a condenser that tries several in order: it uses the first condensation, or else the first
- * refusal.
+ * Returns a condenser that tries several in order: the first condensation wins, or else the first refusal.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

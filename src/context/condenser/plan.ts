@@ -191,13 +191,9 @@ export function refuse(
 
 /** When a view is condensed, and by how much. */
 export interface CondensationLimits extends Permissions {
-  /**
-   * Maximum number of events in the view. A longer view is cut to about half of this number. Default: 240.
-   */
+  /** Maximum number of events in the view. A longer view is cut to about half of it. Default: 240. */
   readonly maxEvents?: number
-  /**
-   * Maximum tokens of a request. A longer request is cut to about half of this number. Default: unlimited.
-   */
+  /** Maximum tokens of a request. A longer one is cut to about half of it. Default: unlimited. */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
@@ -205,10 +201,7 @@ export interface CondensationLimits extends Permissions {
   readonly write?: WriteMessages
   /** Number of events at the start that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
-  /**
-   * Minimum share of the view's events that a summary must replace, above 0 and below 1. A required
-   * condensation ignores it. Default: 0.1.
-   */
+  /** Minimum share of events, above 0 and below 1, that an optional summary must replace. Default: 0.1. */
   readonly minimumProgress?: number
 }
 

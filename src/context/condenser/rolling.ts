@@ -24,18 +24,15 @@ export interface Summary {
 }
 
 /**
- * Writes a summary, usually by sending `request.prompt` to a model. If it throws, or the summary is too long,
- * it is called again with less text, up to `retries` times.
+ * Writes a summary, usually by sending `request.prompt` to a model. Is called again with less text, up to
+ * `retries` times, if it throws or the summary is too long.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /**
-   * Maximum number of retries after the summariser throws or returns too long a summary. Each retry halves
-   * the maximum input and output. Default: 3.
-   */
+  /** Maximum number of retries of a failed summary. Each halves the maximum input and output. Default: 3. */
   readonly retries?: number
 }
 
@@ -92,14 +89,12 @@ export function rollingCondenser(options: RollingOptions): Condenser {
   }
 }
 
-/** Null for a blank summary. */
 function condensationEvent(plan: CondensationPlan, returned: string | Summary): Condensation | null {
   const { text, llmResponseId }: Summary = typeof returned === 'string' ? { text: returned } : returned
   // An untyped caller may return anything.
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
-/** O(view). */
 const isWithinLimits = (
   state: State,
   event: Condensation,

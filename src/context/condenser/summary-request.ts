@@ -63,7 +63,7 @@ export function summaryRequest(
 /** With a lower limit, a text is cut at its end, because the notice would take most of the limit. */
 const SHORT_LENGTH = 120
 
-/** The text's start, count of missing characters and end: at most `limit` UTF-16 units. O(limit). */
+/** The text's start, the count of missing characters, and the text's end. */
 export function excerpt(text: string, limit: number): string {
   if (text.length <= limit) return text
   if (limit < SHORT_LENGTH) return head(text, limit)
@@ -74,10 +74,7 @@ export function excerpt(text: string, limit: number): string {
 
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
-/**
- * Returns the maximum length of a text, at most `max`, with which all texts together have at most `total`.
- * Short texts leave their share to others. O(n log n).
- */
+/** Maximum length of each text. Short texts leave their share of `total` to others. */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
   let remaining = total
@@ -141,7 +138,6 @@ export interface SummaryEvent {
   readonly text: string
 }
 
-/** Returns the summaries among the units, and the other events with their full texts. O(content). */
 export function summaryTexts(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
   const summaries: string[] = []
   const events: SummaryEvent[] = []

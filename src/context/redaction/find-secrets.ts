@@ -32,7 +32,6 @@ export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   return hits.length === 0 ? hits : mergeHits(hits, masksIn(text), text)
 }
 
-/** O(length). */
 export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
   // A text may contain the same secret in each line, and a keyed hash costs a thousand look-ups.
   const masks = new Map<string, string>()
@@ -53,9 +52,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
   a.rank === b.rank ? a.end - a.start > b.end - b.start : RANKS.indexOf(a.rank) < RANKS.indexOf(b.rank)
 
 /**
- * Joins overlapping hits, because separate masks would leave part of a secret readable. The
- * surest hit determines the mask; of equally sure hits, the longest. Drops hits inside a mask; a hit that
- * overlaps a mask covers it. O(hits · log hits + masks).
+ * Joins overlapping hits, because separate masks would leave part of a secret readable. The surest hit
+ * determines the mask, then the longest. A hit inside a mask is dropped; one that overlaps a mask covers it.
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []
@@ -88,11 +86,7 @@ export const MIN_SECRET = 8
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
-/**
- * Finds every secret, including overlaps: unchanged, with `+` for spaces, and inside base64 of either
- * alphabet at all three alignments. In base64 the whole run is the hit. O(length) times the number of
- * secrets.
- */
+/** Finds secrets as they are, with `+` for spaces, and in base64, where the whole run is the hit. */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)
@@ -186,13 +180,11 @@ const ENCODINGS: readonly Encoding[] = [
   },
 ]
 
-/** The text, and the text after decoding each encoding. O(length). */
 function readingsOf(text: string): readonly Reading[] {
   const plain: Reading = { text, sourceOf: (index) => [index, index + 1] }
   return [plain, ...ENCODINGS.map((encoding) => decode(text, encoding)).filter((reading) => reading !== null)]
 }
 
-/** One JSON string with its escapes undone. O(length). */
 export const unescapeJson = (text: string): string => decode(text, JSON_ESCAPES)?.text ?? text
 
 function decode(text: string, { pattern, decode: decodePart }: Encoding): Reading | null {
@@ -212,7 +204,6 @@ function decode(text: string, { pattern, decode: decodePart }: Encoding): Readin
   return { text: out + text.slice(last), sourceOf: (index) => sourceRange(parts, index) }
 }
 
-/** The original range of the character at an index. O(log parts). */
 function sourceRange(
   parts: readonly (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[],
   index: number,

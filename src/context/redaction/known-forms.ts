@@ -69,7 +69,6 @@ export type BuiltInPattern = (typeof FORMS)[number]['name']
 
 export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
 
-/** O(length). */
 export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   const forms: readonly SecretForm[] = FORMS.filter(({ name }) => names.includes(name))
   if (forms.length === 0) return null
@@ -83,10 +82,7 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/**
- * Finds all matches of a caller's patterns, or of their group `secret`. If the regex engine fails, the whole
- * text is a hit.
- */
+/** If the regex engine fails, the whole text is a hit. */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {
@@ -113,14 +109,11 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/**
- * A line of a private key that has no end line, and (`CUT_LINE`) the key's last line, which can be cut
- * anywhere.
- */
+/** A line of a key without an end line, and (`CUT_LINE`) its last line, which can be cut anywhere. */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** Finds private keys. One pattern would search for the end from each beginning. O(length). */
+/** One pattern would search for the end from each beginning. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
@@ -132,10 +125,7 @@ function findPrivateKeys(text: string, report: ReportHit): void {
   }
 }
 
-/**
- * Returns where the lines of a key end. Matches line by line, because one pattern for all lines would
- * overflow an engine's stack. O(length).
- */
+/** Matches line by line: one pattern for all lines would overflow an engine's stack. */
 function endOfKeyLines(text: string, from: number): number {
   let end = from
   for (const pattern of [KEY_LINE, CUT_LINE]) {
@@ -211,7 +201,7 @@ const keyPattern = (escape: string): string =>
 const PLAIN_KEY = keyPattern('')
 const ESCAPED_KEY = keyPattern(String.raw`|\\u00[0-7][0-9a-fA-F]`)
 
-/** Finds the values of secret fields where text contains JSON, cut JSON, or something like it. O(length). */
+/** Finds the values of secret fields in JSON, cut JSON, or something like it. */
 export function fieldFinder(isSecretField: IsSecretField): Finder {
   return (text, report) => {
     const keys = new RegExp(text.includes(String.raw`\u00`) ? ESCAPED_KEY : PLAIN_KEY, 'g')
@@ -222,7 +212,7 @@ export function fieldFinder(isSecretField: IsSecretField): Finder {
   }
 }
 
-/** Reports the text at an index, or each text of the list there. Returns the end index. */
+/** Reports the text at an index, or each text of the list there; returns the end index. */
 function reportValues(text: string, from: number, report: ReportHit): number {
   const isList = text[from] === '['
   const separator = /[\s,[\]]{0,64}/y

@@ -1,7 +1,4 @@
-/**
- * Masks replace secrets. Equal secrets have equal masks, and a mask reveals nothing about the secret, not
- * even its length.
- */
+/** Equal secrets have equal masks. A mask reveals nothing about the secret, not even its length. */
 
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -31,10 +28,9 @@ export function masker(key: Uint8Array | null, secrets: readonly string[] = []):
   return (secret) => known.get(secret) ?? maskOf(secret)
 }
 
-/** Whether a text is one mask, or the JSON text of {@link maskObject}. O(1). */
+/** Whether a text is one mask, or the JSON text of {@link maskObject}. */
 export const isMask = (text: string): boolean => text.length < 64 && WHOLE.test(text)
 
-/** O(length). */
 export function masksIn(text: string): (readonly [start: number, end: number])[] {
   if (!text.includes(OPENING)) return []
   return Array.from(text.matchAll(ANY_MASK), ({ index, 0: mask }) => [index, index + mask.length] as const)
@@ -49,10 +45,7 @@ export const maskObject = (mask: string): string => JSON.stringify({ redacted: m
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
-/**
- * Numbers the masked keys of one object, so that they differ from each other and from all original keys.
- * O(length of the key), on average over all keys of the object.
- */
+/** Numbers masked keys of one object, so that they differ from each other and from all original keys. */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()
   const nextNumbers = new Map<string, number>()

@@ -21,10 +21,7 @@ interface TextOptions {
   readonly bytes?: boolean
 }
 
-/**
- * Masks every secret; returns the same text if it contains no secret. Idempotent: a text whose masks keep
- * creating matches is masked whole. O(length).
- */
+/** Masks every secret. A text whose masks keep creating matches is masked whole, so this is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // In bytes, patterns would match by chance; a literal secret does not.
@@ -53,11 +50,10 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns a text that is useless unless complete, or null if it contains a literal secret. O(length). */
+/** Returns a text that is useless unless complete; null if it contains a literal secret. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
-/** Masks the value of a field whose name indicates a secret. O(length). */
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
   // A secret that another rule finds has the same mask everywhere.
@@ -65,7 +61,6 @@ export function redactField(text: string, rules: RedactionRules): string {
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }
 
-/** The mask for a number that contains a secret, or null. O(length). */
 export function redactNumber(digits: string, rules: RedactionRules): string | null {
   const [hit] = findSecrets(digits, rules.finders)
   return hit === undefined ? null : rules.mask(hit.secret)
@@ -79,7 +74,6 @@ function outside(hits: readonly Hit[], ranges: readonly TextRange[]): readonly H
   })
 }
 
-/** O(length). */
 function parses(text: string): boolean {
   try {
     JSON.parse(text)
@@ -93,18 +87,12 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /**
-   * The current key, before and after redaction; empty before an object's first key. A list has its parent's
-   * keys.
-   */
+  /** Before and after redaction; empty before an object's first key. A list has its parent's keys. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }
 
-/**
- * Redacts valid JSON text token by token, numbering equal masked keys so that no value is lost. Returns the
- * text and its sealed ranges. O(length).
- */
+/** Redacts JSON text token by token, numbering equal masked keys so that no value is lost. */
 function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly TextRange[] } {
   const levels: Level[] = []
   const sealed: TextRange[] = []
@@ -132,7 +120,6 @@ function redactJsonText(text: string, rules: RedactionRules): { text: string; se
   return { text: out + text.slice(last), sealed }
 }
 
-/** O(length). */
 function jsonKeys(text: string): ReadonlySet<string> {
   const keys = new Set<string>()
   let previous = ''

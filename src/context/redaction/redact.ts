@@ -32,7 +32,6 @@ interface Position {
 
 const ROOT: Position = { treatment: undefined, path: '', isSecret: false }
 
-/** The value with masks in place of secrets; the input stays as it is. O(size). */
 function redactValue(value: JsonValue, walk: RedactionWalk, position: Position = ROOT): JsonValue {
   const { rules, unchanged } = walk
   const { treatment, path } = position
@@ -71,7 +70,6 @@ function mapChanged<T>(list: readonly T[], change: (item: T) => T): readonly T[]
 
 type Entry = [key: string, value: JsonValue]
 
-/** Equal masked keys are numbered. O(size). */
 function redactObject(object: JsonObject, walk: RedactionWalk, { treatment, path }: Position): JsonObject {
   const shape: Treatments = typeof treatment === 'object' ? treatment : {}
   const { rules, unchanged } = walk
@@ -105,8 +103,8 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * A provider accepts thinking blocks only if all are unchanged. If one contains a secret, all lose their
- * signatures, and an encrypted block becomes a mask. Their number stays. O(size).
+ * A provider accepts thinking blocks only if all are unchanged: if one contains a secret, all lose their
+ * signatures, and an encrypted block becomes a mask.
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
@@ -115,7 +113,7 @@ function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): re
 
 const NO_PATHS: ReadonlySet<string> = new Set()
 
-/** The replacement for the text of a block that contains a secret, in any field; null for any other block. */
+/** The replacement for a block's text; null if none of its fields contains a secret. */
 function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
   if (!isObject(block)) return null
   const { type: _, thinking, signature, data, ...more } = block
@@ -267,7 +265,7 @@ const SECRET_UPDATE: Treatments = { ...EVENT, value: 'secret' }
 
 const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** The shape of an event; of a state update by its key, which may be the name of a secret. O(1). */
+/** A state update's value is secret if its key is the name of a secret. */
 function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Treatments {
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
   return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
@@ -322,7 +320,7 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** The facts, each redacted; every event of a reply with a mask loses its signatures. O(size). */
+/** Every event of a reply with a mask loses its signatures. */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()
@@ -344,7 +342,6 @@ const jsonOf = (fact: Fact): JsonObject => fact as object as JsonObject
 const responseIdOfFact = (fact: Fact): string =>
   !isQuarantined(fact) && fact.kind === 'ActionEvent' ? fact.llm_response_id : ''
 
-/** O(size). */
 export const redactJson = (value: JsonValue, rules: RedactionRules): JsonValue =>
   redactValue(value, { rules, unchanged: NO_PATHS })
 
@@ -377,7 +374,6 @@ function issuesOf(event: Event): readonly Issue[] {
 const pathText = (loc: readonly (string | number)[]): string =>
   loc.map((part) => `.${typeof part === 'number' ? '*' : part}`).join('')
 
-/** The redacted body of an event, unsigned when its reply was masked. */
 function redactBody(body: JsonObject, walk: RedactionWalk): JsonObject {
   const treatment = shapeOf(body['kind'], body['key'], walk.rules.isSecretField)
   const redacted = redactValue(body, walk, { ...ROOT, treatment }) as JsonObject
@@ -413,7 +409,6 @@ const REPLY_FIELDS = [
   'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',
 ] as const
 
-/** O(size). */
 const isMasked = (before: JsonObject, after: JsonObject): boolean =>
   before !== after &&
   REPLY_FIELDS.some(

@@ -14,15 +14,9 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
-  /**
-   * Literal secrets, trimmed, of at least 8 characters each. Also found JSON-escaped, percent-encoded and in
-   * base64.
-   */
+  /** Literal secrets of 8 or more characters, trimmed. Also found escaped, percent-encoded, in base64. */
   readonly secrets?: readonly string[]
-  /**
-   * Patterns whose matches, or whose group `secret`, are masked. They run over whole texts, so use only
-   * patterns that take linear time.
-   */
+  /** Patterns whose matches, or group `secret`, are masked. Use only patterns that take linear time. */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]

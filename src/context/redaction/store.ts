@@ -149,7 +149,6 @@ function redactTags(tags: Tags, rules: RedactionRules): Tags {
   return out
 }
 
-/** A redacted text of at most `limit` characters, unless the original was longer, which the store refuses. */
 function cut(redacted: string, original: string, limit: number): string {
   const characters = [...redacted]
   const fits = characters.length <= limit || [...original].length > limit

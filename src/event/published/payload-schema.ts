@@ -1,7 +1,4 @@
-/**
- * The published kinds of action and observation (interface 2.4) as zod schemas, without the fields that every
- * kind has, and the types of these schemas.
- */
+/** The published kinds of action and observation (interface 2.4) as zod schemas, and their types. */
 
 import * as z from 'zod/mini'
 import { isObject } from '../json.ts'

@@ -20,7 +20,7 @@ export interface WorkSpan {
   readonly end: EventEntry<MessageEvent> | null
 }
 
-/** The calls of HEAD's branch that got a working result, in log order of these results. O(path). */
+/** The calls of HEAD's branch that got a working result, in log order of these results. */
 export function workSpans({ log }: State): WorkSpan[] {
   const spans = new Map<number, WorkSpan>()
   for (const entry of pathToEntry(log.head)) {
@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** Returns the status of a call at a position, or at its completion. O(log calls with progress). */
+/** The status of a call at a position, or at its completion. */
 export function workStatus(
   replayed: Replayed,
   position: number,
@@ -58,10 +58,7 @@ export function workStatus(
   return { outcome, task: progress?.task ?? task, progress }
 }
 
-/**
- * Returns the names of the conversations that calls opened, by action id. Results and tasks in the log take
- * precedence over the page's list. O(facts + titles).
- */
+/** Names of the conversations that calls opened, by action id. The log takes precedence over the list. */
 export function childNames(
   { document: { facts, name } }: Replayed,
   titles: readonly LogTitle[],
@@ -83,10 +80,7 @@ export function childNames(
   return names
 }
 
-/**
- * Returns the id of an action, or of the action that an observation or completion belongs to; null for any
- * other event. O(1).
- */
+/** Id of an action, or of the action that an observation or completion belongs to. */
 export function callOf(event: Event | null): string | null {
   if (event === null) return null
   if (event.kind === 'ActionEvent') return event.id ?? null

@@ -24,10 +24,7 @@ const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
-/**
- * Computes a log's columns: a first child is in its parent's column, and each other child starts a column.
- * State updates are in their parent's column. O(n · columns).
- */
+/** A first child and state updates are in their parent's column; each other child starts a column. */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
   const chainOf = Array.from<Chain | undefined>({ length: count })
@@ -54,10 +51,7 @@ export function lanesOf({ log }: State): Lanes {
   return drawn(count, chains, chainOf, width)
 }
 
-/**
- * Computes a line for each call of HEAD's branch that works after its reply: from its working result to its
- * completion, or to the end of the log. Null without such calls. O(n + calls).
- */
+/** Lines of calls that outlive their reply, from the first result to the completion or the log's end. */
 export function callLanesOf(state: State): Lanes | null {
   const spans = workSpans(state)
   if (spans.length === 0) return null

@@ -18,10 +18,7 @@ export interface Replayed {
 
 const SLICE = 4096
 
-/**
- * Folds a log, some thousand events at a time; yields the number of events folded so far. Stores every state,
- * because states share all but a few slots (design D6). O(n log n).
- */
+/** Yields the number of folded events. Stores every state: states share all but a few slots (D6). */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document
   const warnings = Map.groupBy(issues, ({ seq }) => seq)
@@ -39,7 +36,6 @@ export function* replaying(document: LogDocument): Generator<number, Replayed> {
   return { document, states, loaded }
 }
 
-/** Returns the log with more facts. O(length of the result). */
 export function extended({ document, states, loaded }: Replayed, facts: readonly Fact[]): Replayed {
   let state = states.at(-1) as State
   const more = facts.map((fact) => (state = reduce(state, fact)))
@@ -55,13 +51,12 @@ export const stateOf = ({ states }: Replayed, position: number): State =>
 
 export const lineNumber = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
-/** O(facts). */
 export function usageAt({ states }: Replayed, position: number): Usage {
   const entries = states.at(-1)?.log.entries.slice(0, position) ?? []
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** The usage of a whole log; a repeated id counts once, as in the tree. O(facts). */
+/** A repeated id counts once, as in the tree. */
 export function usageIn({ facts }: LogDocument): Usage {
   const seen = new Set<string>()
   return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
@@ -95,10 +90,7 @@ export function startedBy(
   return [...started]
 }
 
-/**
- * Returns the findings of the document, or else computes them; worst first. The page has no encrypted content,
- * so requests are not checked if a reply's grammar uses it. O(n log n + size).
- */
+/** Requests are not checked if a reply's grammar has encrypted content, which is not on the page. */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State

@@ -30,11 +30,7 @@ export interface Request {
   readonly refused: string | null
 }
 
-/**
- * Returns the request for a state in a grammar, or as neutral messages, or why it is refused. Does not
- * compare replies with their records if the grammar has encrypted content, which is not on the page.
- * O(content of the view).
- */
+/** Compares no reply with its record if the grammar has encrypted content, which is not on the page. */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
   const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
@@ -75,7 +71,6 @@ const asSent = (state: State, { front, messages, form }: Request): object => ({
   messages,
 })
 
-/** Compares the request at a position with the previous one. O(content of the view · log facts). */
 export function differenceAt(
   replayed: Replayed,
   asks: readonly Ask[],
@@ -126,17 +121,14 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 
 export interface Ask {
   readonly seq: number
-  /**
-   * Number of facts up to HEAD at the request. If the log does not record that HEAD, number of facts before
-   * the reply.
-   */
+  /** Number of facts up to HEAD at the request; before the reply if the log does not record that HEAD. */
   readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null
   readonly reports: readonly string[]
 }
 
-/** Returns the requests of a log, one per reply, in log order. O(n log n). */
+/** The requests of a log, one per reply, in log order. */
 export function asksOf({ states }: Replayed): Ask[] {
   const state = states.at(-1) as State
   const seen = new Set<string>()
@@ -168,7 +160,7 @@ function orderOf(state: State, { seq, parent }: Entry, event: Event): number {
   return requested === undefined || requested === null || requested.seq >= seq ? seq : requested.seq + 1
 }
 
-/** Returns the index of the last request before a position; -1 for none. O(log n). */
+/** Index of the last request before a position; -1 for none. */
 function askBefore(asks: readonly Ask[], position: number): number {
   let low = 0
   for (let high = asks.length; low < high;) {

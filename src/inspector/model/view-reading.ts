@@ -23,11 +23,7 @@ export interface Reading {
 
 const SLICE = 64
 
-/**
- * Measures a view, in steps. O(units, and content of units that `before` does not have) time, O(units +
- * length of the log) memory.
- * @param before another reading of the same log, usually the last one
- */
+/** Yields between steps. `before` is another reading of the log, whose units are not measured again. */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
@@ -118,10 +114,7 @@ export interface UnitRow {
   readonly summaryOf: string | null
 }
 
-/**
- * The units of a view from an index on, in order. O(units from there).
- * @param starts the starts of the stretches; null while unknown: the result then has no cut points
- */
+/** If `starts` (of the stretches) is null, the rows have no cut points. */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
   let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
@@ -155,10 +148,7 @@ export interface BudgetLine {
   readonly refused: string | null
 }
 
-/**
- * Estimates where `fitToBudget` would cut. Units are counted separately, so the overhead of each message
- * counts even if a request merges messages. O(units).
- */
+/** Estimates where `fitToBudget` would cut. Counts units separately, even if a request merges them. */
 export function budgetLine(
   { state, units, sizes, starts, messageTokens }: Reading,
   budget: number,
@@ -220,7 +210,6 @@ export const NO_TOKENS: Tokens = {
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
-/** Returns the estimated tokens of the system prompt and of the tools; 0 without them. O(size). */
 export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
   const prompt = branch.systemPrompt?.event
   if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }
@@ -239,7 +228,7 @@ const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
 
 export const totalOf = (tokens: Tokens): number => TOKEN_GROUPS.reduce((sum, part) => sum + tokens[part], 0)
 
-/** The estimated tokens of a unit; 0 while it is pending, and for a system prompt. */
+/** 0 while the unit is pending, and for a system prompt. */
 export function tokensOfUnit(unit: Unit): Tokens {
   const known = COUNTED.get(unit)
   if (known !== undefined) return known

@@ -23,7 +23,6 @@ export interface Outcome {
 
 const TRIED = 'what-if'
 
-/** O(view). */
 export function whatIf(state: State, change: Change): Outcome {
   switch (change.type) {
     case 'leaf':

@@ -61,9 +61,7 @@ export function EventLinks({
   )
 }
 
-/**
- * A link to another conversation of the page; if the page does not have it, its name and where to find it.
- */
+/** A link to another conversation; without a page for it, its name and where to find it. */
 export function ConversationLink({
   family: { titles, choose, find },
   name,

@@ -34,10 +34,7 @@ export function RequestPanel(props: RequestProps): ComponentChild {
   )
 }
 
-/**
- * Maximum number of events in a view whose request is written at once. A longer one takes seconds, and is
- * written on demand.
- */
+/** Maximum events of a view whose request is written at once; a longer one is written on demand. */
 const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {

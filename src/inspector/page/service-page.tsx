@@ -265,8 +265,8 @@ interface Frame {
 const AGAIN = 2000
 
 /**
- * Yields all of a conversation, then its new events, until it is aborted. Reads each long string once, however
- * many events have it: an image in sixty events is sent once. @throws Refused
+ * Yields all of a conversation, then its new events, until it is aborted. Reads a long string once, even if
+ * many events have it. @throws Refused
  */
 export async function* followLog(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
   const conversation = `api/conversations/${encodeURIComponent(id)}`

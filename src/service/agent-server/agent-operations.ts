@@ -122,9 +122,9 @@ const MAX_ITERATIONS = 3
 const TIMEOUT = 120_000
 
 /**
- * Returns the agent's response to a question in a copy, so the conversation is unchanged. Every call in the
- * copy needs confirmation and nothing approves, so no tool is executed. O(events), to copy the log. @throws
- * HttpProblem 409 without an answer or an agent, 429 for too many runs, 504 for a timeout.
+ * Answers a question in a copy of the conversation. Calls in the copy need a confirmation, which nobody can
+ * give, so no tool is executed. @throws HttpProblem 409 without an answer or an agent, 429 for too many runs,
+ * 504 for a timeout.
  */
 async function askAside(
   lifecycle: Lifecycle,

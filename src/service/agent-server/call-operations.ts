@@ -20,10 +20,7 @@ import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
-/**
- * Tokens that complete background calls. A new token for a call replaces the previous one. Only hashes are
- * stored.
- */
+/** Tokens that complete background calls. A new one replaces the previous one. Only hashes are stored. */
 export class CallTokens {
   readonly #store: Store
   readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>

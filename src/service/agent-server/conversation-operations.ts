@@ -263,9 +263,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
 ]
 
 /**
- * One page. With a status, the store filters if it knows every status; otherwise a limited number of
- * conversations is opened. So a page may be short or empty and still have a next page, as with large
- * conversations.
+ * With a status, the store filters if it knows every status; otherwise a limited number of conversations is
+ * opened. A page may be short or empty and still have a next page.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -332,10 +331,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/**
- * Returns a conversation's information; null if it was deleted. Call it sequentially for a list: together,
- * the conversations might not fit into memory.
- */
+/** Null if it was deleted. Call it sequentially: many conversations might not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

@@ -28,8 +28,7 @@ interface Created {
 }
 
 /**
- * Creates a missing conversation, and appends its first message. After a crash in between, a repeated request
- * appends it.
+ * Creates a missing conversation, and appends its first message, also after a crash in between.
  * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
  *   429 for too many runs.
  */

@@ -38,9 +38,7 @@ import {
 
 const operation = operationsIn('Conversations')
 
-/**
- * Maximum milliseconds that an interrupt waits for the run to end; the log already contains the interrupt.
- */
+/** Maximum milliseconds that an interrupt, which the log already contains, waits for the run to end. */
 const INTERRUPT_WAIT = 5_000
 
 interface OnConversation<B> {
@@ -203,10 +201,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-/**
- * Pauses a conversation. A paused conversation receives another PauseEvent only if a run is active or
- * requested, which its log does not show.
- */
+/** Appends a second PauseEvent only if a run is active or requested, which the log does not show. */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
@@ -229,7 +224,6 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** O(events since the call). */
 function isRejected(log: Log, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   if (action === undefined) return false
@@ -240,10 +234,7 @@ function isRejected(log: Log, actionId: string): boolean {
   return false
 }
 
-/**
- * Appends a decision only to the log from which it was made: a late approval must not apply to executed
- * calls. Returns the new log length.
- */
+/** A late approval must not apply to calls that were executed meanwhile. Returns the new log length. */
 async function appendDecision(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],

@@ -118,7 +118,7 @@ function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
 
 const encoder = new TextEncoder()
 
-/** SHA-256 of a text or bytes, in hexadecimal. O(length). */
+/** In hexadecimal digits. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const input = typeof data === 'string' ? encoder.encode(data) : data
   const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', input))

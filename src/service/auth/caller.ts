@@ -5,10 +5,7 @@ import type { AllowOrigin } from '../http/cors.ts'
 
 type KeyCheck = (credential: string) => Promise<boolean>
 
-/**
- * Compares SHA-256 with all keys in constant time. Several keys allow rotation. Null without keys:
- * authentication is disabled.
- */
+/** Compares SHA-256 with all keys in constant time. Null without keys: authentication is disabled. */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))

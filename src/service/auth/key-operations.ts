@@ -101,10 +101,7 @@ function orgOf({ headers }: Request): string | null {
   throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 
-/**
- * Returns a time in UTC with milliseconds, the precision of a key's window; null for none. @throws
- * HttpProblem 422.
- */
+/** In UTC with milliseconds, the precision of a key's window; null for none. @throws HttpProblem 422. */
 function readTime(name: string, input: string | null | undefined): string | null {
   if (input === undefined || input === null) return null
   const micros = isInstant(input) ? parseInstant(input) : undefined

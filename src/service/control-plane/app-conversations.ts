@@ -70,10 +70,7 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
   return id === null ? ITSELF : sandboxes.state(id)
 }
 
-/**
- * Client information, in order; null for null or deleted records. Queries each sandbox once. Status of a
- * conversation not in memory costs O(events since its last snapshot).
- */
+/** Null for null or deleted records. Queries each sandbox once. */
 export async function describeApps(
   { lifecycle, sandboxes }: ControlPlaneContext,
   records: readonly (ConversationRecord | null)[],

@@ -58,9 +58,7 @@ export class Deletions {
     })
   }
 
-  /**
-   * Calls `work`, and deletes what the service stores for each conversation that `work` passes to `onDelete`.
-   */
+  /** Also deletes what the service stores for each conversation that `work` passes to `onDelete`. */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

@@ -14,19 +14,13 @@ import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
-/**
- * Maximum characters of a conversation's pending messages as JSON, unless there is only one: each change
- * writes all of them.
- */
+/** Maximum characters of pending messages as JSON, unless there is only one: each change writes all. */
 export const MAX_PENDING_TEXT = 2 ** 22
 
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
 const MAX_WAIT = 600_000
 
-/**
- * Messages of a conversation, in order. The record's id is the conversation's id as control plane clients
- * read it.
- */
+/** Messages in order. The record's id is the conversation's id as control plane clients read it. */
 interface Queue {
   readonly messages: readonly {
     readonly id: string
@@ -74,7 +68,7 @@ export class PendingMessages {
   }
 
   /**
-   * Stores a message for a conversation, which can be named by its start task. O(messages that wait for it).
+   * Stores a message for a conversation, which can be named by its start task.
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox,
    *   429 beyond the maximum number or length of pending messages.
    */
@@ -102,7 +96,6 @@ export class PendingMessages {
     this.worker.wake(shownId(conversationId))
   }
 
-  /** Sends all messages that wait for a sandbox. O(conversations in the sandbox). */
   async deliverIn(sandboxId: string): Promise<void> {
     for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.worker.wake(id)
   }

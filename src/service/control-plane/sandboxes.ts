@@ -16,10 +16,7 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/**
- * A record with the time since which its sandbox may be running. The limit applies only to sandboxes that
- * have this time.
- */
+/** The limit applies only to sandboxes that may be running since a time (`up`). */
 interface StoredSandbox extends SandboxRecord {
   /** Null if the sandbox does not run. */
   readonly up: string | null
@@ -30,16 +27,10 @@ interface StoredSandbox extends SandboxRecord {
 
 interface SandboxLease {
   readonly machine: string
-  /**
-   * End of the lease, in epoch milliseconds. The machine renews it; after this time, another machine may
-   * start the sandbox again.
-   */
+  /** End of the lease, in epoch milliseconds; then another machine may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /**
-   * The machine that still has the files, if its lease expired and another machine restarted the sandbox
-   * without them.
-   */
+  /** The machine that has the files, if its lease expired and another one restarted the sandbox. */
   readonly lostOn?: string
 }
 
@@ -60,10 +51,7 @@ interface SandboxesOptions {
   readonly now?: () => number
 }
 
-/**
- * The sandboxes. In a process, starts, pauses and resumes run one after the other, so that concurrent ones do
- * not exceed the limit.
- */
+/** Sandboxes, whose starts, pauses and resumes run one after the other so that they keep the limit. */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number
@@ -198,10 +186,7 @@ export class Sandboxes {
     })
   }
 
-  /**
-   * Deletes, pauses and resumes this process's sandboxes as other processes requested. Returns the ids of the
-   * resumed sandboxes.
-   */
+  /** Deletes, pauses and resumes as other processes requested. Returns the ids of resumed sandboxes. */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const resumed: string[] = []

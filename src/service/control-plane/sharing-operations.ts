@@ -53,10 +53,7 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/**
- * An empty store. Queries about private conversations are checked as all others are, and then return no
- * events.
- */
+/** Queries about private conversations are checked as all others are, and then return no events. */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -113,10 +110,7 @@ const visible = (event: Event | null): Event | null =>
 
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
-/**
- * Returns the reads with redaction, which also applies to events that are already stored. O(size of the
- * result).
- */
+/** Redacts also events that are already stored. */
 export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
   getConversation: (id) => store.getConversation(id),
   count: (filter) => store.count(filter),
@@ -132,7 +126,7 @@ export const redactedReads = (store: SharedReads, rules: RedactionRules): Shared
 
 const operation = operationsIn('Conversations')
 
-/** The information about a shared conversation that anybody may read, without secrets. O(size). */
+/** The information about a shared conversation that anybody may read, without secrets. */
 function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
   const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
     appOf(record)
@@ -159,10 +153,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/**
- * @param rules redaction of texts that anybody may read; null: only secrets in URLs and known tokens are
- *   masked
- */
+/** @param rules redaction for anybody; null: only secrets in URLs and known tokens are masked */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {
@@ -282,7 +273,6 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
   }),
 ]
 
-/** O(events since the agent's last message). */
 async function summaryOf({ lifecycle }: ControlPlane, record: ConversationRecord): Promise<JsonObject> {
   const conversation = await lifecycle.engine.open(record)
   const { header } = await conversation.state()

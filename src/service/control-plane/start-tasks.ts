@@ -165,10 +165,7 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
   }
 }
 
-/**
- * Plans a task without starting it. Stores nothing except the request's secrets. Ids are chosen now, so continuing the task elsewhere
- * creates nothing twice.
- */
+/** Stores only the request's secrets. Ids are chosen now, so another process creates nothing twice. */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,
@@ -303,9 +300,7 @@ export class StartTasks {
     })()
   }
 
-  /**
-   * Deletes a conversation's tasks, which ends the work on them. Returns false if there are none. O(tasks).
-   */
+  /** Deletes a conversation's tasks, which ends the work on them. Returns false if there are none. */
   async forget(conversationId: string): Promise<boolean> {
     let existed = false
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
@@ -322,7 +317,7 @@ export class StartTasks {
     return existed
   }
 
-  /** Removes an erased message from the task that sent it. O(tasks of the conversation). */
+  /** Removes an erased message from the task that sent it. */
   async eraseMessage(conversationId: string, eventId: string): Promise<void> {
     for await (const { id, record } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
       const isSender = keyedId('message', record.planned_id, startKey(id)) === eventId
@@ -335,7 +330,7 @@ export class StartTasks {
     }
   }
 
-  /** Deletes a sandbox unless a conversation, task or fork uses it. O(tasks of the sandbox). */
+  /** Deletes a sandbox unless a conversation, task or fork uses it. */
   async release(sandboxId: string): Promise<void> {
     const { lifecycle, sandboxes } = this.#context
     const { store } = lifecycle.engine

@@ -27,10 +27,7 @@ export interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
 
-/**
- * Opens a conversation by its record, or by its id as the client wrote it. First recovers a run whose process
- * died.
- */
+/** Opens a conversation by its record, or its id in any form. First recovers a run whose process died. */
 export async function openConversation(
   { engine, runs }: Lifecycle,
   idOrRecord: string | ConversationRecord,
@@ -93,8 +90,7 @@ interface ClientMessage {
 }
 
 /**
- * Appends a user message and runs the conversation if `run` is true. Rejects an impossible run first, so a
- * retry does not append twice.
+ * Appends a user message, and runs the conversation if `run` is true. Rejects an impossible run first.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(
@@ -124,10 +120,7 @@ interface OutgoingMessage {
   readonly signal: AbortSignal
 }
 
-/**
- * Appends a user message once for its key, even after a crash. If `run` is true, resolves when a run will
- * handle it. Repeatable. O(events since it was appended).
- */
+/** Appends a message once for its key, even after a crash. With `run`, resolves when a run will handle it. */
 export async function sendOnce(
   { engine, runs }: Lifecycle,
   conversation: Conversation,

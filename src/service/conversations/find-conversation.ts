@@ -50,9 +50,7 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/**
- * The control plane's form; a UUID that is stored in uppercase is unchanged, since no other form finds it.
- */
+/** The control plane's form, except for a UUID stored in uppercase, which no other form would find. */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** Finds a conversation by its id; a UUID may be in any form. Null for an unknown or invalid id. */
@@ -82,10 +80,7 @@ export async function getConversationOr404(store: Store, id: string): Promise<Co
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
-/**
- * The record of the conversation that a request names as its parent; null for null. @throws HttpProblem 422
- * for an unknown id.
- */
+/** The conversation that a request names as its parent. @throws HttpProblem 422 for an unknown id. */
 export async function findParent(store: Store, id: string | null): Promise<ConversationRecord | null> {
   const record = id === null ? null : await findConversation(store, id)
   if (id !== null && record === null) throw missing('parent_conversation_id', 'conversation', id)

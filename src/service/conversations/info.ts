@@ -29,10 +29,7 @@ const MAX_CACHED = 10_000
 
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
-/**
- * Usage by usage id (`usage_to_metrics`), and in total (`metrics`). O(events since the last call); reads
- * evicted events from the store.
- */
+/** Usage by usage id (`usage_to_metrics`) and in total (`metrics`). Reads evicted events from the store. */
 async function statsOf(
   store: Store,
   { id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>,
@@ -138,10 +135,7 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 
 const NEVER = { kind: 'NeverConfirm' } as const
 
-/**
- * Conversation information without usage: start request fields and the service's own, secrets masked.
- * O(pending calls + skills).
- */
+/** Without usage: start request fields and the service's own, with secrets masked. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
   const { metadata } = record
@@ -182,7 +176,7 @@ function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
   return { kind: 'Agent', llm: { model: 'default', usage_id: 'agent', ...(isObject(llm) && llm) }, tools: [] }
 }
 
-/** The value of a `full_state` frame. O(events since the last call). */
+/** The value of a `full_state` frame. */
 export async function wholeInfoOf(
   store: Store,
   record: ConversationRecord,
@@ -191,7 +185,7 @@ export async function wholeInfoOf(
   return { ...infoOf(record, state), ...(await statsOf(store, record, state)) }
 }
 
-/** The response for one conversation, and the webhook payload. O(children + events since the last call). */
+/** The response for one conversation, and the webhook payload. */
 export async function infoWithChildrenOf(
   store: Store,
   record: ConversationRecord,

@@ -21,9 +21,7 @@ interface Listing {
   readonly limit: number
 }
 
-/**
- * A page of conversations that match the store's filter; may be short or empty and still have a next page.
- */
+/** A page that matches the store's filter. It may be short or empty and still have a next page. */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,
   storeFilter: ConversationFilter,
@@ -48,13 +46,13 @@ export const COUNTED = {
   returns: { type: 'integer' },
 } as const
 
-/** The response of a count: a number, with a header that says whether everything was counted. O(1). */
+/** A number, with a header that says whether everything was counted. */
 export const countReply = ({ count, more }: Count): Response =>
   new Response(JSON.stringify(count), {
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },
   })
 
-/** The ids of a conversation's children and forks, the oldest first. O(children). */
+/** The ids of a conversation's children and forks, the oldest first. */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const

@@ -55,7 +55,7 @@ export class LostRuns {
 
   /**
    * Executes due run commands, then handles expired leases: unfinished runs continue while slots are free,
-   * other conversations are recovered. O(expired leases + due commands), each with a fold.
+   * other conversations are recovered.
    */
   async check(): Promise<void> {
     await this.#carryOutCommands()

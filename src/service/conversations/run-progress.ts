@@ -8,7 +8,7 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 
-/** Whether a crashed run left requested work. O(events since the last user message). */
+/** Whether a crashed run left requested work. */
 export function hasUnfinishedRun(state: State): boolean {
   const { header, branch, log } = state
   const message = branch.lastUserMessage
@@ -23,10 +23,7 @@ export function hasUnfinishedRun(state: State): boolean {
 
 const PAGE_SIZE = 100
 
-/**
- * Whether a run has begun or continued since a log position. Reads the store, as the state may have evicted
- * events. O(events up to the first that shows it).
- */
+/** Whether a run has begun or continued since a position. Reads the store: the state may lack events. */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
   for (let start = from; ; start += PAGE_SIZE) {
     const events = await store.read(id, { from: start, limit: PAGE_SIZE })
@@ -73,7 +70,6 @@ export async function isHandledByOtherRun(
   }
 }
 
-/** O(events since the position). */
 export async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
   const { log } = await conversation.state()
   for (let index = from; index < log.entries.length; index += 1) {

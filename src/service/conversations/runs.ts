@@ -144,9 +144,7 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-/**
- * A run that callers wait for, until it is durable: it has a lease, or stored requests survive this process.
- */
+/** A run that callers wait for, until it has a lease or stored requests survive this process. */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number

@@ -26,9 +26,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/**
- * Whether a field with this name is a secret. Numbers and booleans are not secrets: `max_token` may be 4096.
- */
+/** Numbers and booleans are not secrets: `max_token` may be 4096. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&
@@ -42,7 +40,6 @@ export const isSecretMap = (name: string, value: JsonValue | undefined): boolean
 
 const findKnownForms = builtInFinder(BUILT_IN)
 
-/** O(length). */
 function knownForms(text: string): readonly (readonly [start: number, end: number])[] {
   const hits: (readonly [number, number])[] = []
   findKnownForms?.(text, (start, end) => void hits.push([start, end]))
@@ -67,7 +64,7 @@ function maskParts(text: string, parts: Iterable<readonly [start: number, end: n
   return shown + text.slice(position)
 }
 
-/** Positions of secrets in the query of a URL, and in the URLs that it contains. O(length). */
+/** Positions of secrets in the query of a URL, and in the URLs that it contains. */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {
     let name = /^[&;]/.test(part) ? 0 : part.indexOf('?')
@@ -83,10 +80,8 @@ function* secretParameters(url: string): Generator<readonly [start: number, end:
   }
 }
 
-/** O(size). */
 export const hasSecret = (value: JsonValue): boolean => secretsIn(value, 1).length > 0
 
-/** A value with each secret masked. O(size). */
 export function masked(value: JsonValue): JsonValue {
   if (typeof value === 'string') return shownText(value)
   if (typeof value !== 'object' || value === null) return value
@@ -96,7 +91,6 @@ export function masked(value: JsonValue): JsonValue {
   )
 }
 
-/** O(size). */
 export function maskedField(name: string, value: JsonValue): JsonValue {
   if (isSecret(name, value)) return MASK
   if (isSecretMap(name, value)) return allMasked(value)
@@ -104,7 +98,6 @@ export function maskedField(name: string, value: JsonValue): JsonValue {
   return masked(value)
 }
 
-/** O(size). */
 function allMasked(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(allMasked)
   if (isObject(value))
@@ -114,7 +107,7 @@ function allMasked(value: JsonValue): JsonValue {
 
 const wordsOf = (command: string): string[] => command.match(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g) ?? []
 
-/** A list as command arguments: the values of options that are named as secrets are masked. O(size). */
+/** Masks the values of options that are named as secrets. */
 function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   let option = ''
   return list.map((item) => {
@@ -131,7 +124,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   })
 }
 
-/** A value without its secrets and without the fields that contain one. O(size). */
+/** A value without its secrets and without the fields that contain one. */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
     ([name, inner]): [string, JsonValue][] => {
@@ -143,11 +136,7 @@ export function withoutSecrets(value: JsonObject): JsonObject {
   return Object.fromEntries(open)
 }
 
-/**
- * All secrets in a value. O(size).
- * @param minLength minimum length of the environment and header values that are returned; shorter ones, such
- *   as `1`, are left out; default: 5
- */
+/** Leaves out environment and header values that are shorter than `minLength`, such as `1`. */
 export function secretsIn(value: JsonValue, minLength = 5): string[] {
   if (typeof value === 'string') return secretsOfText(value)
   if (typeof value !== 'object' || value === null) return []
@@ -186,7 +175,7 @@ function secretsOfUrl(text: string): string[] {
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** The texts in a value at any depth, and its numbers as texts. O(size). */
+/** The texts in a value at any depth, and its numbers as texts. */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]

@@ -1,7 +1,4 @@
-/**
- * Start requests: fields the service itself ignores, such as agent, secrets and plugins. Stored for its
- * agent, shown without secrets.
- */
+/** Start requests: fields for the agent, which the service stores, and shows without their secrets. */
 
 import { LRUCache } from 'lru-cache'
 import { isObject } from '../../event/json.ts'
@@ -131,7 +128,7 @@ export function startOf(metadata: JsonObject): StartMetadata {
 
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
-/** Returns the object without masked values, also in nested objects but not in lists. O(size). */
+/** Returns the object without masked values, also in nested objects but not in lists. */
 function withoutMasks(value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) =>

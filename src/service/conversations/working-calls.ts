@@ -1,7 +1,4 @@
-/**
- * Runs conversations again when their background calls are completed, in whatever process, and continues the work of
- * processes that died.
- */
+/** Runs conversations again when background calls end, and continues the work of dead processes. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { workExpiresAt } from '../../conversation/background.ts'
@@ -70,7 +67,7 @@ export class WorkingCalls {
     return Object.assign(call, step)
   }
 
-  /** Watches the conversations of processes that died. O(due jobs). */
+  /** Watches the conversations of processes that died. */
   async startDue(): Promise<void> {
     if (this.#runs.possible) await this.#worker.startDue()
   }

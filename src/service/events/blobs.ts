@@ -78,10 +78,7 @@ const MAX_KNOWN = 10_000
 /** Characters searched again with the next piece: more than a secret's name. */
 const OVERLAP = 32
 
-/**
- * Reads blobs without their encrypted content. A blob that contains none is searched once, then streamed;
- * another one is masked in memory at each read.
- */
+/** A blob without encrypted content is searched once, then streamed; another is masked at each read. */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()
   return async (id, hash, range) => {
@@ -178,10 +175,7 @@ async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): 
 const hasTag = (header: string | null, hash: string): boolean =>
   header !== null && header.split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()))
 
-/**
- * The range of a request; `beyond` if it begins after the end; null for the whole blob, which is also the
- * response to several or invalid ranges.
- */
+/** `beyond` if it begins after the end; null for the whole blob, also for several or invalid ranges. */
 function rangeOf(
   headers: Headers,
   hash: string,

@@ -52,10 +52,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/**
- * Returns the store's filter for a query. The store omits hidden kinds, so pages are full whenever enough
- * events exist.
- */
+/** The store omits hidden kinds, so pages are full whenever enough events exist. */
 export function filterOf(
   conversationId: string,
   { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
@@ -72,7 +69,6 @@ export function filterOf(
   }
 }
 
-/** O(limit). */
 export async function searchPage(
   store: Pick<Store, 'search'>,
   filter: EventFilter,
@@ -102,7 +98,7 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** The references in an event as clients receive it, except references to masked content. O(references). */
+/** The references in an event as clients receive it, except references to masked content. */
 export function wireBlobs(
   event: Event,
   { blobs = [] }: Pick<StoredEvent, 'blobs'>,
@@ -113,7 +109,7 @@ export function wireBlobs(
 }
 
 /**
- * The events with these ids, in order; null for each unknown or invalid id. O(ids).
+ * The events with these ids, in order; null for each unknown or invalid id.
  * @throws HttpProblem 413 for several events that exceed a page.
  */
 export const getEvents = (
@@ -128,12 +124,7 @@ export const getEvents = (
     return some.map((id) => byId.get(id) ?? null)
   })
 
-/**
- * Fills in an omitted `source`, and the omitted `type` of text, image and thinking blocks. Returns the same
- * object if nothing was omitted. O(parts).
- * @example
- * withDefaults({ kind: 'PauseEvent' }).source // 'user'
- */
+/** Fills in an omitted `source`, and the omitted `type` of text, image and thinking blocks. */
 export function withDefaults(event: Event): Event {
   let edited = event as object as JsonObject
   for (const name of CONTENT_FIELDS) edited = edit(edited, name, typed)

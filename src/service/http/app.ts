@@ -190,7 +190,7 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** O(bytes). @throws HttpProblem 400 for a truncated body, 413 for a larger one. */
+/** @throws HttpProblem 400 for a truncated body, 413 for a larger one. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)

@@ -7,10 +7,7 @@ import { MOST_TAG_KEY, MOST_TAGS, TAG_KEY } from '../../store/kit/record.ts'
 import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
-/**
- * Returns the specification of a request body from a zod schema. Defaults are documented but not filled in.
- * Reading is O(size).
- */
+/** The specification of a body from a zod schema. Defaults are documented but not filled in. */
 export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
   const check = checker(schema)
   const { $schema: _dialect, ...document } = z.toJSONSchema(schema, { io: 'input', override: tidy })

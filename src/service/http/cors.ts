@@ -1,7 +1,4 @@
-/**
- * Lets browser pages of other origins use the service (CORS, fetch standard). They send their key in a
- * header, never a cookie.
- */
+/** CORS (fetch standard): pages of other origins send their key in a header, never a cookie. */
 
 /** Whether pages of an origin may use the service. */
 export type AllowOrigin = (origin: string) => boolean
@@ -9,15 +6,7 @@ export type AllowOrigin = (origin: string) => boolean
 const LOCAL =
   /^https?:\/\/(?:localhost|(?:[\w-]+\.){1,126}localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
-/**
- * Allows the origins of this machine, and the given ones.
- * @param origins such as `https://app.example.com`; `*` for all
- * @example
- * const allows = allowOrigins(['https://app.example.com'])
- * allows('http://localhost:5173') // true
- * allows('https://app.example.com') // true
- * allows('https://example.com') // false
- */
+/** Allows the origins of this machine, and `origins`, such as `https://app.example.com`; `*` for all. */
 export function allowOrigins(origins: readonly string[]): AllowOrigin {
   const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, '')))
   return (origin) => LOCAL.test(origin) || allowed.has('*') || allowed.has(origin.toLowerCase())

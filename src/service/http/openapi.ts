@@ -10,10 +10,6 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 /** The version of the published interface (interface section 9). */
 const VERSION = '0.0.1'
 
-/**
- * The document, with schemas of the 19 event kinds, their shared shapes, the event page and the body of a
- * 422. O(operations).
- */
 export function openApi(operations: readonly Operation[]): JsonObject {
   const events = eventJsonSchemas()
   const kinds = Object.keys(events)

@@ -10,10 +10,7 @@ export const MAX_PAGE_BYTES = 8 * 2 ** 20
 /** Number of items that are read before their size is checked. */
 const READ_FIRST = 8
 
-/**
- * The items with these ids, in order. O(ids). @throws HttpProblem 413 for several items that exceed a page. A
- * single one is always returned.
- */
+/** @throws HttpProblem 413 for several items that exceed a page. A single one is always returned. */
 export async function readByIds<T extends object>(
   ids: readonly string[],
   what: string,
@@ -57,7 +54,6 @@ export const NAME_PAGING = {
   limit: withDefault(integer({ min: 1, max: 100 }), 100),
 } as const
 
-/** O(list). */
 export function pageByName<T extends { readonly name: string }>(
   list: readonly T[],
   { page_id: after, limit }: ValuesOf<typeof NAME_PAGING>,
@@ -77,10 +73,7 @@ interface PageParts<R, T> {
   readonly isCompared: boolean
 }
 
-/**
- * A page of items. It may be short if items are large, and short or empty if the maximum number of items was
- * checked. O(checked items).
- */
+/** May be short if items are large, and short or empty if the maximum number of items was checked. */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts
   const items: T[] = []
@@ -111,7 +104,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
   return { items, next_page_id: next }
 }
 
-/** The first items of a list that fit into one page. O(their size). */
+/** The first items of a list that fit into one page. */
 export function firstInBytes<T extends object>(list: readonly T[], limit: number): readonly T[] {
   let bytes = 0
   let count = 0
@@ -123,5 +116,4 @@ export function firstInBytes<T extends object>(list: readonly T[], limit: number
   return list.slice(0, count)
 }
 
-/** Characters of an item as JSON. O(its size). */
 const jsonLength = (value: object): number => JSON.stringify(value).length

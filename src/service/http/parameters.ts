@@ -36,10 +36,7 @@ export const text = (): Parameter<string> => ({
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
-/**
- * A text that matches a pattern. The error does not repeat the value: a client may have sent a secret in its
- * place.
- */
+/** The error does not repeat the value: a client may have sent a secret in its place. */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
   schema: { type: 'string', pattern: pattern.source },
   omitted: null,
@@ -158,7 +155,7 @@ export function readParameters<P extends Parameters>(
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
 }
 
-/** The decoded text, or the text itself if it is not well encoded. O(length). */
+/** The decoded text, or the text itself if it is not well encoded. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

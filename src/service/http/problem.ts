@@ -31,14 +31,11 @@ const MAX_PART = 64
 const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
-/**
- * Masks likely secrets and cuts the text: a client's mistake may contain secrets and megabytes of text. O(1):
- * reads no more than could be sent.
- */
+/** A client's mistake may contain secrets and megabytes of text. Reads no more than could be sent. */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 
-/** The errors without inputs that are lists, objects or fields named as secrets. O(1). */
+/** The errors without inputs that are lists, objects or fields named as secrets. */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
   return errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),
@@ -99,10 +96,7 @@ const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/**
- * The problem for a library error whose code has a status; null for any other error, which is an internal
- * failure.
- */
+/** Null for an error without a status, which is an internal failure. */
 export function toProblem(
   error: unknown,
   { params = {}, query = {}, body }: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,
@@ -127,10 +121,7 @@ export interface FailureText {
   readonly detail: string
 }
 
-/**
- * Describes a failure for clients: messages of the library's errors and of HttpProblems with secrets
- * redacted, and no message of other errors.
- */
+/** The messages of the library's errors and HttpProblems, with secrets redacted; no other messages. */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }

@@ -35,15 +35,9 @@ export class Closing extends Error {
 }
 
 export interface Channel {
-  /**
-   * Returns the messages for the client. @throws HttpProblem 422 for an invalid query, others for a channel
-   * that is unavailable; `Closing`.
-   */
+  /** @throws HttpProblem 422 for an invalid query, others for an unavailable channel; `Closing`. */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /**
-   * Handles a text frame of the client, after `open`. Returns null, or the reason why the frame is invalid.
-   * @throws errors of the frame's operation.
-   */
+  /** Call it after `open`. Returns why the frame is invalid, or null. @throws errors of its operation. */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
@@ -153,10 +147,7 @@ export function commandsChannel(commands: Commands): Channel {
   }
 }
 
-/**
- * The JSON of a client's frame, or why it is invalid; null for a second authentication frame, which is
- * ignored.
- */
+/** The JSON of a client's frame, or why it is invalid; null for a second authentication frame. */
 function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
   const read = readFrame(text)
   return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
@@ -176,10 +167,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/**
- * Appends the message in a frame; with an agent, runs the conversation unless `run` is false. Returns why a
- * frame is invalid, or null. Ignores a second authentication frame.
- */
+/** With an agent, runs the conversation unless `run` is false. Returns why a frame is invalid, or null. */
 export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,
@@ -218,10 +206,7 @@ const errorsText = (errors: readonly ValidationError[]): string =>
     .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
     .join(' ')
 
-/**
- * Maximum bytes of a sent frame. A larger frame closes the socket; the client reads the event over HTTP and
- * resumes after it.
- */
+/** Maximum bytes of a frame. A larger one closes the socket: the client reads the event over HTTP. */
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
@@ -238,7 +223,6 @@ class SessionFrames {
     this.#afterSeq = afterSeq
   }
 
-  /** The session frames for one frame, as JSON. O(size). */
   *translate(frame: Frame): Generator<string, void, undefined> {
     const json = frame.text('event')
     if (frame.type === 'event') {

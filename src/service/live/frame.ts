@@ -78,7 +78,7 @@ export class Frame {
   }
 }
 
-/** The frame of an event of the log; null for a line that is not an event. O(size). */
+/** Null for a line that is not an event. */
 export function eventFrame(item: LoggedEvent): Frame | null {
   const event = wireEvent(item)
   if (event === null) return null

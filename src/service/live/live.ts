@@ -306,10 +306,7 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/**
- * Caches frames up to a number of characters. The last frame is always retained, since many readers may need
- * it.
- */
+/** Caches frames up to a number of characters, and always the last one, since many may need it. */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */
@@ -328,7 +325,7 @@ export class FrameCache {
     return this.#size
   }
 
-  /** The frame of an event; null for a quarantined line. O(1) if cached, else O(size). */
+  /** Null for a quarantined line. */
   event(item: LoggedEvent): Frame | null {
     const cached = this.#cached.get(item.fact)
     // Forks share event objects.

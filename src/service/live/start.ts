@@ -77,10 +77,7 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/**
- * Lowest position of an event with this time or a later one. Times may decrease along the log, so all such
- * events are read. O(such events).
- */
+/** Times may decrease along the log, so all events with this time or a later one are read. */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

@@ -15,10 +15,7 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/**
- * Number of consecutive timers that make up the write timeout: after the event loop was blocked, timers fire
- * before read events.
- */
+/** Timers in the write timeout: after the event loop was blocked, timers fire before read events. */
 const CURSOR_PARTS = 4
 
 /** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */

@@ -41,10 +41,7 @@ export interface ConnectionOptions {
 /** Names under which clients put keys into URLs, where logs and proxies read them. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/**
- * With `refused`, the socket is accepted and then closed with the reason, since browsers hide the status of a
- * failed upgrade.
- */
+/** A `refused` socket is accepted, then closed with the reason: browsers hide a failed upgrade's status. */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }

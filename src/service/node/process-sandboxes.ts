@@ -23,10 +23,7 @@ export interface ProcessSandboxesOptions {
   readonly directory: string
   /** Templates; the first is the default. Default: one without a process. */
   readonly specs?: readonly ProcessSpec[]
-  /**
-   * Whether clients may use files and run commands in sandboxes, with the rights of the service's user.
-   * Default: false.
-   */
+  /** Whether clients may use files and commands, with the rights of the service's user. Default: false. */
   readonly givesFiles?: boolean
   /** Maximum milliseconds for a command to start. Default: 120,000. */
   readonly startTimeout?: number
@@ -34,10 +31,7 @@ export interface ProcessSandboxesOptions {
   readonly healthInterval?: number
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /**
-   * Maximum characters of the latest output of a sandbox that `logs` returns. Memory holds up to twice as many.
-   * Default: 1 Mi.
-   */
+  /** Maximum characters of a sandbox's output in `logs`; memory holds up to twice as many. Default: 1 Mi. */
   readonly logBytes?: number
 }
 

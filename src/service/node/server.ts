@@ -257,10 +257,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /**
-   * Accepts the connections that the kernel already has: closing the listener would reset them. A turn of the
-   * event loop accepts one.
-   */
+  /** Accepts the kernel's connections, which closing would reset. A turn of the event loop accepts one. */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
     for (;;) {

@@ -417,15 +417,9 @@ export class Outlet {
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /**
-   * Maximum number of unauthenticated sockets; one more closes the oldest of the address with the most.
-   * Default: 1,024.
-   */
+  /** Maximum unauthenticated sockets; one more closes the oldest of the address with most. Default: 1,024. */
   readonly maxUnauthenticated?: number
-  /**
-   * Maximum number of unauthenticated sockets from one network address; one more closes its oldest. Default:
-   * 256.
-   */
+  /** Maximum unauthenticated sockets of a network address; one more closes its oldest. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
   /** Approximate maximum of received bytes buffered for all sockets together. Default: 256 MiB. */
   readonly maxInbound?: number
@@ -437,9 +431,7 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
-  /**
-   * Ends streams and closes sockets with 1001; terminates sockets that do not close within `closeTimeout`.
-   */
+  /** Ends streams and closes sockets with 1001; terminates those that stay open after `closeTimeout`. */
   readonly close: () => Promise<void>
 }
 
@@ -635,10 +627,7 @@ interface UnauthenticatedBounds {
   readonly perAddress: number
 }
 
-/**
- * Sockets that have not sent a key. At the maximum, the oldest is evicted, so that a client that sends its
- * key at once is always admitted.
- */
+/** At the maximum, the oldest is evicted: a client that sends its key at once is always admitted. */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void
@@ -658,7 +647,7 @@ class Unauthenticated<T> {
     for (const sockets of this.#waiting.values()) yield* sockets
   }
 
-  /** Adds a socket; returns a function that removes it. O(1), and O(addresses) at the maximum. */
+  /** Adds a socket; returns a function that removes it. */
   add(address: string, socket: T): () => void {
     const sameAddress = this.#waiting.get(address)
     if (sameAddress !== undefined && sameAddress.size >= this.#bounds.perAddress)

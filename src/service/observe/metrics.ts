@@ -28,10 +28,7 @@ export interface Metrics {
   readonly text: () => string
 }
 
-/**
- * Maximum number of series of a metric. Further ones share one without labels, so no client can fill the
- * memory.
- */
+/** Maximum series of a metric; further ones share one without labels, so clients cannot fill the memory. */
 const MAX_SERIES = 2_000
 
 export function createMetrics(): Metrics {

@@ -72,7 +72,6 @@ export class Users {
     return items[0]?.record ?? null
   }
 
-  /** O(users). */
   async organizations(): Promise<string[]> {
     const all = new Set<string>()
     for await (const { record } of this.#records.walk({ by: 'org' })) all.add(record.org_id)
@@ -80,10 +79,7 @@ export class Users {
   }
 }
 
-/**
- * Returns the credits of an organization, or of callers without an organization (null), as a decimal string;
- * null means 0.
- */
+/** Returns an organization's credits (null: of callers without one) as a decimal string; null means 0. */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 interface OrganizationParts {
@@ -164,10 +160,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
 ]
 
 export interface Quota {
-  /**
-   * Maximum number of starts and forks of an organization in a day (UTC). Callers without an organization
-   * share one quota.
-   */
+  /** Maximum starts and forks of an organization in a day (UTC). Callers without one share a quota. */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]
@@ -179,10 +172,7 @@ interface Day {
   readonly count: number
 }
 
-/**
- * Returns the operations with a quota, which all processes share. Each operation first consumes one unit, and
- * returns it if nothing was started.
- */
+/** All processes share the quota. An operation consumes one unit, and returns it if nothing was started. */
 export function withQuota(
   operations: readonly Operation[],
   store: Store,

@@ -169,10 +169,7 @@ export class Commands {
   }
 }
 
-/**
- * Creates a relative folder, such as the folder of a conversation without a sandbox, in the folder of the
- * sandboxes.
- */
+/** Creates a relative folder, as of a conversation without a sandbox, in the folder of the sandboxes. */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd

@@ -111,10 +111,7 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/**
- * Creates the folder of a conversation, if that is below the folder of the sandboxes. Rejects only if the
- * store fails.
- */
+/** Only below the folder of the sandboxes. Rejects only if the store fails. */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)
@@ -203,9 +200,7 @@ export function scopedOperations(
   ]
 }
 
-/**
- * Returns the folder for the editor; empty, which means the conversation's folder, for the editor's default.
- */
+/** Empty, which means the conversation's folder, for the editor's default. */
 const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {

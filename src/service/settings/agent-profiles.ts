@@ -93,10 +93,7 @@ function refsAt({ mcp_server_refs: refs }: JsonObject): string[] | null {
   return Array.isArray(refs) ? refs.filter((ref): ref is string => typeof ref === 'string') : null
 }
 
-/**
- * Reports whether the model profile and the MCP servers of a profile exist. `llm` is the model profile, null
- * if unknown.
- */
+/** Reports whether the profile's MCP servers and model profile (`llm`, null if unknown) exist. */
 function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonObject): JsonObject {
   const { name: _name, ...summary } = summaryOf(profile)
   const ref = textAt(profile, 'llm_profile_ref')

@@ -194,10 +194,7 @@ export const settingsOperations = ({
   }),
 ]
 
-/**
- * The settings with masked secrets. For a client that sends `X-Expose-Secrets` they are left out instead, so
- * that it uses no mask as a secret.
- */
+/** Masks secrets; leaves them out with `X-Expose-Secrets`, so that a client uses no mask as a secret. */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

@@ -194,7 +194,7 @@ type Path = readonly string[]
 
 /**
  * Rejects a change of an address next to, above or below a stored secret, unless the request contains the
- * secret: otherwise a client could have the secret sent to any address. O(size · depth).
+ * secret: otherwise a client could have the secret sent to any address.
  * @param loc path of the changed value in the request
  * @param group whether the value only groups others, as settings do: a secret is not sent to the addresses of
  *   other groups

@@ -151,7 +151,7 @@ export const storeBody = silent(
 
 /**
  * Merges maps at any depth; replaces lists and other values; null deletes a field; a masked value keeps the
- * stored one. O(size).
+ * stored one.
  * @throws HttpProblem 400 for a masked secret in a list item that matches no stored item, or several
  *   different ones.
  */

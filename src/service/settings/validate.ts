@@ -54,10 +54,7 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 
 const PART_LENGTH = 5
 
-/**
- * Redacts secrets; null if five consecutive characters of a secret remain, in any letter case, since
- * providers quote ends of keys. O(length × length of the secrets).
- */
+/** Null if five characters of a secret in a row remain, in any case: providers quote ends of keys. */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
   let scrubbed

@@ -47,7 +47,7 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 
 /**
  * Makes conversations due that were created since a time on the store's clock; of earlier ones, only later
- * events are sent. Repeatable. O(conversations created since).
+ * events are sent. Repeatable.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -63,10 +63,7 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/**
- * Makes conversations due for sending. Those being sent, or waiting for a retry, are checked again
- * afterwards.
- */
+/** Makes conversations due. Those being sent, or waiting for a retry, are checked again afterwards. */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
@@ -136,10 +133,7 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has an item in `cursors` or `failing`, if any. */
 export interface Collections {
-  /**
-   * The one job that marks the conversations created since the start of the webhook, or all of them with
-   * `from: 'start'`.
-   */
+  /** The job that marks conversations created since the webhook's start, or all with `from: 'start'`. */
   readonly start: string
   readonly cursors: string
   readonly failing: string

@@ -314,10 +314,7 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /**
-   * Follows the feed for a webhook; null while another process marks the conversations to send from their
-   * beginning.
-   */
+  /** Null while another process marks the conversations to send from their beginning. */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
     const collections = collectionsOf(webhook.id)

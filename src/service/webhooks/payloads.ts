@@ -16,9 +16,7 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/**
- * Maximum bytes of a response that is read, so that its connection can be reused; a longer one is cancelled.
- */
+/** Maximum bytes of a response that is read to reuse its connection; a longer one is cancelled. */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Sends a message once. Throws unless the receiver accepts it. */
@@ -70,7 +68,7 @@ interface Batch {
 
 const encoder = new TextEncoder()
 
-/** The first events that fit into one message. Equal events have equal message ids. O(bytes). */
+/** The first events that fit into one message. Equal events have equal message ids. */
 export function batchOf(
   webhook: Webhook,
   { id: conversationId, createdAt }: { readonly id: string; readonly createdAt: string },

@@ -12,10 +12,7 @@ export interface WebhookOptions {
   readonly url: string
   /** Key that signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
-  /**
-   * Unique name under which the delivery progress is stored; keep it when the URL changes. Default: the URL
-   * without query.
-   */
+  /** Unique name of the delivery progress; keep it if the URL changes. Default: the URL without query. */
   readonly id?: string
   /**
    * `start` sends all conversations from their beginning. `now` (default) does this for conversations created
@@ -30,10 +27,7 @@ export interface WebhookOptions {
   readonly maxBatchEvents?: number
   /** Maximum bytes of a request, unless one event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
-  /**
-   * Maximum number of concurrent requests of a process, each for a different conversation; at most half are
-   * retries. Default: 8.
-   */
+  /** Maximum concurrent requests of a process, one per conversation; at most half are retries. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number

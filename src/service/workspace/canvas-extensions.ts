@@ -39,10 +39,7 @@ export interface CanvasExtensions {
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>
-  /**
-   * Copies the source of an installed extension for `apply`. Returns whether the copy is a valid version of
-   * this extension.
-   */
+  /** Copies the extension's source for `apply`. Returns whether the copy is a valid version of it. */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
   /** Replaces the extension with the copy that `check` made. @throws HttpProblem 409 without a valid copy. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>

@@ -1,7 +1,4 @@
-/**
- * Commands in the folders of sandboxes. Each is paused with its sandbox, and ended with the sandbox or this
- * process.
- */
+/** Commands in the folders of sandboxes, paused with their sandbox, and ended with it or this process. */
 
 import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
@@ -136,10 +133,7 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     child.stderr?.destroy()
     resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...stored })
   }
-  /**
-   * Ends the command's processes, and stops reading after `wait` milliseconds, even if one still has the
-   * output open.
-   */
+  /** Ends the command's processes; after `wait` milliseconds stops reading, even if the output is open. */
   const kill = (wait: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => setImmediate(finish), wait)

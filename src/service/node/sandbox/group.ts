@@ -17,10 +17,7 @@ export interface Ended {
   readonly cause?: Error
 }
 
-/**
- * Waits for the line `go`, sent once the watchdog knows the command, and then runs it. Exits with 125 without
- * this line.
- */
+/** Waits for the line `go`, sent once the watchdog knows the command. Exits with 125 without it. */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /** Starts a command, which begins when `go` is called. Its `pid` is undefined if it cannot be started. */
@@ -143,7 +140,7 @@ export class Group {
   }
 }
 
-/** Whether a process group is alive. Reads states on Linux, where zombies can be signalled. O(processes). */
+/** Whether a process group is alive. Reads states on Linux, where zombies can be signalled. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {

@@ -95,10 +95,7 @@ export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SI
 
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
-/**
- * Signals marked processes in rounds, until there are none: those that start or exec during a round are found
- * in the next one.
- */
+/** In rounds until there are none: those that start or exec during a round are found in the next one. */
 async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     if ((await signalMarked(mark, signal)) === 0) return
@@ -106,7 +103,7 @@ async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number)
   }
 }
 
-/** Signals all marked processes and returns their number; 0 if the system hides them. O(processes). */
+/** Signals all marked processes and returns their number; 0 if the system hides them. */
 export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
   if (process.platform !== 'linux') return 0
   let count = 0
