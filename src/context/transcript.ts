@@ -80,7 +80,7 @@ interface BlockLimits {
 /** Kinds whose evicted body is an error. A result's body is evicted only with its call's. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
-/** Newest first. @throws `evicted`. */
+/** Yields the newest block first. @throws `evicted`. */
 function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()

@@ -166,7 +166,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** Without content and container, and without digests, from which short texts could be guessed. */
+/** Omits content, container and digests: short texts could be guessed from their digests. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

@@ -126,7 +126,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstWhere(pathBetween(call, below), isEnded) ?? null
 }
 
-/** Such calls may join a pending batch (U2). Null if one is pending at the entry. */
+/** Calls that may join a pending batch (U2), with their results. Null if one is pending at the entry. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

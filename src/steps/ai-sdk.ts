@@ -59,7 +59,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Without tools of the step: the tools that the history has called. */
+/** If the step has no tools, returns the tools that the history has called. */
 function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)

@@ -10,7 +10,7 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/** Reads text, observations, MCP results, content of any grammar, errors and bytes; else writes JSON. */
+/** Reads text, observations, MCP results, content of any grammar, errors, bytes; other values become JSON. */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)

@@ -49,7 +49,7 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call; absent otherwise. A `task` replaces the one for `resume`. */
+  /** Reports progress of a background call, else absent. A `task` replaces the one that `resume` gets. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>

@@ -16,7 +16,7 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** The limit applies only to sandboxes that may be running since a time (`up`). */
+/** Only sandboxes that may be running, since the time `up`, count towards the limit. */
 interface StoredSandbox extends SandboxRecord {
   /** Null if the sandbox does not run. */
   readonly up: string | null
