@@ -306,7 +306,7 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/** Caches frames up to a number of characters, and always the last one, since many may need it. */
+/** Caches frames up to a number of characters, and always the last one, which many readers may need. */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */

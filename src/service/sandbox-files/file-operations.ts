@@ -111,7 +111,7 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/** Only below the folder of the sandboxes. Rejects only if the store fails. */
+/** Creates only a folder below the folder of the sandboxes. Rejects only if the store fails. */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)

@@ -194,7 +194,7 @@ export const settingsOperations = ({
   }),
 ]
 
-/** Masks secrets; leaves them out with `X-Expose-Secrets`, so that a client uses no mask as a secret. */
+/** Masks secrets. Omits them for `X-Expose-Secrets`, so that such a client uses no mask as a secret. */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,
