@@ -172,7 +172,8 @@ class ChatSteps {
     if (Array.isArray(fields['messages'])) this.#readWhole(fields, fields['messages'], record)
     else if (typeof to === 'string') this.#goBack(to, record)
     else if (isObject(changes)) this.#change(objectOf(changes), record)
-    else if ('sessionId' in fields && !('type' in fields)) this.#tell('gemini-cli.session', fields, record)
+    else if ('sessionId' in fields && !('type' in fields))
+      this.#addUpdate('gemini-cli.session', fields, record)
     else if (typeof type === 'string') this.#say(fields, record, `line-${record.line}`)
     else {
       const what = record.value === undefined ? 'invalid JSON' : 'not a message of a chat'
@@ -204,7 +205,7 @@ class ChatSteps {
 
   #change(changes: RawObject, record: SessionRecord): void {
     const { messages } = changes
-    this.#tell('gemini-cli.set', changes, record)
+    this.#addUpdate('gemini-cli.set', changes, record)
     // An empty list replaces nothing.
     if (!Array.isArray(messages) || messages.length === 0) return
     this.#places = new Map()
@@ -217,7 +218,7 @@ class ChatSteps {
   }
 
   /** Adds a record's fields except messages. An update of only `lastUpdated` is counted, not added. */
-  #tell(key: string, object: RawObject, record: SessionRecord): void {
+  #addUpdate(key: string, object: RawObject, record: SessionRecord): void {
     this.about = { ...this.about, ...object, messages: undefined }
     const { messages: _, ...value } = object
     const fields = Object.keys(value)

@@ -16,7 +16,7 @@ const operation = operationsIn('Events')
 const QUEUE = 256 * 2 ** 10
 
 /** Timers in the write timeout: after the event loop was blocked, timers fire before read events. */
-const CURSOR_PARTS = 4
+const TIMERS = 4
 
 /** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
@@ -127,14 +127,14 @@ function bodyOf(
           controller.enqueue(encoder.encode(written(value.as(blobs), format, resumeOffset)))
           if ((controller.desiredSize ?? 0) > 0) return
           // A reader that reads nothing is disconnected after the write timeout.
-          let remaining = CURSOR_PARTS
+          let remaining = TIMERS
           const check = (): void => {
             remaining -= 1
-            if (remaining > 0) return void (timer = setTimeout(check, writeTimeout / CURSOR_PARTS))
+            if (remaining > 0) return void (timer = setTimeout(check, writeTimeout / TIMERS))
             stop()
             controller.error(new SlowReader(`The reader is too slow; resume after ${position}.`))
           }
-          timer = setTimeout(check, writeTimeout / CURSOR_PARTS)
+          timer = setTimeout(check, writeTimeout / TIMERS)
         } catch (error) {
           if (isOver) return
           const { code, detail } = describeFailure(error)
