@@ -85,10 +85,7 @@ const DELAY = 4
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 
-/**
- * Milliseconds before the next attempt: doubled after each failure up to a maximum, then reduced at random by
- * up to half.
- */
+/** Milliseconds, doubled after each failure up to a maximum, then reduced at random by up to half. */
 export function delayAfter(
   failures: number,
   { retryDelay, maxRetryDelay }: { readonly retryDelay: number; readonly maxRetryDelay: number },
@@ -135,7 +132,6 @@ export function eventResponse(
   return new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } })
 }
 
-/** A set of callbacks. */
 export class Listeners<T> {
   readonly #listeners = new Set<{ readonly call: (news: T) => void }>()
 
@@ -146,10 +142,7 @@ export class Listeners<T> {
     return () => void this.#listeners.delete(listener)
   }
 
-  /**
-   * Calls all listeners; those added meanwhile are called the next time. Never throws: an error of a listener
-   * becomes an unhandled rejection, and the others are still called. O(listeners).
-   */
+  /** A listener's error becomes an unhandled rejection. Listeners added meanwhile are called next time. */
   tell(news: T): void {
     const listeners = [...this.#listeners]
     for (const listener of listeners) {

@@ -166,10 +166,7 @@ async function complete(
   }
 }
 
-/**
- * Progress on HEAD's branch, or on the latest branch where the call is working. Empty if it is working on no
- * branch.
- */
+/** Progress on HEAD's branch, or on the latest branch where the call is working; otherwise empty. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []

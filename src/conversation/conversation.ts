@@ -66,10 +66,7 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /**
-   * Idempotency key of the client: the same message with the same key is not appended again (law S). Another
-   * message with the same key throws `id_conflict`.
-   */
+  /** Idempotency key: a repeated message is not appended again; a different one throws `id_conflict`. */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
   readonly sender?: string
@@ -125,10 +122,7 @@ export class Conversation {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /**
-   * Calls a pure function with the state, as in `read(toTimeline)`, and returns its result. Loads evicted
-   * bodies if the function needs them, which is O(n).
-   */
+  /** Calls a pure function with the state, as in `read(toTimeline)`. Loads evicted bodies if needed, O(n). */
   async read<T>(query: (state: State) => T): Promise<T> {
     return this.#engine.use(this.id, (replica) => replica.read(query))
   }
@@ -275,10 +269,7 @@ export class Conversation {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
-  /**
-   * Moves HEAD back to the branch's system prompt, or before the first event if it has none. @throws
-   * ColloquyError `already_running`.
-   */
+  /** Moves HEAD to the branch's system prompt, or before the first event. @throws `already_running`. */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }
@@ -481,9 +472,7 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /**
-   * Aborts the work of a call, in whichever process, and completes it as cancelled. @throws as `complete`.
-   */
+  /** Aborts a call's work, in whichever process, and completes it as cancelled. @throws as `complete`. */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
@@ -496,10 +485,7 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
-  /**
-   * Returns the records of the conversations that calls opened with `subagent`, in order of creation.
-   * O(children).
-   */
+  /** Returns the records of the subagents' conversations, in order of creation. O(children). */
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
     return this.#engine.children(this.id)

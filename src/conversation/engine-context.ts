@@ -19,9 +19,7 @@ export interface DeletionOptions {
   readonly dryRun?: boolean
   /** Maximum number of conversations; subagents are not counted. Default: unlimited. */
   readonly limit?: number
-  /**
-   * Called before each conversation is deleted, to delete your own rows. If it throws, deletion stops there.
-   */
+  /** Called before each deletion, to delete your own rows. If it throws, deletion stops there. */
   readonly onDelete?: (record: ConversationRecord) => Promise<void> | void
 }
 
@@ -131,10 +129,7 @@ export class EngineContext {
     return briefOwner(this.stamp.newId())
   }
 
-  /**
-   * Calls a function with a conversation, which stays in memory meanwhile. `close` waits for it.
-   * @throws ColloquyError `unknown_conversation`, `closed`, and the function's errors.
-   */
+  /** The conversation stays in memory meanwhile; `close` waits. @throws `unknown_conversation`, `closed`. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
     try {

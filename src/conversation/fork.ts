@@ -138,10 +138,7 @@ function statusesOf(branch: Branch, ended: number, hasApprovals: boolean): Event
 const forkStatus = ({ pendingCalls }: Branch, ended: number): Status =>
   pendingCallCount(pendingCalls) > ended ? 'waiting_for_confirmation' : 'idle'
 
-/**
- * Results of pending calls that the copy must not execute: calls that began in the source, and calls that
- * neither have a decision nor wait for one.
- */
+/** Results of calls that began in the source, and of calls that neither have a decision nor wait for one. */
 function endedCalls(
   { header, branch: current }: State,
   callStatuses: readonly PendingCallStatus[],

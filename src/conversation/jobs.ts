@@ -138,10 +138,7 @@ export class Jobs<T extends object> {
     return items.map((item) => new Job(this.#kind, item))
   }
 
-  /**
-   * Claims a job from any holder to change its record, unless `decide` returns null. Retried after a
-   * conflict.
-   */
+  /** Claims a job from any holder, unless `decide` returns null. Retried after a conflict. */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,
@@ -198,10 +195,7 @@ export class JobWorker<T extends object> {
     this.#run(job.id, () => Promise.resolve(job))
   }
 
-  /**
-   * Claims a job and works on it now. If this process is already working on it, it repeats the work
-   * afterwards.
-   */
+  /** Works on a job now. If this process is already working on it, it works on it again afterwards. */
   wake(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined) this.#run(id, () => this.#jobs.take(id))

@@ -20,10 +20,7 @@ export interface Recovery {
 /** Milliseconds until others may recover after this recovery is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/**
- * Recovers a conversation that is running without a live lease, and holds the lease meanwhile.
- * @param unheld only if no run has left a lease: the log was imported, or written without a run
- */
+/** `unheld`: only if no run has left a lease, because the log was imported or written without a run. */
 export async function recover(
   store: Store,
   replica: Replica,
@@ -55,10 +52,7 @@ export type ConversationRecovery = { readonly conversationId: string } & (
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }
 )
 
-/**
- * Recovers conversations with an expired lease, and those with status `running` but no lease, one at a time.
- * A failure does not affect the others. @throws the store's errors if it cannot list them.
- */
+/** One at a time; a failure does not affect the others. @throws the store's errors if it cannot list them. */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const { store } = context
   const all: ConversationRecovery[] = []
@@ -88,7 +82,6 @@ const NOT_LISTED = ''
 
 const PAGE_SIZE = 100
 
-/** O(expired leases). */
 export async function* expiredLeases(store: Store): AsyncGenerator<string> {
   let page
   let after: string | undefined

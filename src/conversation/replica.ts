@@ -125,10 +125,7 @@ export class Replica {
     this.#restedAt = snapshotAt
   }
 
-  /**
-   * Opens a conversation's replica from its snapshot and later events. @throws ColloquyError
-   * `unknown_conversation`.
-   */
+  /** Opens a replica from the snapshot and later events. @throws ColloquyError `unknown_conversation`. */
   static async open(store: Store, stamp: Stamp, id: string, blobs: BlobMode = 'whole'): Promise<Replica> {
     return new Replica(store, stamp, id, blobs, await openState(store, id, readerOf(store, blobs)))
   }
@@ -165,10 +162,7 @@ export class Replica {
     }
   }
 
-  /**
-   * Appends and folds a decision's events. Returns them, or the equal ones already in the log. @throws the
-   * errors of the decision and of `Store.append`.
-   */
+  /** Appends and folds a decision's events. Returns them, or the equal ones that are already in the log. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     return this.#inOrder(async () => {
       const { expected = 'any', depends = false, lease, within } = options
@@ -229,10 +223,7 @@ export class Replica {
     })
   }
 
-  /**
-   * Replaces the content of an event, and records it. Returns the record, if it is new.
-   * @throws ColloquyError `unknown_event`, `invalid_argument`, and the store's errors.
-   */
+  /** Replaces the content of an event, and records it. Returns the record, if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 0; ; attempt += 1) {
       const state = await this.whole()
@@ -395,10 +386,7 @@ export class Replica {
     return { state: this.#state, record }
   }
 
-  /**
-   * Stores the status, unless the log has grown since: then the appender or next reader does. @param known
-   * the recorded status, if known
-   */
+  /** Stores the status, unless the log has grown since: then the appender or the next reader does it. */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
     const { length } = log.entries
@@ -596,11 +584,10 @@ export async function openState(
   return { state, snapshotAt: 0, createdAt }
 }
 
-/** O(n). */
 export const wholeState = (store: Store, id: string): Promise<State> =>
   replayWhole(readerOf(store, 'whole'), id)
 
-/** Without eviction. O(n). */
+/** Without eviction. */
 async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
   return (await foldOn(read, id, empty, false)) ?? empty
@@ -651,10 +638,7 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   return ranges.length > RANGES ? rangesOf(positions, 2 * gap) : ranges
 }
 
-/**
- * Folds the rest of the log. Null when it returns to an evicted branch. @param evicts whether to evict bodies
- * and checkpoints on the way, to bound memory
- */
+/** Null when the log returns to an evicted branch. `evicts`: evict bodies and checkpoints to bound memory. */
 async function foldOn(read: Read, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state
   let restedAt = state.log.entries.length
@@ -698,10 +682,7 @@ function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
   }
 }
 
-/**
- * Resolves with the first state that matches, which can be the current one. Rejects with the reason of
- * `signal` when it is aborted first, and `unknown_conversation` when the conversation is deleted.
- */
+/** Resolves with the first state that matches, which can be the current one. */
 export async function waitForState(
   replica: Replica,
   fits: (state: State) => boolean,

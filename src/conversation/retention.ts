@@ -76,10 +76,6 @@ function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: 
   return query
 }
 
-/**
- * Deletes the conversations that match a filter. O(conversations read + data deleted). @throws
- * `invalid_argument`, `invalid_query`, `invalid_id`.
- */
 export async function deleteConversations(
   engine: EngineContext,
   filter: DeletionFilter,
@@ -132,11 +128,7 @@ async function deleteEach(
   return report
 }
 
-/**
- * Removes conversations that are too old or too many. Returns null while another process applies the
- * retention, because one process is enough.
- * @throws `invalid_argument`; the reason of the signal.
- */
+/** Returns null while another process applies the retention, because one process is enough. */
 export async function applyRetention(
   engine: EngineContext,
   options: RetentionOptions,

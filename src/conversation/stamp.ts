@@ -63,7 +63,6 @@ function checkEvent(value: unknown, index: number): Event {
 
 /**
  * Adds missing ids and times (D15), except to events whose id is known, which the store compares (law S).
- * O(events).
  * @param last time of the log's last event
  */
 export function stampEvents(
@@ -92,7 +91,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */
+/** Stamps the events whose id the store does not know. Null when it knows none of the ids. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

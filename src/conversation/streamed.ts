@@ -248,17 +248,13 @@ export class GrowingText {
     return this.#length
   }
 
-  /** O(1). */
   add(text: string): void {
     if (text === '') return
     this.#pieces.push({ text, start: this.#length })
     this.#length += text.length
   }
 
-  /**
-   * Returns the text between two offsets. O(pieces between + log pieces); a reader that keeps up reads one
-   * piece.
-   */
+  /** A reader that keeps up reads one piece; otherwise O(pieces between + log pieces). */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)
@@ -272,7 +268,6 @@ export class GrowingText {
     return result
   }
 
-  /** Whether any piece matches. O(pieces). */
   some(fits: (text: string) => boolean): boolean {
     return this.#pieces.some(({ text }) => fits(text))
   }

@@ -22,9 +22,8 @@ const MAX_CHILDREN = 1_000
 const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
- * Runs a call's child conversation, creating it if needed. Running the same call again continues the child:
- * its id and the key of its first message are derived from the parent and the call.
- * @throws Error when the maximum depth or number of subagents is exceeded; the store's errors.
+ * Creates the child if needed. Running the same call again continues it: its id and the key of its first
+ * message are derived from the parent and the call.
  */
 export async function runChild(
   store: Store,

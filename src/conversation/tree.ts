@@ -90,7 +90,6 @@ interface Followed {
 
 const nobodyWaits = (): void => undefined
 
-/** Subscribes to a conversation and its subagents. */
 export async function* subscribeTree(
   context: EngineContext,
   rootId: string,
@@ -104,10 +103,7 @@ export async function* subscribeTree(
   const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
-  /**
-   * Requests a conversation's next item. At most one item of each conversation waits, so a slow reader needs
-   * no queue.
-   */
+  /** At most one item of each conversation waits, so a slow reader needs no queue. */
   const pull = (from: Followed): void => {
     const arrive = (item: SubscriptionItem | null): void => {
       ready.push({ from, item })

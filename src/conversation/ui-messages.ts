@@ -355,10 +355,7 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
     ? (message['parts'] as JsonValue[])
     : []
 
-/**
- * Returns a message's latest version on HEAD's branch: a client keeps the id of the old version. O(depth) on
- * another branch.
- */
+/** The message's latest version on HEAD's branch: a client keeps the id of the old version. */
 function latestVersion({ log }: State, messageId: string): string {
   const message = findEventIn(log, messageId)
   if (message === undefined || isOnPathIn(message, log.head)) return messageId

@@ -78,10 +78,7 @@ export interface EvictedBody {
   readonly callId: string | null
   /** LLM response id of such an action; known at least for the first action of each response. */
   readonly responseId: string | null
-  /**
-   * Calls `report` with the position and tool call id of each action on the entry's path, last first.
-   * O(path).
-   */
+  /** Reports position and tool call id of each action on the entry's path, last first. O(path). */
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 

@@ -32,7 +32,6 @@ interface OpenCallNode<C extends IndexedCall> {
   readonly size: number
 }
 
-/** Returns the number of calls. O(1). */
 export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
 /** Returns the pending calls in log order. O(k log k) for k pending calls. */
@@ -71,7 +70,6 @@ export function withOpenCall<C extends IndexedCall>(
     : join(calls.call, calls.left, withOpenCall(calls.right, call))
 }
 
-/** Removes a call. O(log k). */
 export function withoutOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   call: IndexedCall,

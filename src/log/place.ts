@@ -75,9 +75,7 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
   above: (_, entry) => entry.above,
 }
 
-/**
- * Returns HEAD after `entry`: the entry, the target of a valid `leaf_event_id`, or HEAD unchanged. O(log n).
- */
+/** Returns HEAD after `entry`: the entry, the target of a valid `leaf_event_id`, or HEAD unchanged. */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   if (entry.canBeHead) return { head: entry, move: 'none' }
   return movedHead(LOG_TREE, log, log.head, entry.inTree ? entry.event : null)

@@ -120,7 +120,6 @@ export class Vector<T> implements Iterable<T> {
   }
 }
 
-/** Returns a vector of the values, in order. O(n). */
 export function vectorOf<T>(values: Iterable<T>): Vector<T> {
   let vector = Vector.empty<T>()
   for (const value of values) vector = vector.push(value)
@@ -128,8 +127,8 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a vector that calls `leafAt` on each access, except to the last leaf, which is made now. O(length /
- * 32). Not a method of `Vector`, because only snapshots use it.
+ * Calls `leafAt` on each access, except to the last leaf, which is made now. Not a method of `Vector`,
+ * because only snapshots use it.
  * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {

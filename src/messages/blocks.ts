@@ -74,10 +74,7 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
   Object.hasOwn(accepted, field) && accepted[field]?.(value) === true
 
-/**
- * Whether a value is encodable JSON without a cache mark: the writer assigns and counts the marks of a
- * request.
- */
+/** Whether a value is encodable JSON without a cache mark: the writer assigns and counts the marks. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {

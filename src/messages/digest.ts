@@ -1,7 +1,4 @@
-/**
- * 64-bit digests of text, in plain JavaScript. They prove which prefix a reply saw; not secure against
- * constructed collisions.
- */
+/** 64-bit text digests, which prove which prefix a reply saw; not secure against constructed collisions. */
 
 import { hashLanes, hex32, type Lanes } from '../event/text.ts'
 
@@ -10,7 +7,6 @@ export type Digest = Lanes
 /** Returns the digest of a text. O(length). */
 export const digestOf: (text: string) => Digest = hashLanes
 
-/** Combines two digests in order. O(1). */
 export function followedBy(before: Digest, next: Digest): Digest {
   const high = Math.imul(before.high ^ next.high, 0x9e3779b1)
   const low = Math.imul(before.low ^ next.low, 0x5f356495)
@@ -29,10 +25,7 @@ export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32
 /** Digests by the object of the log. The text is compared again, since a grammar or option can change it. */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/**
- * Returns a text's digest, cached with its source object; `slot` distinguishes an object's texts. O(length)
- * once, then one comparison of the same string.
- */
+/** Cached with its source object; `slot` distinguishes an object's texts. O(length) once. */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)

@@ -30,9 +30,7 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/**
- * A DNS name has up to 253 characters, plus a dot and a port. Matching a longer one could overflow the stack.
- */
+/** A DNS name has up to 253 characters, plus a dot and a port. A longer match could overflow the stack. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /** Uses a pattern because a bare JavaScript engine lacks `URL`. An address with a password is refused. */

@@ -17,10 +17,7 @@ export interface IdForm {
 export interface Limits extends GrammarKinds {
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
-  /**
-   * Returns a function that makes the call ids of a request. Default: the function `callIds` of `turns.ts`,
-   * with `callId`.
-   */
+  /** Makes the call ids of a request. Default: `callIds` of `turns.ts` with `callId`. */
   readonly callIds?: () => (logId: string) => string
   readonly toolNameLength: number
   readonly acceptsImage: (image: Image) => boolean
@@ -28,19 +25,13 @@ export interface Limits extends GrammarKinds {
   readonly kinds: readonly PartKind[]
   /** Order of a reply's parts when its record has none. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /**
-   * Rearranges a record's parts for a provider that accepts only calls after a call; null for other
-   * providers.
-   */
+  /** Rearranges a record's parts if the provider accepts only calls after a call; otherwise null. */
   readonly arrange:
     | ((message: AssistantMessage, refs: readonly PartRef[], limits: Limits) => readonly PartRef[])
     | null
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /**
-   * Returns a part that is a call of the provider's own tool, or its result, as half of a pair; null for
-   * other parts.
-   */
+  /** Half of a pair, for a call of the provider's own tool or its result; null for other parts. */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
@@ -62,9 +53,7 @@ export interface PairState {
   readonly used: Map<unknown, true>
 }
 
-/**
- * A call of the provider's own tool, or its result: half of a pair. Neither half is sent without the other.
- */
+/** A call of the provider's own tool, or its result. Neither half of a pair is sent without the other. */
 export interface PairHalf {
   readonly half: 'call' | 'result'
   readonly id: string
@@ -98,10 +87,7 @@ export interface AssistantTurn {
   readonly calls: readonly Call[]
   /** One for each call, in the order of arrival. */
   readonly results: readonly Result[]
-  /**
-   * Whether calls of the provider's own tools still wait for results. Then only the reply's continuation may
-   * follow.
-   */
+  /** Whether calls of provider tools wait for results. Then only the reply's continuation may follow. */
   readonly waits: boolean
 }
 

@@ -19,9 +19,7 @@ export interface SystemMessage {
   readonly content: readonly TextContent[]
 }
 
-/**
- * A message with the role `user`: a user's text and images, a summary, or the completion of a working call.
- */
+/** A message with the role `user`: a user's text and images, a summary, or a working call's completion. */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]

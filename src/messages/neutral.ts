@@ -28,10 +28,7 @@ interface RenderedMessage {
   readonly plain: boolean
 }
 
-/**
- * Renders a message unit's event. Null if it is empty, for tool messages, and for system prompts, which are
- * written separately. O(content).
- */
+/** Null for an empty message, for tool messages, and for system prompts, which are written separately. */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
     return renderUser([{ type: 'text', text: event.summary }], null, true)
@@ -148,10 +145,7 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
   return branch.systemPrompt
 }
 
-/**
- * Appends units as messages. `onUnit` is called after each unit; `isOpen` is true if the next plain user
- * message would be merged with the last message. O(content).
- */
+/** `onUnit` is called after each unit; `isOpen`: the next plain user message would join the last message. */
 export function writeUnits(
   units: Iterable<Unit>,
   prompt: ViewItem | null,

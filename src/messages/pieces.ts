@@ -27,10 +27,7 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/**
- * Returns a part's form in a grammar. O(size), once for a frozen part; other parts may change, so they are
- * read again.
- */
+/** A part's form in a grammar. Cached for a frozen part; other parts may change, so they are read again. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form
@@ -154,10 +151,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/**
- * Returns a piece in a grammar's form. A block is returned unchanged, because the grammar's table of parts made
- * or checked it.
- */
+/** A block is returned unchanged, because the grammar's table of parts made or checked it. */
 export const pieceBlock = <Block>(
   piece: Piece,
   text: (text: string) => Block,

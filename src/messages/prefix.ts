@@ -31,10 +31,7 @@ export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
 const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Digest =>
   digestOfAll('own', ...refs.map((ref) => partDigest(message, ref)))
 
-/**
- * Digest for the field `digest` of a reply's record: the parts up to the last signed one, in the order of
- * `reply.parts`. O(length).
- */
+/** Digest for a reply's record: the parts up to the last signed one, in the order of `reply.parts`. */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
   digestText(boundDigest(message, refs.slice(0, bound)))
 
@@ -85,22 +82,13 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
 
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
-  /**
-   * Tools as passed to the provider. Replies to requests with other tools lose their signed parts. Default:
-   * not checked.
-   */
+  /** Tools as sent. Replies to requests with other tools lose their signed parts. Default: not checked. */
   readonly tools?: readonly object[]
-  /**
-   * Lifetime of the request's own `cache_control`, which counts toward Anthropic's maximum of 4 breakpoints.
-   * Default: the request has none.
-   */
+  /** Lifetime of the request's `cache_control`, one of at most 4 breakpoints (Anthropic). Default: none. */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
-  /**
-   * Whether Chat Completions gets text-only content as a string, for servers that reject lists. Default:
-   * false.
-   */
+  /** Whether Chat Completions gets plain text as a string, for servers that reject lists. Default: false. */
   readonly plainText?: boolean
   /**
    * Returns a function that makes the call ids of one Chat Completions request from the log's ids, each legal

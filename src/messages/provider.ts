@@ -165,10 +165,7 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/**
- * A provider as its grammar declares it. Default: calls are last, and a signature is in the field
- * `signature`.
- */
+/** A provider as declared. Default: calls are last, and a signature is in the field `signature`. */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 

@@ -53,10 +53,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/**
- * Returns a thought of a reply of this grammar; null for other replies, whose signatures some providers
- * refuse.
- */
+/** A thought of a reply of this grammar; null for other replies, whose signatures some providers refuse. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -123,7 +120,6 @@ const signedIn =
       ? ref.placeholder === null && isSealed(limits, ref.value)
       : limits.isSigned(message, ref)
 
-/** O(parts). */
 export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
   const signed = refs.map(signedIn(message, limits))
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
@@ -208,7 +204,6 @@ export function callsBehind(
   return [...head, ...callsLast(refs.slice(head.length))]
 }
 
-/** O(parts). */
 export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
   const first = refs.findIndex(({ kind }) => kind === 'call')
   if (first < 0 || refs.slice(first).every(({ kind }) => kind === 'call')) return refs
@@ -270,7 +265,6 @@ export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldR
     Array.from({ length: counts[kind] ?? 0 }, (_, index): FieldRef => ({ kind, index, more: null })),
   )
 
-/** O(parts). */
 export const hasOthers = (parts: unknown): boolean =>
   Array.isArray(parts) &&
   parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))
@@ -312,7 +306,6 @@ const TEXT_FIELDS: readonly string[] =
 /** Kinds that other providers do not see: reasoning, and additions to text that is sent anyway. */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 
-/** Whether other providers see parts of a kind. O(1). */
 export const isShared = (kind: string): boolean => !PRIVATE.test(kind)
 
 const MAX_TEXT_LENGTH = 400

@@ -33,10 +33,7 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/**
- * Returns the `error` of a reply, or of the object that a provider sends instead of one; null if absent.
- * O(1).
- */
+/** Returns the `error` of a reply, or of the object that a provider sends instead of one; null if absent. */
 export function failureOf({ error }: RawObject): Failure | null {
   return error === null || error === undefined
     ? null
@@ -60,13 +57,9 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** O(size). */
 const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
 
-/**
- * Returns a call's arguments if they are a frozen object, so that the text from {@link textOfInput} need not
- * be parsed; otherwise null. O(1).
- */
+/** The arguments if they are a frozen object, so that text from {@link textOfInput} need not be parsed. */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
@@ -165,10 +158,7 @@ function recordOf(
 /** Filled field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/**
- * Returns the change in the number of waiting calls of the provider's own tools. Calls in this reply wait
- * only if the reply continues.
- */
+/** Change in the number of waiting calls of provider tools. Calls wait only if the reply continues. */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -207,10 +197,7 @@ function ownOf(
  */
 const MAX_CUTS = 100
 
-/**
- * Returns the digests of a reply up to each call except the last; null if all equal the digest of the whole
- * reply. O(calls · parts).
- */
+/** Digests of a reply up to each call except the last; null if all equal the digest of the whole reply. */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
@@ -282,10 +269,7 @@ interface OrderedParts {
   readonly order: readonly OrderedPart[]
 }
 
-/**
- * Sorts parts into standard fields. A reasoning item belongs to the next call without one; otherwise it is
- * stored whole. O(parts).
- */
+/** A reasoning item belongs to the next call without one; otherwise it is stored whole. */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
   const counts = { text: 0, thinking: 0, call: 0 }

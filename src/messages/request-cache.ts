@@ -87,10 +87,7 @@ export function requestCache(): RequestCache {
   }
 }
 
-/**
- * Restores the request at the latest point before the first difference. Returns false if there is none.
- * O(messages).
- */
+/** Restores the request at the latest point before the first difference; false if there is none. */
 function rewind(
   { request, list, settled, undos, points }: KnownRequest,
   messages: readonly NeutralMessage[],

@@ -33,9 +33,6 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/**
- * Returns the value with each string replaced. Objects and lists without a replaced string are shared with
- * the original. O(size).
- */
+/** Objects and lists without a replaced string are shared with the original. */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

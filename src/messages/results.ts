@@ -9,10 +9,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/**
- * Kinds of observations that the model receives with more than their `content`. A Map, because a tool's kind
- * can be `constructor`.
- */
+/** Kinds of observations with more than `content` for the model. A Map: a kind can be `constructor`. */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
   ['TerminalObservation', terminal],
   ['BrowserObservation', browser],

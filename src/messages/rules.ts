@@ -183,10 +183,7 @@ export const notUser =
   ({ role }: RequestMessage): string | false =>
     role !== 'user' && `${verb} ${String(role)}`
 
-/**
- * Yields a finding for each message with the same role as the message before it: for any role, or for `only`
- * one.
- */
+/** Findings for messages with the same role as the message before; with `only`, for this role alone. */
 export const sameRole = (messages: readonly RequestMessage[], only?: string): Generator<Finding> =>
   each(
     messages,

@@ -130,15 +130,10 @@ export interface DeltaField {
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
 
-/**
- * Fields of deltas, by their path in the delta. The reader collects them, and the fake provider streams them.
- */
+/** Fields of deltas, by their path in the delta. The reader collects them; the fake provider streams them. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/**
- * Adds a delta to its block. A field that is not in the table extends the block's field of the same name.
- * O(delta).
- */
+/** A field that is not in the table extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const { to, as, begins, publish } = fields[path] ?? { to: path, as: 'text' }

@@ -5,10 +5,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const TEXT_TYPE =
   /^(?:text\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:x-)?(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;))/i
 
-/**
- * Media types without information, and the type that Windows gives CSV files. The file's name decides
- * instead.
- */
+/** Media types without information, and Windows's type of CSV files. The file's name decides instead. */
 const VAGUE_TYPE = /^(?:application\/(?:octet-stream|vnd\.ms-excel))?$/i
 
 const TEXT_NAME =
@@ -18,7 +15,6 @@ const TEXT_NAME =
 export const isTextFile = (mediaType: string | null, name: string | null): boolean =>
   TEXT_TYPE.test(mediaType ?? '') || (VAGUE_TYPE.test(mediaType ?? '') && TEXT_NAME.test(name ?? ''))
 
-/** O(length). */
 export function decodeBase64(base64: string): Uint8Array {
   const data = withoutPadding(base64)
   const bytes = new Uint8Array(Math.floor((data.length * 3) / 4))
@@ -42,7 +38,6 @@ function base64Value(code: number): number {
   return code === 43 ? 62 : 63
 }
 
-/** O(length). */
 export function base64Of(bytes: Uint8Array): string {
   let text = ''
   for (let offset = 0; offset < bytes.length; offset += 3) {
@@ -67,7 +62,7 @@ export function decodeText(bytes: Uint8Array): string | null {
   return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
 }
 
-/** Null for invalid bytes. O(length). */
+/** Null for invalid bytes. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   let escaped = ''
   for (const byte of bytes)

@@ -140,16 +140,12 @@ export const stringOf = (value: unknown): string => (typeof value === 'string' ?
 export const objectsOf = (value: unknown): readonly RawObject[] =>
   !Array.isArray(value) ? NO_OBJECTS : value.every(isObject) ? value : value.map(objectOf)
 
-/** O(length). */
 export const textOfContents = (items: readonly RawObject[]): string =>
   items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
 const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
-/**
- * Returns a text, or the JSON of any other value, which is `{}` for null; invalid JSON if it is nested too
- * deep. O(size).
- */
+/** A text, or the JSON of another value, `{}` for null; invalid JSON if it is nested too deep. */
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
   try {

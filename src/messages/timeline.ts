@@ -478,10 +478,7 @@ interface ReplyOnPath {
   readonly after: RequestPosition
 }
 
-/**
- * Returns the reply of a call; null if the entry is not a call, or its body was evicted. O(calls of the
- * reply).
- */
+/** Returns the reply of a call; null if the entry is not a call, or its body was evicted. */
 function replyAt(entry: Entry | null): ReplyOnPath | null {
   if (entry?.event?.kind !== 'ActionEvent') return null
   const id = entry.event.llm_response_id
@@ -498,10 +495,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/**
- * Returns each event's request position. A call without one has the position of the call before it in the
- * same reply. O(path).
- */
+/** A call without a request position has the position of the call before it in the same reply. */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

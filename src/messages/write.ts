@@ -57,10 +57,7 @@ export interface RequestWriter<Request extends object, Block extends object, M e
   ) => Writer<Block> & { readonly request: (messages: M[]) => Request }
 }
 
-/**
- * Writes a request, and proves for each reply that its prefix is unchanged.
- * @throws ColloquyError `empty_view` when there are no messages.
- */
+/** Proves for each reply that its prefix is unchanged. @throws `empty_view` without messages. */
 export function writeRequest<Request extends object, Block extends object, M extends object>(
   writer: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],

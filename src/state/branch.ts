@@ -63,7 +63,6 @@ export const EMPTY_BRANCH: Branch = Object.freeze({
 
 export const isAnswered = (branch: Branch): boolean => pendingCallCount(branch.pendingCalls) === 0
 
-/** Names of the skills that messages on the branch activated, each once, in order. O(activations). */
 export function activatedSkillsIn(branch: Branch): string[] {
   const lists: (readonly string[])[] = []
   for (let link = branch.skills; link !== null; link = link.before) lists.push(link.names)

@@ -51,15 +51,11 @@ export function foldCallStatuses(
   return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
 }
 
-/**
- * Returns the statuses when a conversation begins to wait for confirmation: `approved` and `held` end,
- * `started` stays. O(k).
- */
+/** Ends `approved` and `held` when a conversation begins to wait for confirmation; `started` stays. */
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
   callStatuses.every(({ grant }) => grant === 'started')
     ? callStatuses
     : callStatuses.filter(({ grant }) => grant === 'started')
 
-/** Ids of the calls with this status. O(k). */
 export const granted = (callStatuses: readonly PendingCallStatus[], status: CallStatus): Set<string> =>
   new Set(callStatuses.flatMap(({ action_id, grant }) => (grant === status ? [action_id] : [])))

@@ -10,10 +10,6 @@ export interface DroppedResult {
   readonly reason: DropReason
 }
 
-/**
- * Returns a branch's results outside the view, in log order: `duplicate_result` after an earlier result,
- * `orphan_result` without a call, or with a forgotten one. O(path) when there are any.
- */
 export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   const dropped = [...branch.dropped]
   const undecided = dropped.filter(({ reason }) => reason === null).map(({ entry }) => entry)

@@ -35,10 +35,7 @@ export interface Header {
   readonly status: Status
   /** Set by a ConversationErrorEvent, until the status changes. */
   readonly error: StateError | null
-  /**
-   * While paused, the id of the first LLM response after the pause, which may have been in flight; else
-   * null.
-   */
+  /** While paused, id of the first LLM response after the pause, which may have been in flight; else null. */
   readonly inFlight: string | null
   /** Which calls need confirmation, by the latest `confirmation_policy` update. Null without one. */
   readonly confirmationPolicy: JsonObject | null
@@ -72,10 +69,7 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/**
- * Returns the header after an event (design section 3); the same if nothing changes. Total; O(1), and O(k log
- * k) for an update of the statuses of k pending calls.
- */
+/** The same header if nothing changes (design section 3). Total; O(1), or O(k log k) for k call statuses. */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
   const { event, id: event_id, completed, reported } = step
@@ -98,7 +92,6 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
 
 const HEADER_FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
-/** Progress of calls after an event. O(log k) for k calls with progress. */
 function progressAfter(
   before: Header['callProgress'],
   { completed, reported }: HeaderStep,
@@ -115,7 +108,6 @@ function progressAfter(
   })
 }
 
-/** Returns the latest progress of a call. O(log k) for k calls with progress. */
 export const progressIn = (calls: Header['callProgress'], { entry }: IndexedCall): CallProgress | null =>
   openCallOf(calls, entry.event.tool_call_id, entry.seq)?.report ?? null
 

@@ -1,7 +1,4 @@
-/**
- * Snapshots open long conversations without a replay. A snapshot that may not match its log does not open:
- * replay the log.
- */
+/** Snapshots open long logs without a replay. One that may not match its log does not open. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -32,7 +29,6 @@ import type { Checkpoint, State } from './state.ts'
 /** Seals of complete chunks, by last entry, which belongs to one version of one log. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
-/** Returns the chunks from one on. O(their length). */
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
   const count = Math.ceil(log.entries.length / size)
   return Array.from({ length: Math.max(0, count - first) }, (_, i) => chunkAt(log, first + i, size))
@@ -144,18 +140,12 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/**
- * Reads parts. `lacking`: positions of the bodies to read from the log. Null as in `decodeSnapshot`. Never
- * throws. O(bytes).
- */
+/** `lacking`: positions of the bodies to read from the log. Null as in `decodeSnapshot`. Never throws. */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
-/**
- * Builds the state with the log's facts: lacking bodies, and any to compare. Null when a body is missing or
- * an event differs. Never throws. O(view + facts).
- */
+/** `facts`: bodies that it lacks, or to compare. Null if one is missing or differs. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }
@@ -228,7 +218,6 @@ interface Saved extends Contents {
   readonly lacking: readonly number[]
 }
 
-/** Reads the parts, or returns null. O(bytes). */
 function readParts(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   const byNumber = new Map(parts.map(({ part, bytes }) => [part, bytes]))
   if (byNumber.size !== parts.length) return null
@@ -250,10 +239,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/**
- * Builds the state with bodies from the log. Null when a body is missing, or an event differs: the snapshot
- * belongs to another log. O(view + facts).
- */
+/** Null when a body is missing, or an event differs: the snapshot belongs to another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
@@ -274,7 +260,6 @@ interface Contents {
   readonly chunks: readonly Chunk[]
 }
 
-/** Builds the state. O(view + pending calls + length / 32), and O(path) when results were dropped. */
 function stateOver({ conversationId, record, bodies, chunks }: Contents): State {
   const { header, head, headHeader } = record
   const contents: Loaded = { bodies, head, headHeader, lastHeader: header, branch: EMPTY_BRANCH }
@@ -301,9 +286,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /**
-   * Whether the branch is in memory: at HEAD, at the state updates below it, and where the branch is empty.
-   */
+  /** Whether the branch is in memory: at HEAD, at state updates below it, and where the branch is empty. */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head

@@ -11,9 +11,7 @@ export interface Checkpoint extends Entry {
   readonly branch: Branch
 }
 
-/**
- * The state of a conversation after an event. Immutable: the header is frozen, the rest read-only by type.
- */
+/** State of a conversation after an event. Immutable: the header is frozen, the rest read-only by type. */
 export interface State {
   /** Missing event ids are derived from it (design D15). Empty if the caller passed no id. */
   readonly conversationId: string

@@ -34,10 +34,7 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/**
- * Whether an event is a final reply: text for the user, without calls. Interrupted replies and those that
- * ended early are not final.
- */
+/** Whether an event is a final reply: text for the user without calls, not interrupted or ended early. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message

@@ -451,10 +451,7 @@ const broken = (): fc.Arbitrary<Step> =>
       }
     })
 
-/**
- * A few related steps, so that rare situations occur often enough. Random parents can still put them on
- * different branches.
- */
+/** A few related steps, so that rare situations occur. Random parents can put them on different branches. */
 const phrase = (): fc.Arbitrary<readonly Step[]> => {
   const one = weighed(
     [7, kind('MessageEvent')],

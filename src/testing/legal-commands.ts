@@ -33,10 +33,7 @@ const meanwhile = () =>
 
 const of = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
-/**
- * The fields of each command, and how often it is drawn. A command that does not fit the state is skipped, so
- * any list of commands makes a log.
- */
+/** The fields of each command, and how often it is drawn. Commands that do not fit the state are skipped. */
 const COMMANDS = {
   say: of(
     72,

@@ -212,10 +212,7 @@ function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
 }
 const MOST_TRIES = 2_000
 
-/**
- * Returns the list without items that are not needed for the failure: removes halves, then quarters, down to
- * single items.
- */
+/** Removes items that are not needed for the failure: halves, then quarters, down to single items. */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {
   let remaining = list
   let tries = 0

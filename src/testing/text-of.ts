@@ -14,10 +14,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/**
- * Converts a value that JSON cannot represent into an object, one level deep. Returns any other value
- * unchanged. O(entries).
- */
+/** Converts a value that JSON cannot represent into an object, one level deep. Returns others unchanged. */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }
@@ -28,7 +25,6 @@ export function jsonForm(value: unknown): unknown {
   return value
 }
 
-/** O(size). */
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**

@@ -160,9 +160,7 @@ function stretchAround(units: Units, index: number): Range {
   return { from, to: units.nextStart(index + 1) }
 }
 
-/**
- * First index with `offset` unlisted view events before it; pending batches have none. O(hits · log view).
- */
+/** First index with `offset` unlisted view events before it; pending batches have none. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

@@ -173,10 +173,7 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
-/**
- * Whether a unit is not a reply of the model. Such a unit is a stretch of its own, and the next unit starts a
- * new one.
- */
+/** Whether a unit is not a reply of the model: such a unit is a stretch of its own. */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
 function replyIn(unit: Unit): Event | null {
@@ -498,15 +495,12 @@ function replaced(node: Node, index: number, unit: Unit): Node {
     : inner(left, replaced(right, index - left.size, unit))
 }
 
-/**
- * Number of view events of a sequence. O(log n) at the first call for a range of another sequence, then O(1).
- */
+/** Number of view events. For a range of another sequence O(log n) the first time, then O(1). */
 export const eventsIn = (units: Units): number =>
   units
     .slice(units.tree?.size)
     .reduce((sum, unit) => sum + eventCount(unit), units.tree === null ? 0 : totalsIn(units.tree).events)
 
-/** Returns a sequence of the units. O(n). */
 export function unitsOf(list: Iterable<Unit>): Units {
   let units = Units.empty()
   for (const unit of list) units = units.push(unit)

@@ -74,10 +74,7 @@ export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
   return matches(units.get(index)) ? index : -1
 }
 
-/**
- * Indices into the view's events where a condensation may begin or end, ascending: stretch borders, always
- * including 0 and the length. Never throws. O(units).
- */
+/** Stretch borders, always including 0 and the length. Never throws. O(units). */
 export function cutPointsIn(view: View): number[] {
   const units = [...view.units]
   const starts = stretchStarts(units)
@@ -94,9 +91,7 @@ export function cutPointsIn(view: View): number[] {
   return points
 }
 
-/**
- * Maximum number of units at the end that a reply may be inserted before; bounds the cost of hostile logs.
- */
+/** Maximum units at the end that a reply may be inserted before; bounds the cost of hostile logs. */
 export const MAX_PASSED = 1_024
 
 /**
@@ -130,10 +125,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
-/**
- * Returns the position of the event `after`: -1 for null, and null if no earlier entry that can be HEAD has
- * this id.
- */
+/** Position of the event `after`: -1 for null; null if no earlier entry that can be HEAD has this id. */
 function seqOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)

@@ -107,10 +107,7 @@ class Share {
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
-  /**
-   * Renews leases, then claims or releases shards to hold an equal share. Returns milliseconds until the next
-   * time.
-   */
+  /** Renews leases, then claims or releases shards. Returns milliseconds until the next time. */
   async #renew(): Promise<number> {
     const { store, name, from, member, leaseTtl } = this.#parts
     const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
@@ -328,10 +325,7 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /**
-   * Milliseconds before a failed call is repeated. Doubles each time, and is then reduced at random by up to
-   * half. Default: 1,000.
-   */
+  /** Milliseconds before a failed call is repeated; doubles each time, less a random part. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of this delay in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -351,10 +345,7 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
-  /**
-   * Ends the follower after its running handlers, so do not await it in a handler. Resolves when `closed`
-   * does.
-   */
+  /** Ends the follower after its running handlers: do not await it in a handler. Resolves with `closed`. */
   close(): Promise<void>
 }
 
@@ -375,10 +366,7 @@ const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay',
 const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
-/**
- * Starts a follower. Resolves when its start position is stored.
- * @throws ColloquyError `invalid_argument` for invalid options, and the store's errors.
- */
+/** Resolves when the start position is stored. @throws `invalid_argument`, and the store's errors. */
 export async function follow(
   context: EngineContext,
   options: FollowOptions,
@@ -443,10 +431,7 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
-  /**
-   * The database was restored or replaced. Discard this shard's items; all are delivered again, from the
-   * first.
-   */
+  /** The database was restored or replaced. Discard this shard's items: all are delivered again. */
   | { readonly type: 'reset'; readonly shard: number }
 
 /** Context of a handler call. */

@@ -199,10 +199,7 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
     : all
 }
 
-/**
- * Returns results for the calls without a result that follow a finish in the same reply. O(events + pending
- * calls).
- */
+/** Results for calls without a result that follow a finish in the same reply. */
 function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
   const finished = new Set(
     openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),

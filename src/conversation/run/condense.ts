@@ -56,10 +56,7 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   return proceed
 }
 
-/**
- * Requests a condensation if a request was too long, or left no room for the reply. Empty without a
- * condenser, or if a request is already open.
- */
+/** Empty without a condenser, or if a condensation is already requested. */
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
     ? [{ kind: 'CondensationRequest', source: 'environment' }]
@@ -70,18 +67,13 @@ const refused = (detail: string): Condensing => ({
   with: [errorEvent(CONDENSATION_REFUSED, detail)],
 })
 
-/**
- * Whether a decision still fits: later events only extend its branch, and none of them is a condensation.
- * O(later events).
- */
+/** Whether a decision still fits: later events only extend its branch, and none of them is a condensation. */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')
 }
 
-/**
- * Whether the latest condensation request on HEAD's branch was refused already. O(events since the request).
- */
+/** Whether the latest condensation request on HEAD's branch was refused already. */
 function wasRefused({ log }: State): boolean {
   for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
     const { event } = entry
@@ -124,9 +116,7 @@ export const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
-/**
- * Whether a step produced only state updates, or only replies without text, calls or an early end. O(events).
- */
+/** Whether a step produced only state updates, or only replies without text, calls or an early end. */
 export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
   if (replies.length > 0) return replies.every(isEmptyReply)

@@ -30,10 +30,7 @@ export interface RunContext {
   /** Length of the log when the run was requested. Later pauses and interrupts apply to the run. */
   readonly from: number
   readonly newCallIds: Set<string>
-  /**
-   * Ids of the pending calls of the dead run that this run continues. The log records which of them were
-   * started.
-   */
+  /** Ids of the dead run's pending calls that this run continues. The log records which of them started. */
   readonly inherited: ReadonlySet<string>
   /** Position up to which hooks have seen every user message. */
   promptedTo: number

@@ -17,10 +17,7 @@ export interface HookInput {
 
 /** The result of a hook. An empty object blocks nothing. */
 export interface HookOutcome {
-  /**
-   * Whether to block the call, the message or the end of the turn for which the hook was called. Default:
-   * false.
-   */
+  /** Whether to block the call, the message or the end of the turn. Default: false. */
   readonly blocked?: boolean
   readonly reason?: string
   /** Text for the model. Ignored when the hook blocks. */
@@ -64,10 +61,7 @@ const MAX_LENGTH = 50_000
 
 const ABORTED = Symbol('aborted')
 
-/**
- * Runs hooks in order, up to the first that blocks. One that throws has failed, and blocks nothing. Aborting
- * abandons the current hook and starts no other. Never throws.
- */
+/** Runs hooks up to the first that blocks. An abort abandons the current hook. Never throws. */
 export async function runHooks(
   hooks: readonly Hook[],
   input: HookInput,

@@ -150,11 +150,7 @@ const MAX_DELAY = 5_000
 /** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
 const MAX_WAIT = 15_000
 
-/**
- * Waits until the lease can be acquired, and holds it. Uses one timer at a time. Null when `signal` is
- * aborted first.
- * @param onWait called when another run holds the lease
- */
+/** Null when `signal` is aborted first. `onWait` is called when another run holds the lease. */
 export async function awaitLease(
   store: Store,
   replica: Replica,

@@ -56,10 +56,7 @@ async function findPrompts(run: RunContext): Promise<void> {
   run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
-/**
- * Returns the next message that hooks have to see before a model does, or null. O(events since the previous
- * one).
- */
+/** Returns the next message that hooks have to see before a model does, or null. */
 const nextPrompt = (run: RunContext, state: State): Prompt | null =>
   listens(run, 'UserPromptSubmit') ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
 
@@ -97,10 +94,7 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/**
- * Returns the user messages on HEAD's branch from a position on, in log order. Messages whose body was
- * evicted are skipped: they are in no view. O(events from there).
- */
+/** User messages on HEAD's branch from a position on. Skips evicted ones: they are in no view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
@@ -418,7 +412,6 @@ function toResult(
   return { status, iterations, error: Object.assign(new Error(detail), { name: code }) }
 }
 
-/** Returns the latest reason in the log why the conversation is stuck. O(events since that update). */
 function stuckReason({ log: { entries } }: State): string {
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
     const event = entries.get(seq)?.event
@@ -511,9 +504,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/**
- * Sets the status running, and runs the hooks. False when nothing is to run, or a pause followed the request.
- */
+/** False when nothing is to run, or a pause followed the request. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
@@ -597,10 +588,7 @@ function runEnding(
   return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
 }
 
-/**
- * Events after an error of the caller's code: a result for every pending call that needs no confirmation, and
- * the error.
- */
+/** A result for every pending call that needs no confirmation, and the error of the caller's code. */
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : errorName(error)
   const detail = thrownText(error).toWellFormed()

@@ -22,30 +22,18 @@ export interface RunOptions {
    * Default: none.
    */
   readonly condenser?: RunCondenser
-  /**
-   * Maximum number of model calls in this run. At the maximum, the run ends with the error
-   * `MaxIterationsReached`. Default: 500.
-   */
+  /** Maximum model calls of the run, which then ends with the error `MaxIterationsReached`. Default: 500. */
   readonly maxIterations?: number
-  /**
-   * Returns why the conversation is stuck, or null; called before each model call. A reason ends the run in
-   * `stuck`. Default: never stuck.
-   */
+  /** Called before each model call. A returned reason ends the run in `stuck`. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
-  /**
-   * Whether to wait while another run is active, until its lease ends or `signal` is aborted. Default: false:
-   * `run` rejects with `already_running`.
-   */
+  /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean
   /**
    * Called with each reply whose signed parts are left out, and why, if the step passes `onPrefix` to its
    * writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /**
-   * Log length when the run was requested; a later pause or interrupt prevents the run. Default: the length
-   * at `run`.
-   */
+  /** Log length when the run was requested; a later pause or interrupt prevents it. Default: at `run`. */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: it

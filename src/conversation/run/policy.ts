@@ -1,9 +1,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
-/**
- * Returns whether a user must approve a call. `reply` has all calls of its reply, with or without a result.
- */
+/** Whether a user must approve a call. `reply` has all calls of its reply, with or without a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
 /** Tools that change nothing. Alone in a reply, they need no confirmation. */

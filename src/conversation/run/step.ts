@@ -74,10 +74,7 @@ export interface StepInput {
   readonly runChild: RunChild
   /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
-  /**
-   * Reports to the run's caller which signed parts the writer leaves out. Pass it as the writer's option:
-   * `toAnthropic(messages, { tools, onPrefix })`.
-   */
+  /** Reports signed parts that are left out to the run's caller: `toAnthropic(messages, { onPrefix })`. */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 

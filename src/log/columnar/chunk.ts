@@ -188,7 +188,6 @@ interface ChunkPosition {
   readonly size: number
 }
 
-/** Serializes a chunk. O(rows). */
 export function writeChunk(
   label: Label,
   { first, size }: ChunkPosition,
@@ -269,7 +268,6 @@ export interface ColumnRow {
   readonly warnings: readonly LogWarning[]
 }
 
-/** Row of an entry, with or without its body. O(1). */
 export function columnRow(entry: Entry, dropped: DropReason | null): ColumnRow {
   return {
     id: entry.id,

@@ -33,12 +33,10 @@ export class ColumnarLog {
     this.responseIds = index((chunk) => chunk.responseIds)
   }
 
-  /** The chunk of a position. O(1). */
   chunkOf(seq: number): Chunk {
     return this.chunks[Math.floor(seq / this.size)] as Chunk
   }
 
-  /** The entry at a position. O(1). */
   entry(seq: number): Entry {
     const leaf = (this.#leaves[Math.floor(seq / LEAF)] ??= [])
     return (leaf[seq % LEAF] ??= this.#make(this, seq))

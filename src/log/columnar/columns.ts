@@ -153,7 +153,6 @@ export interface KeyColumn {
   readonly texts: Texts
 }
 
-/** Opens the sections that `writeKeys` made. O(1). */
 export function readKeys([positions, hashes, ends, bytes]: readonly Uint8Array[]): KeyColumn {
   const none = new Uint8Array(0)
   return {
@@ -163,7 +162,6 @@ export function readKeys([positions, hashes, ends, bytes]: readonly Uint8Array[]
   }
 }
 
-/** Returns the key at a position, or null. O(log keys). */
 export function keyAt({ positions, texts }: KeyColumn, seq: number): string | null {
   let low = 0
   for (let high = positions.length; low < high;) {
@@ -185,10 +183,7 @@ export class KeyIndex {
     this.length = length
   }
 
-  /**
-   * Returns a key's latest position from `from` on that `accept` confirms, or -1. O(positions tried +
-   * chunks), the first time O(keys).
-   */
+  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. The first time O(keys). */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     if (from >= this.length) return -1
     this.#built ??= this.#build()
@@ -231,7 +226,6 @@ export class KeyIndex {
 
 const slotOf = (hash: number, heads: Int32Array): number => hash & (heads.length - 1)
 
-/** 32-bit hash of a key's code units. O(length). */
 function hashKey(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index += 1)

@@ -7,9 +7,7 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/**
- * A step of `generateText` or `streamText` of the `ai` package. Other fields are read if they are present.
- */
+/** A step of `generateText` or `streamText` of the `ai` package. Other fields are read if present. */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }

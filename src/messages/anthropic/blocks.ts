@@ -88,9 +88,7 @@ const BROWSER_STATE = {
   ),
 } as const
 
-/**
- * Fields of a user's parts. The writer does not count cache marks inside a part, so it does not send them.
- */
+/** Fields of a user's parts. Cache marks inside a part are not counted, so they are not sent. */
 export const USER_FIELDS = {
   text: TEXT,
   image: IMAGE,

@@ -252,9 +252,7 @@ interface Target {
    * loop's thinking. Default: false.
    */
   readonly thinking?: boolean
-  /**
-   * Whether the model accepts system messages in `messages`; Claude Opus 4.8 and later do. Default: false.
-   */
+  /** Whether `messages` may contain system messages, as for Claude Opus 4.8 and later. Default: false. */
   readonly systemMessages?: boolean
 }
 

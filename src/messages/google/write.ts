@@ -31,9 +31,7 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
   const state = {
-    /**
-     * Whether the last content is the user's and has no results, so that further user parts are added to it.
-     */
+    /** Whether the last content is the user's without results, so that further user parts are added to it. */
     isOpen: false,
   }
   return {

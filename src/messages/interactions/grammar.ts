@@ -1,6 +1,4 @@
-/**
- * In the fake provider, thoughts are signed, and the first call of a turn needs a signed thought before it.
- */
+/** The fake provider signs thoughts; the first call of a turn needs a signed thought before it. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'

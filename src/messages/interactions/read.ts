@@ -87,9 +87,7 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
       return replyPart.text(text, begins === null ? more : { ...more, ...begins })
     })
 
-/**
- * The thinking is the text of the summary. A summary that is more than one plain text is also stored whole.
- */
+/** The thinking is the summary's text. A summary that is more than one plain text is also stored whole. */
 function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])

@@ -321,7 +321,6 @@ function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | nul
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
-/** O(length). */
 const textIn = (content: unknown): string =>
   typeof content === 'string'
     ? content
@@ -330,7 +329,6 @@ const textIn = (content: unknown): string =>
         .map((part) => (part.is === 'text' ? part.text : ''))
         .join('')
 
-/** O(length). */
 const thoughtIn = (content: unknown): string =>
   partsIn(content)
     .map((part) => thoughtOf(objectOf(part)))

@@ -34,7 +34,6 @@ import {
 } from '../shape.ts'
 import { allOf, COMMON_LIMITS, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
-/** O(length). */
 export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
@@ -46,7 +45,6 @@ export function readReasoning(item: RawObject): ReasoningItemModel {
   }
 }
 
-/** O(length) the first time. */
 export const reasoningOf = /* @__PURE__ */ memoize(readReasoning)
 
 const cached = {
@@ -271,10 +269,7 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
   return [...first, ...calls, ...texts]
 }
 
-/**
- * Returns a provider's call or its output as half of a pair with the same `call_id`; null without one, as the
- * provider then requires no pair.
- */
+/** Half of a pair with the same `call_id`; null without one: the provider then requires no pair. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const call = typeof type === 'string' ? PAIRS.get(type) : undefined
   if (call === undefined || typeof call_id !== 'string') return null

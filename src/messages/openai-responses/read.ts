@@ -128,10 +128,7 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
   return publish?.(delta) ?? []
 }
 
-/**
- * Returns the index of the part to which a piece without an index belongs: the first part of its type, else a
- * new one.
- */
+/** Index of the part to which a piece without an index belongs: the first of its type, else a new one. */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -139,10 +136,7 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/**
- * Items of a stream. An event's item is found by its id, otherwise by its index; a different type or call id
- * begins a new item.
- */
+/** Items are found by id, otherwise by index; a different type or call id begins a new item. */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -422,10 +416,7 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   return replyPart.other(part)
 }
 
-/**
- * Returns `caller` as a field to leave out if the model itself made the call (`direct`, the default); else
- * nothing.
- */
+/** Names `caller` as a field to leave out if it is `direct`, the default: a call by the model itself. */
 const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -439,7 +430,7 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
     ['computer_call', ['computer', 'actions']],
   ])
 
-/** Null for items that are not typed calls. O(size). */
+/** Null for items that are not typed calls. */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
   if (field === undefined) return null

@@ -244,9 +244,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/**
- * Calls that a server may have executed are not steps: they and their outputs can be anywhere in their turn.
- */
+/** Calls that a server may have executed are not steps: they and their outputs can be anywhere in a turn. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }
@@ -267,9 +265,7 @@ const CALLS: readonly unknown[] = [
   'apply_patch_call',
 ]
 
-/**
- * Calls that a server may execute, and whether they may still wait for their output at the end of a request.
- */
+/** Calls that a server may execute, and whether they may lack their output at the end of a request. */
 const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['program', true],
   ['tool_search_call', true],

@@ -234,10 +234,7 @@ function callItem(
   }
 }
 
-/**
- * Field that contains the id of an approval request or a tool search, by the type of the requesting or
- * answering item.
- */
+/** Field with the id of an approval request or tool search, by the type of the request or answer. */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',
@@ -245,10 +242,7 @@ const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   tool_search_output: 'call_id',
 }
 
-/**
- * Returns the key of the approval request or tool search that an item makes or answers; null for other items.
- * O(1).
- */
+/** Key of the approval request or tool search that an item makes or answers; null for other items. */
 function requestKey(item: JsonObject): string | null {
   const field = REQUEST_IDS[String(item['type'])]
   const id = item[String(field)]
@@ -433,9 +427,8 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 /**
- * Returns the fields of a call and its output in the form of its type. A result that is one item of this form
- * is sent as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
- * O(size).
+ * The fields of a call and its output in the form of its type. A result that is one item of this form is sent
+ * as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
  */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   const form = Object.hasOwn(FORMS, String(kind)) ? FORMS[String(kind)] : undefined
@@ -453,7 +446,7 @@ function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
 }
 
-/** A string if the result has only text. O(pieces). */
+/** A string if the result has only text. */
 function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
   const sent = pieces.map((piece) => itemAsText(piece, LIMITS))
   return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)

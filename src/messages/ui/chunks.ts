@@ -6,9 +6,7 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /**
-   * The client's parts afterwards. They may have one more `step-start`, which a retracted step leaves behind.
-   */
+  /** The client's parts afterwards. They may have one more `step-start`, left by a retracted step. */
   readonly parts: readonly UIPart[]
 }
 

@@ -50,10 +50,7 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
   }
 }
 
-/**
- * Returns the long strings of a message's parts by their addresses, which a client may post instead of the
- * strings. O(content).
- */
+/** The long strings of a message's parts by their addresses, which a client may post instead. */
 export function stringsByAddress(
   { llm_message }: MessageEvent,
   conversationId: string,
@@ -102,10 +99,7 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
 
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
-/**
- * Returns the parts of the reply to a user message, as `toUIMessages` does. O(path after the message + view).
- * @throws ColloquyError `unknown_event` for an unknown message.
- */
+/** The parts of the reply to a user message, as in `toUIMessages`. @throws `unknown_event`. */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {

@@ -64,7 +64,6 @@ export interface StateRecord {
 
 type Chunks = Pick<StateRecord, 'size' | 'seals' | 'createdAt'>
 
-/** Returns the record of a state. O(view + pending calls + activated skills). */
 export function stateRecord(state: State, { size, seals, createdAt }: Chunks): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
@@ -141,7 +140,6 @@ export function bodiesOf({
   return bodies
 }
 
-/** Restores a branch from its record. O(view + pending calls; path when results were dropped). */
 export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   // The record only names entries with a loaded body of the expected kind.
   const entryAt = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
@@ -223,10 +221,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
   }
 }
 
-/**
- * Raise it when the fold, the header or the format of a part changes. Snapshots of other versions do not
- * open; the log is replayed.
- */
+/** Raise it when the fold, the header or a part's format changes: snapshots of other versions do not open. */
 export const FOLD_VERSION = 13
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }

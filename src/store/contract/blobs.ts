@@ -3,9 +3,7 @@ export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
-  /**
-   * Keys and indices from the body to the string. A body read with `refs` has `blobText(hash)` in its place.
-   */
+  /** Path of keys and indices. A body read with `refs` has `blobText(hash)` in the string's place. */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string
@@ -29,10 +27,7 @@ export interface BlobRange {
 /** The bytes of a long string. */
 export interface BlobContent {
   readonly bytes: number
-  /**
-   * Yields the bytes of the range lazily, in pieces of at most 1 MiB. @throws `store_unavailable` for a blob
-   * that was deleted meanwhile or is damaged.
-   */
+  /** Yields bytes in pieces of at most 1 MiB. @throws `store_unavailable` if it was deleted or damaged. */
   readonly content: AsyncIterable<Uint8Array>
 }
 

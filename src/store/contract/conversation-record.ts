@@ -20,21 +20,12 @@ export interface ConversationRecord {
   /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
-  /**
-   * Caller-defined id, such as a user id, with the rules of `id`; or null. The store filters by it but does
-   * not check the caller; see recipes.md.
-   */
+  /** Caller's id, such as a user id, with the rules of `id`; or null. The store only filters by it. */
   readonly owner: string | null
-  /**
-   * The status last recorded, by `setStatus` or at creation; it can lag behind the log. Null if none was
-   * recorded.
-   */
+  /** Status recorded last by `setStatus` or at creation; or null. It can lag behind the log. */
   readonly status: string | null
   readonly createdAt: string
-  /**
-   * Time of creation, of the last append or of the last `updateConversation`, whichever is latest. Never
-   * decreases, even if the clock is set back.
-   */
+  /** Time of creation, of the last append or of the last `updateConversation`. Never decreases. */
   readonly updatedAt: string
   /** Number of entries in the log. */
   readonly version: number
@@ -53,10 +44,7 @@ export interface NewConversation {
   readonly parentConversationId?: string | null
   readonly sandboxId?: string | null
   readonly owner?: string | null
-  /**
-   * Original creation time of an imported conversation: an ISO 8601 instant, in UTC if it has no zone, of the
-   * years 0 to 9999. Default: now.
-   */
+  /** Original creation time, if imported: ISO 8601, by default in UTC, years 0 to 9999. Default: now. */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
   readonly status?: string | null
@@ -69,10 +57,7 @@ export type ConversationPatch = Partial<
 
 /** Options of an update of a record. */
 export interface UpdateOptions {
-  /**
-   * A record, usually the one that the caller read, whose metadata the stored record must have, with the same
-   * order of fields. Default: not checked.
-   */
+  /** A record with the metadata that the stored record must have, in the same order. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
@@ -86,10 +71,7 @@ export interface ConversationFilter {
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /**
-   * Owner of the conversations. An empty string throws `invalid_query`, because it is probably a lost user
-   * id.
-   */
+  /** Owner of the conversations. An empty string, probably a lost user id, throws `invalid_query`. */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>

@@ -22,10 +22,7 @@ export interface FeedQuery {
   readonly limit?: number
 }
 
-/**
- * One change. `changed`: a conversation was created, or its record changed other than by an append; read it
- * with `getConversation`.
- */
+/** One change. `changed`: the record was created, or changed other than by an append. */
 export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
@@ -33,9 +30,7 @@ export type FeedItem =
 /** A page of the feed. An empty page is not the end of the feed if `more` is true. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /**
-   * The position after this page, even if the store is empty. Valid in every process, and after a restart.
-   */
+  /** Position after this page, even in an empty store. Valid in every process, and after a restart. */
   readonly next: string
   readonly more: boolean
   /**

@@ -57,15 +57,9 @@ export interface EventQuery extends EventFilter {
   readonly cursor?: string
   /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /**
-   * Approximate maximum size of the page's bodies in bytes. The page ends after the event that reaches it, so
-   * an event of any size fits on a page. Default: unlimited.
-   */
+  /** Bytes of bodies at which the page ends, after the event that reaches them. Default: unlimited. */
   readonly maxBytes?: number
-  /**
-   * With `refs`, long strings are read as references, and `maxBytes` does not count their bytes. Default:
-   * `whole`.
-   */
+  /** With `refs`, long strings are references, which `maxBytes` does not count. Default: `whole`. */
   readonly blobs?: BlobMode
 }
 

@@ -76,10 +76,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /**
-   * Whether the store redacts events. An engine then does not share streamed replies, which the store cannot
-   * redact.
-   */
+  /** Whether it redacts events. An engine then shares no streamed replies, which the store cannot redact. */
   readonly redacts?: boolean
 
   /**
@@ -95,9 +92,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * latest throws `lease_lost`. An expired lease is accepted until another is granted. An append without new
    * facts changes neither record nor feed.
    *
-   * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws
-   * `unknown_parent` with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD; a
-   * live append writes it to the body (`__root__` for the empty HEAD of a non-empty log).
+   * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws `unknown_parent`
+   * with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD; a live append writes
+   * it to the body (`__root__` for the empty HEAD of a non-empty log).
    *
    * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
    * `leaf_event_id` moves HEAD to the event that it names; if that event is a state update, to its nearest
@@ -105,11 +102,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * event throws `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish
    * it instead.
    *
-   * Adapters call `decideAppend` of the store kit, which implements this: they read the log and write the
-   * decision in one transaction. O(log n) for each fact, in one round trip.
+   * O(log n) for each fact, in one round trip.
    * @throws `unknown_conversation`, even if `facts` is empty; `version_conflict`, `id_conflict`,
-   *   `unknown_parent`, `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`,
-   *   also for a live event without an id; `invalid_argument` for options.
+   *   `unknown_parent`, `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`, also
+   *   for a live event without an id; `invalid_argument` for options.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
@@ -232,10 +228,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /** Releases a lease. Returns false if it is no longer the conversation's latest. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /**
-   * Returns the latest lease of a conversation, even if it has expired; null if there is none, or if it was
-   * released. O(1).
-   */
+  /** Returns the latest lease, even if it has expired; null without one, or after its release. O(1). */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
@@ -283,9 +276,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
 
-  /**
-   * Closes the store after pending calls. Later calls throw `store_closed`; a second `close` does nothing.
-   */
+  /** Closes the store after pending calls. Later calls, except `close`, throw `store_closed`. */
   close(): Promise<void>
 }
 
@@ -312,10 +303,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/**
- * A lease on a conversation. Each lease that is not a renewal has a higher generation, and appends under an
- * older generation fail.
- */
+/** A lease on a conversation. Appends under an older generation fail. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
@@ -353,10 +341,7 @@ export type ExpectedVersion = 'any' | 'none' | number
 /** A stored body and its replacement. */
 export interface Replacement {
   readonly before: Fact
-  /**
-   * The new body, with the same kind, source, parent and timestamp. It needs the event's id, even if `before`
-   * has none.
-   */
+  /** The new body: same kind, source, parent and timestamp, and always with the event's id. */
   readonly after: Fact
 }
 
@@ -364,10 +349,7 @@ export interface Replacement {
 export interface AppendOptions {
   /** The version that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /**
-   * The `createdAt` of the record that the caller read. Throws `version_conflict` if the conversation was
-   * deleted and created again. Default: not checked.
-   */
+  /** The record's `createdAt`. A recreated conversation throws `version_conflict`. Default: not checked. */
   readonly createdAt?: string
   /**
    * `live` (default): events need an id, and a missing parent is written to the body.

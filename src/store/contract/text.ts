@@ -6,10 +6,7 @@ export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Role of a text, as the model sees it. */
 export type TextRole = (typeof TEXT_ROLES)[number]
 
-/**
- * Number of hits that the order `rank` sorts together: first the newest 1,000 hits, best first, then the next
- * 1,000.
- */
+/** Number of hits that the order `rank` sorts together: the newest 1,000 first, then the next 1,000. */
 export const MAX_RANKED = 1_000
 
 /** Filter of a text search. */
@@ -88,9 +85,6 @@ export interface TextSearch {
    */
   searchText(query: TextQuery): Promise<TextPage>
 
-  /**
-   * Returns the number of indexed events, and of all events. O(conversations). @throws `invalid_query`
-   * without `fullText`.
-   */
+  /** Returns the progress of the index. O(conversations). @throws `invalid_query` without `fullText`. */
   textIndex(): Promise<TextIndex>
 }

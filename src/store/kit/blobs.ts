@@ -123,7 +123,6 @@ export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   return copy as JsonValue
 }
 
-/** Whether a value has a string that may be a blob. O(values). */
 export function hasLargeString(value: object): boolean {
   const list: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
   for (const inner of list)
@@ -150,7 +149,6 @@ function collect(
     for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, matches)
 }
 
-/** The SHA-256 of pieces of bytes. O(bytes). */
 export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = newHash()
   for await (const bytes of pieces) hash.update(bytes)
@@ -179,7 +177,6 @@ export function checkRange(
   return { from: Math.min(from, length), to: Math.min(to, length) }
 }
 
-/** Whether a text may be the hash of a blob. O(1). */
 export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 

@@ -14,15 +14,11 @@ export interface FeedRow {
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /**
-   * Positions of the row's first event, and after its last event (`until`); 0 and 1 for a row without events.
-   */
+  /** Position of the first event, and (`until`) after the last one; 0 and 1 for a row without events. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /**
-   * Whether a later row about a deletion was removed from the feed. Only read for the first row of a page.
-   */
+  /** Whether a later deletion's row was removed from the feed. Read only of a page's first row. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -71,7 +67,6 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
-/** Returns the numeric position to continue from; 0 at the start. */
 export function positionNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
   if (after === null) return 0
   return COUNT.test(after.position) ? Number(after.position) : refuseCursor('altered')

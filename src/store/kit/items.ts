@@ -54,7 +54,6 @@ const MOST_VALUE = 200
 /** Milliseconds, about 30,000 years, that every database can add to its clock. */
 const MOST_TIME = 1e15
 
-/** Whether an item of this name can exist. */
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
 /** Checks changes of items. O(size). @throws `invalid_argument`. */
@@ -80,10 +79,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   })
 }
 
-/**
- * Returns the error `version_conflict`. `version` is the item's actual version; null if the item does not
- * exist.
- */
+/** Returns the error `version_conflict`. `version`: the item's version; null without an item. */
 export const itemConflict = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   version: number | null,
@@ -178,7 +174,6 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
   return pageOf(page, limit, (last) => itemCursor(query, last))
 }
 
-/** Compares two positions in a list of items. O(length). */
 export const compareItems = (a: ItemPlace, b: ItemPlace): number =>
   compareIds(a.key, b.key) || compareIds(a.id, b.id)
 
@@ -218,10 +213,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/**
- * Calls `change` again while it throws `version_conflict`. It must read the expected version each time.
- * @param code an additional error code to retry
- */
+/** Repeats `change`, which reads the expected version each time, after `version_conflict` or `code`. */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {

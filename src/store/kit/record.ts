@@ -25,10 +25,7 @@ import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1
 
-/**
- * Maximum bytes of a value that every driver can return, since some receive it as hexadecimal text, which is
- * twice as long.
- */
+/** Maximum bytes that every driver can return: some receive a value as hexadecimal text, twice as long. */
 const MAX_BYTES = 2 ** 27
 
 /** Checks the parts of a snapshot. O(parts). @throws `invalid_argument`; see `Store.saveSnapshot`. */
@@ -297,7 +294,6 @@ export function checkCreatedAt(input: Given): bigint | undefined {
 /** Between these, {@link formatInstant} writes times that sort as text. */
 const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
-/** O(size). */
 export function checkJsonObject(field: string, input: Given): JsonObject {
   const { value, issues } = copyJson(input)
   const [first] = issues

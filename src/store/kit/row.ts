@@ -29,10 +29,7 @@ export interface EventRow {
   readonly blobs: string | null
 }
 
-/**
- * Returns a stored event, frozen. O(length of the body).
- * @param strings the strings that `splitBody` took from the body
- */
+/** `strings`: those that `splitBody` took from the body. */
 export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
   const fact = readFact(conversationId, seq, body, strings)
@@ -84,7 +81,6 @@ export interface RecordRow {
   readonly head_id: string | null
 }
 
-/** Frozen. O(size). */
 export function readRecord(row: RecordRow): ConversationRecord {
   const id = row.conversation_id
   const read = (field: 'tags' | 'metadata'): JsonObject =>
@@ -107,7 +103,6 @@ export function readRecord(row: RecordRow): ConversationRecord {
   })
 }
 
-/** Frozen. O(length). */
 export function readObject(text: string, what: string, data: Readonly<Record<string, unknown>>): JsonObject {
   try {
     const value = parsed(text)

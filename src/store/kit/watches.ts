@@ -1,8 +1,3 @@
-/**
- * A store's watches, by conversation. An append wakes them, does not wait for them, and does not fail with
- * them.
- */
-
 import { EventEmitter } from 'eventemitter3'
 import type { Unwatch, Wake } from '../contract/store.ts'
 
@@ -13,10 +8,7 @@ export class Watches {
   #emitter = new EventEmitter<string | symbol>()
   #count = 0
 
-  /**
-   * Watches a conversation, which need not exist, or all of them (null). Returns a function that ends the
-   * watch. O(1).
-   */
+  /** Watches a conversation, which need not exist, or all (null). The returned function ends it. O(1). */
   add(conversationId: string | null, wake: Wake): Unwatch {
     const emitter = this.#emitter
     const name = conversationId ?? ANY
@@ -35,10 +27,7 @@ export class Watches {
     }
   }
 
-  /**
-   * Calls the watchers of a conversation soon. Their exceptions do not fail an append, and become unhandled
-   * rejections. O(watches).
-   */
+  /** Calls the watchers of a conversation soon. Exceptions become unhandled rejections. O(watches). */
   wake(conversationId: string): void {
     this.#emitter.emit(conversationId, conversationId)
     this.#emitter.emit(ANY, conversationId)

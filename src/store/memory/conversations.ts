@@ -57,35 +57,29 @@ export class Conversations {
     this.#list(stored)
   }
 
-  /** O(log n · keys). */
   change(stored: Kept, record: ConversationRecord): void {
     this.#unlist(stored)
     stored.record = record
     this.#list(stored)
   }
 
-  /**
-   * Changes the log's length, HEAD and time. Only the list by time of change needs sorting again. O(log n).
-   */
+  /** Only the list by time of change needs sorting again. */
   appended(stored: Kept, record: ConversationRecord): void {
     this.#updated.delete(stored)
     stored.record = record
     this.#updated.add(stored)
   }
 
-  /** O(log n · keys + long strings). */
   delete(stored: Kept): void {
     this.#unlist(stored)
     this.#kept.delete(stored.record.id)
     forgetStrings(stored.log)
   }
 
-  /** O(conversations). */
   get events(): number {
     return this.#logs().reduce((sum, { rows }) => sum + rows.length, 0)
   }
 
-  /** O(events + long strings). */
   audit(): BlobAudit {
     return auditStrings(this.#logs(), this.#strings)
   }
@@ -94,14 +88,13 @@ export class Conversations {
     return [...this.#kept.values()].map(({ log }) => log)
   }
 
-  /** In the order of ids. O(conversations). */
+  /** In the order of ids. */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])
       .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
-  /** O(log n + visited records). */
   page(query: CheckedConversationQuery): Page<ConversationRecord> {
     const matches: ConversationRecord[] = []
     let looked = 0
@@ -115,7 +108,6 @@ export class Conversations {
     return lookedPage(query, matches, null)
   }
 
-  /** O(visited records). */
   count(filter: CheckedConversationFilter, exact: boolean): Count {
     let [count, looked] = [0, 0]
     for (const { record } of this.#walk(countWalkOf(filter), { descending: false, after: null })) {
@@ -126,7 +118,6 @@ export class Conversations {
     return lookedCount(count, looked, exact)
   }
 
-  /** O(log n) for the first conversation. */
   #walk(
     { by, key, from, until }: Walk,
     { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,

@@ -103,7 +103,6 @@ function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
 export const eventOf = ({ event, refs }: LogRow, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 
-/** Writes a decided append. O(1) for each fact with the latest time, O(log n) for an earlier one. */
 export function writeDecision(log: MemoryLog, decision: AppendDecision): void {
   const digests: Digests = new Map()
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
@@ -132,7 +131,6 @@ export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRo
   forgetStrings(log, new Set(log.rows.flatMap(hashesOf)))
 }
 
-/** Deletes the long strings of a log, except used ones. O(strings). */
 export function forgetStrings(log: MemoryLog, used: ReadonlySet<string> = new Set()): void {
   for (const hash of log.strings.keys()) {
     if (used.has(hash)) continue
@@ -142,7 +140,6 @@ export function forgetStrings(log: MemoryLog, used: ReadonlySet<string> = new Se
   }
 }
 
-/** Compares the long strings with the events that use them. O(events + strings). */
 export function auditStrings(logs: readonly MemoryLog[], shared: SharedStrings): BlobAudit {
   const rows = logs.flatMap((log) => log.rows).filter(({ refs }) => refs !== null)
   const used = new Set(rows.flatMap(hashesOf))
@@ -167,10 +164,7 @@ function keepString(log: MemoryLog, string: LargeString): void {
   log.strings.set(string.hash, shared.string)
 }
 
-/**
- * Returns the event with the log's own copies of its long strings, and the event with references in their
- * place. Adds strings that are new to the log. O(values).
- */
+/** The event with the log's copies of its long strings, and with references. Adds strings new to the log. */
 function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
@@ -193,10 +187,9 @@ function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): voi
 }
 
 /**
- * Returns at most `limit` events after the query's position, in its order. Merges lists: one for each kind
- * and source, in each path segment. O(lists · log n + limit · log lists). A text filter also visits messages
- * that do not match; if times decrease along the log, a path filter also visits entries of its lanes that are
- * not on the path.
+ * Merges lists: one for each kind and source, in each path segment. A text filter also visits messages that
+ * do not match; if times decrease along the log, a path filter also visits entries of its lanes that are not
+ * on the path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query
@@ -215,10 +208,6 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
   return matches
 }
 
-/**
- * Counts the events that match a filter. O(lists · log n); with a text or path filter, plus all events of the
- * lists in the time range.
- */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
   let count = 0

@@ -39,18 +39,13 @@ export class SortedList<T> {
     if (chunk.length === 0) this.#chunks.splice(index, 1)
   }
 
-  /**
-   * Returns the number of items for which `isBefore` is true, which must be the first in order. O(n / 512).
-   */
+  /** Number of items for which `isBefore` is true; they must be the first in order. O(n / 512). */
   rank(isBefore: (item: T) => boolean): number {
     const { index, nth } = this.#find(isBefore)
     return this.#chunks.slice(0, index).reduce((sum, { length }) => sum + length, nth)
   }
 
-  /**
-   * Yields the items of a range. O(log n) for the first, O(1) for each other one. The list must not change
-   * meanwhile.
-   */
+  /** Yields the items of a range. The list must not change meanwhile. O(log n), then O(1) for each. */
   *between({ isEarly, isLate, order, descending }: Range<T>): Generator<T, void, undefined> {
     let { index, nth } = this.#find((item) =>
       descending
@@ -100,8 +95,7 @@ export function* merge<T>(
 ): Generator<T, void, undefined> {
   const [first, ...others] = walks
   if (first !== undefined && others.length === 0) return yield* first
-  // A binary heap with the next item on top, because a log with many moves of HEAD can have as many walks as
-  // events.
+  // A binary heap, next item on top, because many moves of HEAD can cause as many walks as events.
   const heap = walks.flatMap((walk) => {
     const { done, value } = walk.next()
     return done === true ? [] : [{ walk, item: value as T }]

@@ -78,7 +78,6 @@ class MemoryTexts {
     if (!this.#isOn) noFullText()
   }
 
-  /** O(length of the texts). */
   add(stored: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
     if (!this.#isOn) return
     const rows = this.#byConversation.get(stored) ?? []
@@ -97,7 +96,6 @@ class MemoryTexts {
     }
   }
 
-  /** O(texts of the conversation · log n). */
   remove(stored: Kept): void {
     for (const row of this.#byConversation.get(stored) ?? []) {
       this.#rows.delete(row)
@@ -106,7 +104,6 @@ class MemoryTexts {
     this.#byConversation.delete(stored)
   }
 
-  /** O(all texts). */
   search(query: TextQuery): TextPage {
     this.refuseWhenOff()
     const checked = checkTextQuery(query)
@@ -186,7 +183,6 @@ class MemoryItems implements Items {
     this.#clock = clock
   }
 
-  /** Returns the items of followers that were active in the last 30 days. */
   followers(): Item[] {
     return [...this.#collections]
       .filter(([name]) => name.startsWith(FOLLOWERS))
@@ -244,7 +240,6 @@ class MemoryItems implements Items {
     return this.#collections.get(collection)?.byId.get(id)
   }
 
-  /** O(log n) for the first item. */
   #walk(collection: string, query: CheckedItemQuery): Iterable<Listed> {
     const { by, value, from, below, after, descending } = query
     const list = this.#collections.get(collection)?.lists.get(by ?? '')
@@ -301,7 +296,6 @@ const keysOf = ({ id, keys }: Item): readonly (readonly [name: string, key: stri
   ...Object.entries(keys),
 ]
 
-/** O(limit). */
 function firstOf<T>(items: Iterable<T>, limit: number): T[] {
   const first: T[] = []
   for (const item of items) {
@@ -368,10 +362,7 @@ class MemoryFeed {
     this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
-  /**
-   * Returns a page's rows; `startOf` returns the feed position of a conversation's creation. O(limit + log
-   * n).
-   */
+  /** `startOf` returns the feed position of a conversation's creation. */
   rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)
@@ -404,10 +395,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
   /** Whether to index text for {@link Store.searchText}. Default: false. */
   readonly fullText?: boolean
-  /**
-   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
-   * Default: 100,000.
-   */
+  /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
   readonly feedRows?: number
 }
 

@@ -86,18 +86,13 @@ interface Line {
   timer: ReturnType<typeof setTimeout> | null
 }
 
-/**
- * Maximum number of events in a statement, and of characters in their bodies. A single append may have more.
- */
+/** Maximum events in a statement, and characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
 /** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/**
- * Milliseconds that appends wait for an append in progress to the same conversation, whose connection may be
- * dead.
- */
+/** Milliseconds to wait for another append to the conversation, whose connection may be dead. */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
@@ -218,10 +213,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return new KnownLog(conversationId, row, reads)
   }
 
-  /**
-   * Writes decisions. Returns true if they were written, the log's row if it has changed, or null without a
-   * log.
-   */
+  /** Returns true if written, the log's row if it has changed, or null without a log. */
   async function write(log: KnownLog, decided: readonly Decided[]): Promise<Settled> {
     const entry = entryOf(log, decided, fullText)
     const { strings } = entry
@@ -332,7 +324,6 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   return append
 }
 
-/** Returns the rows that one conversation's appends write, with the state of the log that they require. */
 function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean): Entry {
   const { conversationId, number, row, tip } = log
   const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
@@ -379,10 +370,7 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
 
 const NO_PIECES: readonly SqlValue[] = [[], null]
 
-/**
- * Maximum bytes of long strings in one statement. More are streamed in a transaction, if the client can hold
- * one.
- */
+/** Maximum bytes of long strings in a statement. More are streamed, if the client can hold a transaction. */
 const MAX_SENT = 8 * 2 ** 20
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
@@ -408,7 +396,6 @@ const recordText = (row: SqlRow): string =>
 const numberText = (value: number | bigint | string | null | undefined): string | null =>
   value === undefined || value === null ? null : String(value)
 
-/** Returns the next entries: the first, and as many more as fit. O(entries). */
 function nextShared(shared: WaitingEntry[]): WaitingEntry[] {
   let [events, text] = [0, 0]
   const end = shared.findIndex(({ entry }, index) => {
@@ -419,7 +406,6 @@ function nextShared(shared: WaitingEntry[]): WaitingEntry[] {
   return shared.splice(0, end === -1 ? shared.length : end)
 }
 
-/** Returns the next group: the first append, and as many more small ones as fit. O(group). */
 function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']

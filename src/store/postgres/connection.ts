@@ -218,9 +218,7 @@ export class Connection {
     return opening
   }
 
-  /**
-   * Refuses new calls, finishes others and ends its own pool, within the `timeout` of a call. Never rejects.
-   */
+  /** Finishes running calls and ends its own pool, within the `timeout` of a call. Never rejects. */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
     const close = async (): Promise<void> => {

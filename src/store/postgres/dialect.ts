@@ -37,10 +37,7 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/**
- * The moment by which the feed is ordered, for statements that begin after the conversation's row is locked;
- * see the SQL function `feed_moment`.
- */
+/** Moment that orders the feed, for statements that begin with the row locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -163,7 +160,6 @@ const countRanges = (event: string, form: RangeForm, ranges: readonly EventRange
 const numberOf = (value: Bigint | null | undefined): number | null =>
   value === null || value === undefined ? null : Number(value)
 
-/** Changes items, all or none. @throws `version_conflict`. */
 export function* changeItems(
   schema: string,
   changes: readonly CheckedChange[],
@@ -260,8 +256,8 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
 }
 
 /**
- * Returns a page of the feed. O(limit + log n) for a shard, O(64 · limit) for all. If there are new rows,
- * waits for the standby, so that neither reported items nor read positions can be lost.
+ * O(limit + log n) for a shard, O(64 · limit) for all. If there are new rows, waits for the standby, so that
+ * neither reported items nor read positions can be lost.
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
@@ -312,9 +308,8 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Returns functions that remove rows of deleted conversations. Each call continues where the last one
- * stopped. A row of the moment -1 in each shard contains the last removed deletion: `witness` and `number`
- * are its moment and position.
+ * Each call continues where the last one stopped. A row of the moment -1 in each shard contains the last
+ * removed deletion: `witness` and `number` are its moment and position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

@@ -24,10 +24,7 @@ interface Common {
    * Default: true. If false, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /**
-   * Milliseconds between polls of watched conversations; ten times as many while notifications arrive.
-   * Default: 1,000.
-   */
+  /** Milliseconds between polls of watches; ten times as many while notifications arrive. Default: 1,000. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call without a response fails with `store_unavailable`; its statement may still
@@ -36,15 +33,9 @@ interface Common {
   readonly timeout?: number
   /** The clock of records, leases and items. Default: the server's, which all processes share. */
   readonly clock?: Clock
-  /**
-   * Whether to index text for `searchText`. Existing events are indexed in the background. Set it in all
-   * appending processes. Default: false.
-   */
+  /** Whether to index all text for `searchText`. Set it in every appending process. Default: false. */
   readonly fullText?: boolean
-  /**
-   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
-   * Default: 100,000.
-   */
+  /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
   readonly feedRows?: number
   /**
    * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,

@@ -24,10 +24,7 @@ const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
 export const FORBIDDEN = '42501'
 
-/**
- * Creates the schema in one statement, so that it needs no client of its own; if it exists, only reads one
- * row. Safe for concurrent processes.
- */
+/** One statement, so that it needs no client of its own. Safe for concurrent processes. */
 export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const { version, isolation } = await versionOf(client, schemaName)
@@ -243,10 +240,7 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-/**
- * An entry of `append`: the log before and after, and the positions of its events, lanes and texts in the
- * lists.
- */
+/** An entry of `append`: the log before and after, and where its rows are in the lists. */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
   shard integer, witness bigint, from_seq integer, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,

@@ -18,10 +18,7 @@ export const cells = (list: string, row: string, columns: string): string =>
     .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
     .join(', ')
 
-/**
- * The index, and functions that write texts. If a position is already used, they choose another (see
- * `textPlace`).
- */
+/** The index, and functions that write texts, which avoid positions already used (see `textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_text(

@@ -39,10 +39,7 @@ type End = () => Promise<void>
 interface Held {
   /** Null where the driver listens by itself. */
   readonly client: ListeningClient | null
-  /**
-   * Whether the store opened or borrowed the connection. If not, the caller decides whether it keeps the
-   * process alive.
-   */
+  /** Whether the store opened or borrowed it; otherwise the caller decides if it keeps the process alive. */
   readonly isOwn: boolean
   readonly end: End
 }
@@ -257,10 +254,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /**
-   * Watches until the returned function is called. The first poll always wakes. Only this store's writes and
-   * notifications wake watches of all conversations.
-   */
+  /** The first poll always wakes. Watches of all conversations wake only on own writes and notifications. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)
@@ -286,10 +280,7 @@ export class Watcher {
     await Promise.all([this.#notifier?.flush(), this.#listener?.stop(), this.#looking])
   }
 
-  /**
-   * Called when listening has begun. Polls for earlier changes, and sends an empty notification: if it
-   * arrives, others will too.
-   */
+  /** Polls for earlier changes, and sends an empty notification: if it arrives, others will too. */
   #begin(): void {
     this.#notifier?.tell('')
     this.#lookAtAll()

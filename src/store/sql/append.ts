@@ -142,8 +142,7 @@ export class KnownLog implements AppendContext {
   }
 
   /**
-   * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
-   * repeated.
+   * Decisions are pure: one that lacked rows is repeated.
    * @param isAssumed whether to assume that the ids are new, and that the writer holds its lease
    */
   *decide(facts: readonly Fact[], options: AppendOptions, isAssumed = false): Work<AppendDecision> {
@@ -181,10 +180,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /**
-   * Loads the entries with some ids, and the ancestors of those that cannot be HEAD, up to the nearest that
-   * can.
-   */
+  /** Also loads the ancestors of entries that cannot be HEAD, up to the nearest that can. */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {

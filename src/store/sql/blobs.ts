@@ -36,7 +36,6 @@ interface BlobPiece {
   readonly bytes: Uint8Array
 }
 
-/** Writes an event's long strings in its transaction. O(log n), and O(bytes) of new ones. */
 export function* saveBlobs(
   d: Dialect,
   log: number,
@@ -102,7 +101,7 @@ export function blobReads(d: Dialect) {
     throw damagedBlob(hash)
   }
 
-  /** Omits blobs that do not exist. O(bytes). */
+  /** Omits blobs that do not exist. */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
     const result = new Map<string, string>()
@@ -136,10 +135,7 @@ export function blobReads(d: Dialect) {
       matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
 
-  /**
-   * Returns the results of `read` for rows, with their strings or references. Omits events deleted meanwhile.
-   * O(bytes).
-   */
+  /** Returns the results of `read` for rows, with strings or references. Omits events deleted meanwhile. */
   function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
     conversationOf: (row: R) => string,
@@ -163,7 +159,6 @@ export function blobReads(d: Dialect) {
     return results
   }
 
-  /** The planned page of the feed, with the events of its rows in order. O(bytes). */
   function* fillPage<R extends EventRow>(
     plan: FeedPlan,
     rows: readonly R[],
@@ -324,7 +319,7 @@ const PADDING = 61
 
 const pieceBytes = ({ base64, bytes }: BlobPiece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
 
-/** The bytes of a text that {@link toBase64} returns; null for any other. O(length). */
+/** The bytes of a text that {@link toBase64} returns; null for any other. */
 function fromBase64(text: Uint8Array): Uint8Array | null {
   const padding = text.at(-1) !== PADDING ? 0 : text.at(-2) !== PADDING ? 1 : 2
   if (text.length % 4 !== 0) return null
@@ -345,7 +340,6 @@ function fromBase64(text: Uint8Array): Uint8Array | null {
   return signs < 0 || bytes.subarray(length).some((rest) => rest !== 0) ? null : bytes.subarray(0, length)
 }
 
-/** O(length). */
 function toBase64(bytes: Uint8Array): Uint8Array {
   const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4)
   for (let from = 0, to = 0; from < bytes.length; from += 3, to += 4) {

@@ -250,7 +250,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       ].join(' '),
     )
 
-  /** O(log n + visited records). */
   function* list(query: CheckedConversationQuery): Work<Page<ConversationRecord>> {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
@@ -269,7 +268,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return lookedPage(query, matches, looked)
   }
 
-  /** O(visited records). */
   function* count(filter: CheckedConversationFilter, exact: boolean): Work<Count> {
     if (!filter.isPossible) return lookedCount(0, 0, exact)
     const walk = countWalkOf(filter)
@@ -283,9 +281,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return lookedCount(Number(row?.fit ?? 0), Number(row?.looked ?? 0), exact)
   }
 
-  /**
-   * Acquires or renews a lease: the rules of `nextLease` in one statement, so that only one process succeeds.
-   */
+  /** The rules of `nextLease` in one statement, so that only one process succeeds. */
   function* acquireLease(conversationId: string, owner: string, ttl: number): Work<Lease | null> {
     if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
     checkLease(owner, ttl)
@@ -319,7 +315,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return row === undefined ? null : leaseOf(row)
   }
 
-  /** O(leases). */
   function* listLeases({ expired, after, limit }: CheckedLeaseQuery): Work<Lease[]> {
     const isExpired = expired ? sql` AND lease_expires_at <= ${millis()}` : NOTHING
     const rows = yield* all<LeaseRow>(
@@ -329,10 +324,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /**
-   * Writes parts of a snapshot. A complete snapshot begins a new generation, so two are never mixed.
-   * O(bytes).
-   */
+  /** A complete snapshot begins a new generation, so two are never mixed. */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],
@@ -356,7 +348,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     if (row === undefined || row === false) throw unknownConversation(conversationId)
   }
 
-  /** In order. O(bytes). */
   function* loadSnapshot(conversationId: string): Work<SnapshotPart[]> {
     if (!isLegalId(conversationId)) return []
     const number = numberOf(conversationId)

@@ -1,7 +1,4 @@
-/**
- * Types that the SQL core shares with the databases: statements, units of work, and the dialect, which
- * contains the SQL that differs between databases.
- */
+/** Statements, units of work, and the dialect, which contains the SQL that differs between databases. */
 
 import type { EventPlace } from '../kit/query/event-query.ts'
 import type { Clock } from '../kit/record.ts'
@@ -46,10 +43,7 @@ export type SqlStep =
 /** A unit of work. An engine carries out its steps and resumes it with their rows. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/**
- * Writes a statement. A part that is a statement becomes part of the text; any other one is bound as a value.
- * O(length). On hot paths, statements are constant texts with separate values.
- */
+/** Parts that are statements become text, others bound values. Hot paths use constant texts instead. */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts
   const values: SqlValue[] = []
@@ -76,7 +70,6 @@ export function* all<R extends object>(query: Statement | string, ...values: Sql
   return (yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[]
 }
 
-/** The first row of {@link all}. */
 export function* first<R extends object>(
   query: Statement | string,
   ...values: SqlValue[]
@@ -92,12 +85,10 @@ export function* change<R extends object>(
   return ((yield { change: { row, effects } }) as readonly R[])[0]
 }
 
-/** Waits until the rows that were read are durable. */
 export function* confirm(): Work<void> {
   yield { confirm: true }
 }
 
-/** Statements or conditions in one text, with a separator. */
 export const joined = (parts: readonly Statement[], separator: string): Statement => ({
   sql: parts.map((part) => part.sql).join(separator),
   values: parts.flatMap((part) => part.values),
@@ -108,9 +99,7 @@ export function allOf(conditions: readonly (Statement | false)[]): Statement {
   return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
 }
 
-/**
- * `none`: times decrease somewhere in the log. Otherwise searches find `all` of its events, or only `some`.
- */
+/** `none`: times decrease in the log. Otherwise searches find `all` of its events, or only `some`. */
 export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
 
 export type Table =
@@ -146,10 +135,7 @@ export interface Dialect {
   readonly entries: string
   /** A join with at most one row of a table, looked up for each row before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
-  /**
-   * Returns the condition and the order columns of rows with certain values, by time and then id, within
-   * bounds.
-   */
+  /** Condition and order columns of rows with certain values, by time and then id, within bounds. */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
     readonly time: string
@@ -162,10 +148,7 @@ export interface Dialect {
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
-  /**
-   * Position from which the events of a log are not indexed by id and kind; null if all are. Searches read
-   * these events.
-   */
+  /** Position from which events are not indexed by id and kind: searches read them. Null if all are. */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement
@@ -187,10 +170,7 @@ export interface EventRange {
 
 export interface RangeForm {
   readonly log: number
-  /**
-   * Whether events are read by time, in a range for each kind and source. If not, they are read by position,
-   * and a range is bounded by `seq` only.
-   */
+  /** Whether events are read by time, per kind and source. If not, only `seq` bounds a range. */
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null

@@ -112,7 +112,6 @@ export function eventReads(d: Dialect) {
     return row && { number: Number(row.number), version: row.version, inOrder: row.in_order }
   }
 
-  /** O(bytes). */
   const events = (conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> =>
     readBodies(
       rows,
@@ -121,7 +120,6 @@ export function eventReads(d: Dialect) {
       (row, strings) => readEvent(conversationId, row, strings),
     )
 
-  /** O(log n + result). */
   function* stretch(
     conversationId: string,
     log: number,
@@ -133,7 +131,6 @@ export function eventReads(d: Dialect) {
     return yield* events(conversationId, rows, refs)
   }
 
-  /** O(log n + result). */
   function* read(conversationId: string, options: ReturnType<typeof checkReadOptions>): Work<StoredEvent[]> {
     const result = yield* findLog(conversationId)
     if (result === undefined) throw unknownConversation(conversationId)
@@ -147,14 +144,13 @@ export function eventReads(d: Dialect) {
     return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
-  /** Returns rows in any order. O(ids · log n). */
+  /** In any order. */
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
     return yield* all<EventRow>(byIds(conversationId, JSON.stringify(legal)))
   }
 
-  /** Returns null for each missing event. O(ids · log n). */
   function* getMany(
     conversationId: string,
     ids: readonly string[],
@@ -165,7 +161,6 @@ export function eventReads(d: Dialect) {
     return ids.map((id) => matches.get(id) ?? null)
   }
 
-  /** O(log n + limit) per requested kind and source, and per path segment in the page. */
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
@@ -216,10 +211,7 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /**
-   * Returns the ranges whose kinds and sources the log has. Called if there are more ranges than fit in a
-   * statement.
-   */
+  /** The ranges whose kinds and sources the log has. Only needed if a statement cannot hold all ranges. */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)
@@ -288,7 +280,6 @@ export function eventReads(d: Dialect) {
     }
   }
 
-  /** O(log n + matches), and more with a text, or with a path if times decrease. */
   function* count(filter: CheckedEventFilter): Work<number> {
     const bounds = boundsOf({ ...filter, after: null, descending: false })
     if (filter.leafId === null) {
@@ -324,10 +315,7 @@ export function eventReads(d: Dialect) {
     return sum
   }
 
-  /**
-   * Returns bounds by position for a search that walks positions, in a log whose times never decrease. O(log²
-   * length).
-   */
+  /** Returns bounds by position, for a search in a log whose times never decrease. O(log² length). */
   function* positioned(form: RangeForm, length: number, { low, high }: Bounds): Work<Bounds> {
     if (form.isByKind) return { low, high }
     const since = low.time === EARLIEST ? 0 : yield* positionAt(form.log, length, low.time)
@@ -343,7 +331,7 @@ export function eventReads(d: Dialect) {
     return row?.low ?? length
   }
 
-  /** Returns the leaf's segment first. O(segments). */
+  /** The leaf's segment is first. */
   function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
     const { sql, values } = leaf(conversationId, JSON.stringify([leafId]))
     return yield* all<SegmentRow>(pathFrom(sql), ...values)

@@ -54,7 +54,6 @@ export function itemReads(d: Dialect) {
     return { ...sql`FROM ${statement(by === null ? item : key)} AS w WHERE ${where}`, order }
   }
 
-  /** O(limit + log n). */
   function* list(collection: string, query: CheckedItemQuery): Work<Page<Item>> {
     const walked = walk(collection, query)
     const order = statement(walked.order)
@@ -66,7 +65,6 @@ export function itemReads(d: Dialect) {
     return pageOf(rows.map(itemOfRow), query.limit, (last) => itemCursor(query, last))
   }
 
-  /** O(visited items). */
   function* count(collection: string, query: CheckedItemQuery, exact: boolean): Work<Count> {
     const walked = walk(collection, query)
     // In order, so that the index is walked, and not the table that other collections are in as well.

@@ -14,7 +14,6 @@ export type ReplaceText = (log: number, seq: number, row: TextRow | null) => Wor
 export const lockLog = (d: Dialect): string =>
   `SELECT number, text_version FROM ${d.table('log')} WHERE conversation_id = ?${d.lock}`
 
-/** @throws as `Store.replaceEvents`. */
 export function* replaceEvents(
   d: Dialect,
   events: ReturnType<typeof eventReads>,

@@ -56,7 +56,7 @@ export interface TextWork {
   readonly maintain: (() => Work<boolean>) | null
 }
 
-/** Null for an event without terms. O(length). */
+/** Null for an event without terms. */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
   const result = inTree ? eventText(fact) : null
   const line = result === null ? '' : lineOf(result.text)

@@ -244,10 +244,8 @@ export interface Appended {
 }
 
 /**
- * Decides and writes an append. O(log n) per fact. To save look-ups, it first assumes that the id of a single
- * event is new, and that `known`, the log after this store's last append, is current. If the insertion shows
- * that either is wrong, it decides again.
- * @throws `unknown_conversation`, and what `decideAppend` throws.
+ * To save look-ups, first assumes that the id of a single event is new, and that `known`, the log after this
+ * store's last append, is current. If the insertion shows that either is wrong, decides again.
  */
 export function* append(
   conversationId: string,
@@ -354,7 +352,7 @@ const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? 
 /** The row's number is the version: it is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-/** Changes items, all or none; `now` in milliseconds. @throws `version_conflict`. */
+/** `now` in milliseconds. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
   for (const { collection, id } of changes)
@@ -377,7 +375,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** Claims due items; `now` in milliseconds. O(limit · log n). */
+/** `now` in milliseconds. */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,
@@ -460,10 +458,7 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/**
- * Returns functions that remove rows of deleted conversations. Each call continues where the last one
- * stopped.
- */
+/** Each call continues where the last one stopped. */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {
@@ -517,7 +512,6 @@ export interface FeedEntry extends FeedEnd {
   readonly isThere: number
 }
 
-/** O(limit + log n), and 64 times as much for a shard. */
 export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, fromEnd } = query
   if (fromEnd) {

@@ -169,24 +169,15 @@ export type SqliteStoreOptions = (
    * read-only connection does not remove. Default: false.
    */
   readonly readOnly?: boolean
-  /**
-   * Milliseconds that a call waits while another process writes, before it fails with `store_busy`. Default:
-   * 5,000.
-   */
+  /** Milliseconds that a call waits for another writer before it fails with `store_busy`. Default: 5,000. */
   readonly busyTimeout?: number
   /** Milliseconds between polls for changes by other processes, while there are watches. Default: 50. */
   readonly pollInterval?: number
   /** The clock of records, leases and items. Default: the system's. */
   readonly clock?: Clock
-  /**
-   * Whether to index text for {@link Store.searchText}. Existing events are indexed in the background. Set it
-   * in all appending processes. Default: false.
-   */
+  /** Whether to index text for {@link Store.searchText}. Set in every appending process. Default: false. */
   readonly fullText?: boolean
-  /**
-   * Number of later rows after which the feed removes rows of deleted conversations, see {@link Feed}.
-   * Default: 100,000.
-   */
+  /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
   readonly feedRows?: number
 }
 
@@ -340,10 +331,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
 /** Maximum bytes of the write-ahead log after it was written back. */
 const JOURNAL_SIZE = 4 * 2 ** 20
 
-/**
- * Sets up a connection: write-ahead log, durability, foreign keys, erasing deletes, the schema. Can be called
- * again after a failure.
- */
+/** Can be called again after a failure. */
 function setUp(
   database: SqliteDatabase,
   {

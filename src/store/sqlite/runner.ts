@@ -36,10 +36,7 @@ const LONGEST_TURN = 1
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */
 const IDLE = 1_000
 
-/**
- * Maximum milliseconds between retries of a busy database. Short, because a process that writes continuously
- * leaves short gaps.
- */
+/** Maximum milliseconds between retries: a process that writes continuously leaves short gaps. */
 const LONGEST_PAUSE = 10
 
 export class Runner {
@@ -118,10 +115,7 @@ export class Runner {
     })
   }
 
-  /**
-   * Commits a group in one transaction. After a fault of the database other than `store_busy` and
-   * `store_unavailable`, commits each unit alone.
-   */
+  /** After a fault other than `store_busy` and `store_unavailable`, commits each unit alone. */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
@@ -218,10 +212,7 @@ export class Runner {
   }
 }
 
-/**
- * Runs units of work in order, durable together. A rejected one affects no other. A fault of the database
- * rolls all of them back.
- */
+/** A rejected unit of work affects no other. A fault of the database rolls all of them back. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

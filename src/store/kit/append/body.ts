@@ -53,10 +53,7 @@ export function ownFact(fact: Fact): Fact {
   )
 }
 
-/**
- * Returns a JSON copy; undefined for cycles, bigints, throwing getters, and values nested too deeply for the
- * runtime.
- */
+/** Undefined for cycles, bigints, throwing getters, and values nested too deeply for the runtime. */
 function jsonCopy(value: object): JsonValue | undefined {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonValue

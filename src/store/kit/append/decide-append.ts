@@ -140,7 +140,6 @@ export function checkIsFact(input: unknown): void {
   if (!isFact(input)) refuse(input)
 }
 
-/** The fact as the store keeps it. O(size). */
 function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
   const fact = isDecoded ? input : frozenFact(input)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
@@ -289,10 +288,7 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
 
 type Existing = StoredEvent | number | null
 
-/**
- * Finds each fact's stored event by its id, or the index of an equal fact before it; null for a new fact.
- * O(facts) lookups. @throws `id_conflict` with `refuse`, if the body differs.
- */
+/** Finds each fact's stored event, or the index of an equal fact before it; null for a new fact. */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
@@ -316,10 +312,7 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/**
- * Finds each fact's stored event by position, for an import with a version; null for a new fact. @throws
- * `version_conflict` if a body differs.
- */
+/** Finds each fact's stored event by position, for an import with a version; null for a new fact. */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],

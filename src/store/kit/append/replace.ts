@@ -37,10 +37,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
   })
 }
 
-/**
- * Checks that a stored body is `before`. @throws `unknown_event` if there is none; `version_conflict` if it
- * differs.
- */
+/** Checks that a stored body is `before`. @throws `unknown_event`, or `version_conflict` if it differs. */
 export function checkReplaced(
   conversationId: string,
   { id, before }: CheckedReplacement,

@@ -47,7 +47,6 @@ function unlikeness(from: string, to: string): number {
   return editDistance(from, to) - 2 * common
 }
 
-/** O(letters²). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let index = 0; index < from.length; index += 1) {

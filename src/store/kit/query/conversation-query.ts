@@ -200,10 +200,7 @@ export function lookedPage(
   return { items, cursor: looked && encodeCursor(query.scope, [String(looked.time), looked.id]) }
 }
 
-/**
- * Returns the result of a count. `looked` is the number of rows read, at most {@link MOST_COUNTED} + 1 unless
- * `exact`.
- */
+/** Returns the result of a count. `looked`: rows read, at most {@link MOST_COUNTED} + 1 unless `exact`. */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }

@@ -112,10 +112,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
-/**
- * Checks the options of a read. `from` is null if the read begins at its direction's first position. @throws
- * `invalid_argument`.
- */
+/** Checks options of a read. `from`: null for the direction's first position. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

@@ -96,10 +96,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/**
- * Returns the position in a cursor; null without a cursor. O(length). @throws `invalid_cursor`.
- * @param placeOf returns null for a key that no item of the list can have
- */
+/** Returns a cursor's position. `placeOf` returns null for a key that no item of the list can have. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
@@ -161,7 +158,7 @@ export function countWithin<T>(
 
 type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
 
-/** Yields the pages of a list, in order. `read` gets the previous page's cursor; for the first page, none. */
+/** `read` gets the previous page's cursor; for the first page, none. */
 export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T[], void, undefined> {
   let page = await read({})
   yield page.items
@@ -175,7 +172,6 @@ export async function* allItems<T>(read: ReadPage<T>): AsyncGenerator<T, void, u
   for await (const items of allPages(read)) yield* items
 }
 
-/** O(conversations). */
 export const allConversations = (
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery,

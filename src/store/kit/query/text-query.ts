@@ -26,9 +26,7 @@ import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf
 
 /** A term or phrase of a search. */
 export interface TextClause {
-  /**
-   * Its terms as in an indexed line: a space before each, and at the end unless the last term is a prefix.
-   */
+  /** Its terms as in an indexed line, each after a space, and a final space unless the last is a prefix. */
   readonly piece: string
   readonly terms: readonly string[]
   readonly isPrefix: boolean
@@ -318,7 +316,6 @@ export function* findTextPage<S, R>(
 const MAX_SNIPPET = 240
 const BEFORE_MATCH = 80
 
-/** Returns the hit for an event. O(length of its text). */
 function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
   const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
   const matches = matchesIn(text, tokensFor(text, includes), includes)

@@ -1,6 +1,4 @@
-/**
- * Terms as stores index them: folded, in one line with a space before each, so that phrases are substrings.
- */
+/** Terms as stores index them: folded, in one line, each after a space, so that phrases are substrings. */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { Content } from '../../../event/shapes.ts'
@@ -20,10 +18,7 @@ const MAX_INDEXED = 300_000
 /** Maximum number of characters of a text that are read, which bounds the time of regular expressions. */
 const MAX_READ = 2 ** 20
 
-/**
- * Maximum UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL must be shorter
- * than 2 kB.
- */
+/** Maximum UTF-16 units of a term; a longer word becomes several. PostgreSQL's lexemes are below 2 kB. */
 const MAX_TERM = 32
 
 /** Letters of scripts without spaces, and of Korean, where particles are attached. */
@@ -155,9 +150,7 @@ export function lineOf(text: string): string {
 
 const MAX_ASCII = 20_000
 
-/**
- * Buffer of one line. With their spaces, the terms of a word of n characters have at most 3n + 1 characters.
- */
+/** Buffer of one line. The terms of a word of n characters have at most 3n + 1 characters with spaces. */
 const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null
@@ -230,7 +223,6 @@ function textIn(
   return text === '' ? null : { role, text }
 }
 
-/** Whether a UTF-16 unit is the second one of a character. O(1). */
 export const isLowSurrogate = (text: string, index: number): boolean => {
   const unit = text.charCodeAt(index)
   return unit >= 0xdc00 && unit <= 0xdfff
