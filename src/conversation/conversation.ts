@@ -66,7 +66,7 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /** Idempotency key: a repeated message is not appended again; a different one throws `id_conflict`. */
+  /** Idempotency key. The same message with it is not appended again; another one throws `id_conflict`. */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
   readonly sender?: string
@@ -269,7 +269,7 @@ export class Conversation {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
-  /** Moves HEAD to the branch's system prompt, or before the first event. @throws `already_running`. */
+  /** Moves HEAD to the system prompt, or to the empty HEAD without one. @throws `already_running`. */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }

@@ -21,7 +21,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
 
-/** Pending calls of HEAD's branch, in log order. O(k log k). */
+/** Pending calls of HEAD's branch, in log order. */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 

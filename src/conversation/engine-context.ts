@@ -253,7 +253,6 @@ export class EngineContext {
     }
   }
 
-  /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */
   async children(id: string): Promise<ConversationRecord[]> {
     const children: ConversationRecord[] = []
     const query = { parentConversationId: id, tags: CHILD_TAGS, order: 'created_at' } as const

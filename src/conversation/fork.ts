@@ -181,7 +181,7 @@ const PAGE_SIZE = 500
 /** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
-/** Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. O(events). */
+/** Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. */
 export async function writeFork(
   store: Store,
   source: ConversationRecord,

@@ -152,7 +152,6 @@ export class Replica {
     return this.#inOrder(() => this.#look(known))
   }
 
-  /** Returns the result of a pure function of the latest state. O(n) if it needs evicted events. */
   async read<T>(query: (state: State) => T): Promise<T> {
     try {
       return query(await this.refresh())
@@ -627,7 +626,7 @@ const GAP = 16
 /** Maximum number of separate reads. Ranges are merged until they fit. */
 const RANGES = 32
 
-/** Returns ranges that contain all of the positions, which are sorted. O(positions · log of the gaps). */
+/** Returns ranges that contain all of the positions, which are sorted. */
 function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   const ranges: Range[] = []
   for (const position of positions) {

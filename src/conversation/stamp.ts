@@ -25,7 +25,6 @@ export function monotonicUlids(): (now?: number) => string {
   })
 }
 
-/** Returns checked copies of events to append. O(size). */
 export function checkEvents(values: readonly unknown[]): readonly Event[] {
   return decodedList(
     values.map((value, index) => {

@@ -72,7 +72,7 @@ export class StreamedReply {
     return (this.#marks[0]?.logLength ?? Infinity) <= seq
   }
 
-  /** Whether an event ends the reply or contains it. Usually O(1). */
+  /** Whether an event ends the reply or contains it. */
   isEndedBy(event: Event | null): boolean {
     // Text that an interrupt cut off follows in a message. Reasoning alone does not.
     if (event?.kind === 'InterruptEvent') return !this.#content.some(hasText)
@@ -85,7 +85,6 @@ export class StreamedReply {
     return mark !== undefined && mark.logLength <= seq ? mark : null
   }
 
-  /** Returns everything streamed after a position. O(length). */
   parts(from: ReplyLength): ReplyPart[] {
     let before = from
     return this.#marks.flatMap((mark) => {

@@ -82,7 +82,6 @@ export function withoutOpenCall<C extends IndexedCall>(
     : join(calls.call, calls.left, withoutOpenCall(calls.right, call))
 }
 
-/** Returns the pending call of this action, if it is pending. O(log k). */
 export function openCallOf<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   toolCallId: string,

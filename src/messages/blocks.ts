@@ -62,7 +62,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
-/** Returns the additional fields that a provider accepts back; null if it accepts none. O(size). */
+/** Returns the additional fields that a provider accepts back; null if it accepts none. */
 export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): JsonObject | null {
   if (more === null) return null
   const entries = Object.entries(more).filter(

@@ -135,7 +135,7 @@ export const AUDIO: ReadonlyMap<string, string> = new Map([
   ['audio/mp3', 'mp3'],
 ])
 
-/** Whether a file is or may be a PDF, such as an address without an extension. O(1). */
+/** Whether a file is or may be a PDF, such as an address without an extension. */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
   if (mediaType !== null) return mediaType === PDF
@@ -148,7 +148,7 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
-/** Returns the text of a text file, after its name; null for other files. O(length). */
+/** Returns the text of a text file, after its name; null for other files. */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType, name)) return null
   const text = decodeText(decodeBase64(from.data))

@@ -37,10 +37,10 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
   return event.llm_message.role === 'assistant' ? assistantMessage(event) : userMessage(event)
 }
 
-/** Whether content has anything except white space and empty lists of images. O(content). */
+/** Whether content has anything except white space and empty lists of images. */
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 
-/** Whether a part is text that is not blank, has an image, or is of another kind. O(text). */
+/** Whether a part is text that is not blank, has an image, or is of another kind. */
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 

@@ -82,7 +82,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
 
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
-  /** Tools as sent. Replies to requests with other tools lose their signed parts. Default: not checked. */
+  /** The request's tools. Replies to requests with other tools lose signed parts. Default: not checked. */
   readonly tools?: readonly object[]
   /** Lifetime of the request's `cache_control`, one of at most 4 breakpoints (Anthropic). Default: none. */
   readonly cached?: CacheTime | null

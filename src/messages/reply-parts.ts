@@ -269,7 +269,6 @@ export const hasOthers = (parts: unknown): boolean =>
   Array.isArray(parts) &&
   parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))
 
-/** Whether a value is a record's part: a reference to a standard field, or a part of another kind. O(1). */
 export const isPart = (part: JsonValue): boolean => refOf(part, 0) !== null
 
 function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {

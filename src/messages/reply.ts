@@ -45,7 +45,7 @@ export const failedWith = (explanation: unknown): Failure => ({
   explanation: stringOf(explanation) || null,
 })
 
-/** Returns the unknown fields without nulls and empty lists; null if no field remains. O(fields). */
+/** Returns the unknown fields without nulls and empty lists; null if no field remains. */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
@@ -91,7 +91,7 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'requires_action',
 ])
 
-/** Makes the record of a reply: facts that its events lack, and the digests of its prefix. O(length). */
+/** Makes the record of a reply: facts that its events lack, and the digests of its prefix. */
 function recordOf(
   raw: RawReply,
   message: AssistantMessage,
@@ -358,7 +358,7 @@ export type ReplyOutcome =
 /** The early ends of replies by the provider's names for them; the first name of each is the usual one. */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
-/** Returns the early end that a stop reason means; null for others. `detail`: explanation, or text so far. O(1). */
+/** Returns the early end that a stop reason means; null for others. `detail`: explanation, or text so far. */
 export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
   const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
   switch (type) {

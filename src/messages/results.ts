@@ -71,7 +71,7 @@ const line = (label: string, value: string): string => (value === '' ? '' : `[${
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-/** Yields the reply, its results, and an error for each call without a result. O(content). */
+/** Yields the reply, its results, and an error for each call without a result. */
 export function* batchMessages(
   batch: BatchUnit,
   options: { readonly reason: string; readonly maxResultLength?: number },

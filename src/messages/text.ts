@@ -65,7 +65,7 @@ function unwrap(text: string): string {
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 
-/** Whether a value is nested deeper than the limit; never recurses deeper. O(values). */
+/** Whether a value is nested deeper than the limit; never recurses deeper. */
 function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (depth === 0) return true
@@ -158,6 +158,6 @@ export function textOfInput(value: unknown): string {
 /** Invalid JSON, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
-/** A later event of a stream never removes a field. O(fields). */
+/** A later event of a stream never removes a field. */
 export const withoutNulls = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))

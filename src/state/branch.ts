@@ -145,7 +145,7 @@ function afterMessage(
   }
 }
 
-/** The working call of an action on a branch; undefined if it is not working there. O(log n). */
+/** The working call of an action on a branch; undefined if it is not working there. */
 export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
   const action = workingCalls === null ? undefined : findEventIn(log, actionId)
   const toolCallId = action === undefined ? null : callIdOf(action)

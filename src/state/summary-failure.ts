@@ -17,7 +17,7 @@ interface Failures {
   readonly since: number
 }
 
-/** Failures since the last condensation. O(events since then). */
+/** Failures since the last condensation. */
 function failuresIn({ log: { entries } }: State): Failures {
   let since = 0
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
@@ -36,7 +36,6 @@ function failuresIn({ log: { entries } }: State): Failures {
   return { count: 0, since }
 }
 
-/** Whether a failed summarizer has to wait before its next attempt. O(events since the last condensation). */
 export function isWaitingForSummary(state: State): boolean {
   const { count, since } = failuresIn(state)
   return count > 0 && since < Math.min(MAX_WAIT, FIRST_WAIT * 2 ** (count - 1))

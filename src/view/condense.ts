@@ -120,7 +120,6 @@ function containsEvent(unit: Unit, seq: number): boolean {
   )
 }
 
-/** Whether a list in log order has an item at a position. O(log n). */
 function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => number): boolean {
   let low = 0
   for (let high = list.length; low < high;) {
@@ -151,7 +150,6 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** The whole stretch of a unit. O(its units · log view). */
 function stretchAround(units: Units, index: number): Range {
   const isStart = (index: number): boolean =>
     hasStart(units.stretchBefore(index), flowOf(units.get(index) as Unit))

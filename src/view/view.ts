@@ -57,7 +57,6 @@ export function withUnit(view: View, unit: Unit, index: number): View {
   return { ...view, units: added, length: view.length + eventCount(unit) }
 }
 
-/** Returns the view with the unit at an index replaced. O(log n). */
 export function withUnitAt(view: View, index: number, before: Unit, after: Unit): View {
   const length = view.length - eventCount(before) + eventCount(after)
   return { ...view, units: view.units.set(index, after), length }

@@ -183,7 +183,7 @@ async function appendPart(
   return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
 }
 
-/** Adds the events that follow from others, in the same batch. O(events). */
+/** Adds the events that follow from others, in the same batch. */
 function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
   const all = [...events, ...resultsAfterFinish(state, events)]
   const before = state.header.status

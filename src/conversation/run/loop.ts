@@ -524,7 +524,7 @@ async function startRun(run: RunContext): Promise<boolean> {
   return true
 }
 
-/** Whether the last status change from a position on is a pause or an interrupt. O(events from there). */
+/** Whether the last status change from a position on is a pause or an interrupt. */
 function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry

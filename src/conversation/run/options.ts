@@ -22,7 +22,7 @@ export interface RunOptions {
    * Default: none.
    */
   readonly condenser?: RunCondenser
-  /** Maximum model calls of the run, which then ends with the error `MaxIterationsReached`. Default: 500. */
+  /** Maximum number of model calls, after which the run ends with `MaxIterationsReached`. Default: 500. */
   readonly maxIterations?: number
   /** Called before each model call. A returned reason ends the run in `stuck`. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
@@ -33,7 +33,7 @@ export interface RunOptions {
    * writer. Its errors are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length when the run was requested; a later pause or interrupt prevents it. Default: at `run`. */
+  /** Length of the log at the request: a later pause or interrupt prevents the run. Default: at `run`. */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: it

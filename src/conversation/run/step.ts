@@ -74,7 +74,7 @@ export interface StepInput {
   readonly runChild: RunChild
   /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
-  /** Reports signed parts that are left out to the run's caller: `toAnthropic(messages, { onPrefix })`. */
+  /** Reports to the run's caller which signed parts are left out. Pass it to the writer as `onPrefix`. */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 

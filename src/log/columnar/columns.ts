@@ -46,7 +46,6 @@ export class Times {
     this.#text = text
   }
 
-  /** Returns the timestamp at an index, or null. O(1). */
   at(index: number): string | null {
     const restart = Math.floor(index / RESTART)
     let start = this.#starts[restart] as number

@@ -94,7 +94,6 @@ export function rowOf(log: MemoryLog, id: string): LogRow | undefined {
   return seq === undefined ? undefined : log.rows[seq]
 }
 
-/** Returns the path to an event, empty for an unknown one. O(segments). */
 function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []

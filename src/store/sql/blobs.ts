@@ -56,7 +56,7 @@ export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<vo
         yield statement(insert, hash, piece.start, piece.base64, piece.bytes)
 }
 
-/** Pieces of a text as rows; the base64 of a data URL begins a piece. O(length). */
+/** Pieces of a text as rows; the base64 of a data URL begins a piece. */
 export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiece, 'base64'>> {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
   let start = 0

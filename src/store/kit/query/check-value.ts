@@ -12,7 +12,7 @@ export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
 
-/** Refuses an option that does not exist, so that a misspelt one is not ignored. O(names). */
+/** Refuses an option that does not exist, so that a misspelt one is not ignored. */
 export function checkOptionNames<T extends object>(
   options: T | null | undefined,
   known: Readonly<Record<keyof NoInfer<T>, true>>,
@@ -40,7 +40,7 @@ export function nearestName(typed: string, known: readonly string[]): string | n
   return nearest !== undefined && editDistance(typed, nearest) <= 2 ? nearest : null
 }
 
-/** Edit distance, less twice the length of the common start. O(letters²). */
+/** Edit distance, less twice the length of the common start. */
 function unlikeness(from: string, to: string): number {
   let common = 0
   while (common < from.length && from[common] === to[common]) common += 1

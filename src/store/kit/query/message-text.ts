@@ -28,7 +28,7 @@ export function messageText(fact: Fact): string | null {
   return foldText(partsText(fact.llm_message.content, fact.extended_content))
 }
 
-/** The texts of lists of parts, documents included, as lines. O(length). */
+/** The texts of lists of parts, documents included, as lines. */
 export function partsText(...lists: readonly (readonly Content[] | null | undefined)[]): string {
   const texts: string[] = []
   for (const parts of lists)

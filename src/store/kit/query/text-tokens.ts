@@ -49,7 +49,7 @@ const PLAIN = /^[a-z0-9]*$/
 /** Letters of Thai, Kana, Han and Hangul that are compared as they are. */
 const UNFOLDED = /^[\u0e34-\u0e59\u0e01-\u0e32\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
 
-/** Folds a word for comparison: ignores case, accents and character width. O(length). */
+/** Folds a word for comparison: ignores case, accents and character width. */
 function foldTerm(word: string): string {
   if (PLAIN.test(word) || UNFOLDED.test(word)) return word
   const lower = word.toLowerCase()
@@ -74,7 +74,7 @@ const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
   return PLAIN.test(character) ? PLAIN_UNIT : /[A-Z]/.test(character) ? CAPITAL : unit === 95 ? MARK : OTHER
 })
 
-/** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. O(1). */
+/** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. */
 export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
 
 /** `end` defaults to `start` plus the length of `word`. */
@@ -228,7 +228,7 @@ export const isLowSurrogate = (text: string, index: number): boolean => {
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
-/** Whether a text begins with a letter of a script without spaces. O(1). */
+/** Whether a text begins with a letter of a script without spaces. */
 export const isUnspaced = (text: string): boolean => UNSPACED_START.test(text)
 
 const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'u')
