@@ -66,7 +66,10 @@ export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
 export interface SendOptions {
-  /** Idempotency key. The same message with it is not appended again; another one throws `id_conflict`. */
+  /**
+   * Idempotency key. A message with a known key is not appended again if it is the same, and otherwise throws
+   * `id_conflict`.
+   */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
   readonly sender?: string
@@ -269,7 +272,10 @@ export class Conversation {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
   }
 
-  /** Moves HEAD to the system prompt, or to the empty HEAD without one. @throws `already_running`. */
+  /**
+   * Moves HEAD back to the branch's system prompt, or before the first event if it has none. @throws
+   * ColloquyError `already_running`.
+   */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
   }

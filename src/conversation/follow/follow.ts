@@ -325,7 +325,7 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated; doubles each time, less a random part. Default: 1,000. */
+  /** Milliseconds before a failed call is repeated; doubles each time, less a random half at most. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of this delay in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -366,7 +366,10 @@ const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay',
 const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
-/** Resolves when the start position is stored. @throws `invalid_argument`, and the store's errors. */
+/**
+ * Starts a follower. Resolves when its start position is stored.
+ * @throws ColloquyError `invalid_argument` for invalid options, and the store's errors.
+ */
 export async function follow(
   context: EngineContext,
   options: FollowOptions,
