@@ -325,7 +325,7 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated; doubles each time, less a random half at most. Default: 1,000. */
+  /** Milliseconds before a failed call is repeated; doubled each time, minus up to half. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of this delay in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
