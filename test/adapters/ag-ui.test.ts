@@ -69,6 +69,9 @@ const step: Step = async function* ({ state }) {
   yield [calls('a'), ends('a', 'sunny')]
 }
 
+const toolOf = (name: string, by: Step) =>
+  new Map([[name, subagent({ name, description: 'Helps.', step: by })]])
+
 /** A server of one conversation, like a user's handler. */
 function serverOf(
   conversation: Conversation,
@@ -374,13 +377,11 @@ describe('a conversation over AG-UI', () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const seen: BaseEvent[] = []
-    const tool = (name: string, by: Step) =>
-      new Map([[name, subagent({ name, description: 'Helps.', step: by })]])
-    const inner = tool('inner', async () => [says('Found by the inner one.')])
+    const inner = toolOf('inner', async () => [says('Found by the inner one.')])
     const { step: outerStep } = script([[asks('b', 'inner')], [says('Found by the outer one.')]], (input) =>
       executeCalls(input, inner, {}),
     )
-    const outer = tool('outer', outerStep)
+    const outer = toolOf('outer', outerStep)
     const { step: by } = script([[asks('a', 'outer')], [says('Thanks.')]], (input) =>
       executeCalls(input, outer, {}),
     )
