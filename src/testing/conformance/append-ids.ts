@@ -3,12 +3,14 @@ import { deriveEventId } from '../../event/ids.ts'
 import type { Fact, Quarantined } from '../../event/quarantine.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
-import { replay } from '../../state/reduce.ts'
+import { reduce, replay } from '../../state/reduce.ts'
+import { initialState, type State } from '../../state/state.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { type Check, generated, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
+import { finds } from './pages.ts'
 
 const IMPORT = { mode: 'import' } as const
 
@@ -19,24 +21,14 @@ const broken = (raw: string, id?: string): Quarantined => ({
   ...(id === undefined ? {} : { id, parent_id: null, event_kind: 'Later' }),
 })
 
-const shown = ({ seq, id, parentId, inTree, time }: StoredEvent): unknown => ({
-  seq,
-  id,
-  parentId,
-  inTree,
-  time,
-})
-
-function replayed(
-  conversationId: string,
-  facts: readonly Fact[],
-): { readonly entries: unknown[]; readonly headId: string | null } {
-  const { log } = replay(facts, { conversationId })
-  const entries = [...log.entries].map(({ seq, id, parent, inTree, timestamp }) => {
+/** Fails unless events have the positions, ids, parents and times of a replay. */
+function isReplay(events: readonly StoredEvent[], { log }: State): void {
+  const expected = [...log.entries].map(({ seq, id, parent, inTree, timestamp }) => {
     const time = timestamp === null ? 0n : (parseInstant(timestamp) as bigint)
     return { seq, id, parentId: parent?.id ?? null, inTree, time: String(time) }
   })
-  return { entries, headId: log.head?.id ?? null }
+  const actual = events.map(({ seq, id, parentId, inTree, time }) => ({ seq, id, parentId, inTree, time }))
+  equal(actual, expected, 'the log')
 }
 
 export const APPEND_IMPORT: readonly Check[] = [
@@ -70,123 +62,88 @@ export const APPEND_IMPORT: readonly Check[] = [
     const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
     const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
     equal(version, 4, 'the version')
-    equal(
-      events.map(({ inTree, parentId }) => [inTree, parentId]),
-      [
-        [true, null],
-        [false, null],
-        [true, 'a'],
-        [false, null],
-      ],
-      'positions and parents',
-    )
+    equal(pluck(events, 'inTree'), [true, false, true, false], 'what is in the tree')
+    equal(pluck(events, 'parentId'), [null, null, 'a', null], 'parents')
     equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
-    equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
-    equal(await store.count({ conversationId: id }), 2, 'what it counts')
+    await finds(store, { conversationId: id }, ['a', 'b'])
   }),
   it('import: a quarantined line is kept unchanged, and is in the tree if its id can be read', async (store, id) => {
-    const facts: readonly Fact[] = [
-      pause('a'),
-      broken('{nonsense \u0000\ud800'),
-      broken('{"id":"q"}', 'q'),
-      pause('b'),
-    ]
+    const lines = [broken('{nonsense \u0000\ud800'), broken('{"id":"q"}', 'q')]
+    const facts = [pause('a'), ...lines, pause('b')]
     const { events, headId } = await store.append(id, facts, IMPORT)
     equal(pluck(events, 'fact'), facts, 'facts')
-    equal(pluck(events, 'inTree'), [true, false, true, true], 'what stands')
-    const places = [idsOf(events), events[3]?.parentId, headId]
-    equal(places, [['a', null, 'q', 'b'], 'q', 'b'], 'ids, a parent, HEAD')
+    equal(pluck(events, 'inTree'), [true, false, true, true], 'what is in the tree')
+    equal(idsOf(events), ['a', null, 'q', 'b'], 'ids')
+    equal([events[3]?.parentId, headId], ['q', 'b'], 'the parent of the last one, and HEAD')
     equal(pluck(await store.read(id), 'fact'), facts, 'facts as read')
     equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
-    equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
-    equal(idsOf((await store.search({ conversationId: id, leafId: 'b' })).items), ['a', 'b'], 'on the path')
+    for (const more of [{}, { leafId: 'b' }]) await finds(store, { conversationId: id, ...more }, ['a', 'b'])
   }),
   it('import: repeated at its version it changes nothing, and an interrupted one continues', async (store, id) => {
-    const facts: readonly Fact[] = [
-      { kind: 'PauseEvent' },
-      pause('a'),
-      broken('x'),
-      say('a', 'other'),
-      { kind: 'PauseEvent' },
-      pause('z'),
-    ]
+    const nameless: Event = { kind: 'PauseEvent' }
+    const facts = [nameless, pause('a'), broken('x'), say('a', 'other'), nameless, pause('z')]
     await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
     const before = await store.read(id)
     const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
     equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
     const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
-    const actual = [rest.version, rest.events.map(({ seq }) => seq)]
-    equal(actual, [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
-    equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
-    const other = [...facts.slice(0, 3), pause('other')]
-    await rejects('version_conflict', 'another log', () =>
-      store.append(id, other, { ...IMPORT, expected: 'none' }),
-    )
-    await rejects('version_conflict', 'a gap', () =>
-      store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
+    equal([rest.version, pluck(rest.events, 'seq')], [6, [2, 3, 4, 5]], 'from the middle to beyond the end')
+    isReplay(await store.read(id), replay(facts, { conversationId: id }))
+    const wrong = [
+      { batch: [...facts.slice(0, 3), pause('other')], expected: 'none' },
+      { batch: [pause('after a gap')], expected: 8 },
+    ] as const
+    await rejectsEach('version_conflict', wrong, ({ batch, expected }) =>
+      store.append(id, batch, { ...IMPORT, expected }),
     )
     equal((await store.getConversation(id))?.version, 6, 'the version after all')
   }),
   test('import: at any version known events are not appended again', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
     const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
-    equal(
-      [version, events.map(({ seq, inTree }) => [seq, inTree])],
-      [
-        4,
-        [
-          [0, true],
-          [2, false],
-          [3, true],
-        ],
-      ],
-      'what became of them',
-    )
+    equal([version, pluck(events, 'seq')], [4, [0, 2, 3]], 'the version and positions')
+    equal(pluck(events, 'inTree'), [true, false, true], 'what is in the tree')
   }),
   test('import: a timestamp without a zone is read in the zone of the conversation', async (store) => {
     await store.createConversation({ id: 'c', timeZone: 'America/New_York' })
-    const { events } = await store.append(
-      'c',
-      [
-        pause('a', { timestamp: '2026-01-15T12:00:00.000001' }),
-        pause('b', { timestamp: '2026-07-15T12:00:00' }),
-        pause('d', { timestamp: '2026-07-15T12:00:00Z' }),
-      ],
-      IMPORT,
-    )
-    const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
-    const expected = instants.map((instant) => String(parseInstant(instant)))
+    const instants = {
+      '2026-01-15T12:00:00.000001': '2026-01-15T17:00:00.000001Z',
+      '2026-07-15T12:00:00': '2026-07-15T16:00:00Z',
+      '2026-07-15T12:00:00Z': '2026-07-15T12:00:00Z',
+    }
+    const facts = Object.keys(instants).map((timestamp, i) => pause(`p${i}`, { timestamp }))
+    const { events } = await store.append('c', facts, IMPORT)
+    const expected = Object.values(instants).map((instant) => String(parseInstant(instant)))
     equal(pluck(events, 'time'), expected, 'times')
-    equal(idsOf((await store.search({ conversationId: 'c' })).items), ['a', 'd', 'b'], 'their order')
+    await finds(store, { conversationId: 'c' }, ['p0', 'p2', 'p1'])
   }),
-  test('import: every log, in batches of any size, equals its replay', async (store, { runsOf }) => {
-    let runs = 0
-    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
-    const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
-      const id = await begin(store, `c${(runs += 1)}`)
+  generated(
+    'import: every log, in batches of any size, equals its replay',
+    25,
+    fc.tuple(hostileLog(), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })),
+    async (store, id, [log, sizes]) => {
       const facts = storable(log)
+      let state = initialState({ conversationId: id })
       let index = 0
       for (let i = 0; index < facts.length; i += 1) {
-        const batch = facts.slice(index, index + (steps[i % steps.length] as number))
+        const batch = facts.slice(index, index + (sizes[i % sizes.length] as number))
         const done = await store.append(id, batch, { ...IMPORT, expected: index })
         equal(pluck(done.events, 'fact'), batch, 'bodies')
         index += batch.length
-        equal(done.headId, replayed(id, facts.slice(0, index)).headId, `HEAD after ${index} facts`)
+        state = batch.reduce(reduce, state)
+        equal(done.headId, state.log.head?.id ?? null, `HEAD after ${index} facts`)
       }
-      const { entries, headId } = replayed(id, facts)
-      const stored = await store.read(id)
-      equal(stored.map(shown), entries, 'the log')
+      const headId = state.log.head?.id ?? null
+      const events = await store.read(id)
+      isReplay(events, state)
       equal((await store.getConversation(id))?.headId, headId, 'HEAD')
       const again = await store.append(id, facts, { ...IMPORT, expected: 'none' })
-      equal(again, { events: stored, version: facts.length, headId }, 'all of it repeated')
-      const rest = await store.append(id, facts.slice(3), {
-        ...IMPORT,
-        expected: Math.min(3, facts.length),
-      })
+      equal(again, { events, version: facts.length, headId }, 'all of it repeated')
+      const expected = Math.min(3, facts.length)
+      const rest = await store.append(id, facts.slice(3), { ...IMPORT, expected })
       equal(rest.version, facts.length, 'events after the third one repeated')
-    })
-    await fc.assert(property, { numRuns: runsOf(25) })
-  }),
+    },
+  ),
 ]
 
 const action: Event = {

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import type { Store } from '../../store/contract/store.ts'
 import { begin } from './facts.ts'
 
@@ -38,6 +39,22 @@ export const it = (name: string, run: (store: Store, id: string) => Promise<void
   test(name, async (store) => run(store, await begin(store, 'c')))
 
 export const reopening = (name: string, run: Run): Check => ({ ...test(name, run), reopens: true })
+
+/** A check of generated values, each on a new, empty conversation. */
+export const generated = <T>(
+  name: string,
+  runs: number,
+  values: fc.Arbitrary<T>,
+  run: (store: Store, id: string, value: T) => Promise<void>,
+): Check =>
+  test(name, async (store, { runsOf }) => {
+    let count = 0
+    const property = fc.asyncProperty(values, async (value) => {
+      count += 1
+      await run(store, await begin(store, `c${count}`), value)
+    })
+    await fc.assert(property, { numRuns: runsOf(runs) })
+  })
 
 /** A check that tests only large data. */
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })

@@ -6,7 +6,8 @@ import { parseInstant } from '../../event/time.ts'
 import { foldText, messageText } from '../../store/kit/query/message-text.ts'
 import type { EventFilter, EventQuery, Page, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { holds } from './assert.ts'
+import { equal, holds } from './assert.ts'
+import { idsOf } from './facts.ts'
 
 /** Returns all items of a list. Fails on a non-final empty or short page, or an endless list. */
 export async function fullPages<T>(
@@ -34,6 +35,52 @@ export async function fullPages<T>(
 
 export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[]> {
   return fullPages(query.limit ?? 100, (cursor) => store.search({ ...query, ...cursor }))
+}
+
+/**
+ * Fails unless a search finds exactly these events, in both orders and in pages of each size, and counts them.
+ * Returns the events.
+ */
+export async function finds(
+  store: Store,
+  filter: EventFilter,
+  ids: readonly (string | null)[],
+  limits: readonly number[] = [2],
+): Promise<StoredEvent[]> {
+  const what = JSON.stringify(filter)
+  let up: StoredEvent[] = []
+  for (const limit of limits) {
+    up = await searchAll(store, { ...filter, limit })
+    equal(idsOf(up), ids, `${what}, ${limit} a page`)
+    const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
+    equal(idsOf(down), ids.toReversed(), `${what}, ${limit} a page, downwards`)
+  }
+  equal(await store.count(filter), ids.length, `${what}, counted`)
+  return up
+}
+
+/**
+ * Reads all pages, and writes after each of the first. Fails if an item that was there is missing, or any is
+ * repeated.
+ */
+export async function readsWhileWriting<T>(
+  limit: number,
+  there: readonly (string | null)[],
+  page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
+  idOf: (item: T) => string | null,
+  write: (nth: number) => Promise<unknown>,
+): Promise<void> {
+  let pages = 0
+  const items = await fullPages(limit, async (cursor) => {
+    const result = await page(cursor)
+    pages += 1
+    if (pages < 10) await write(pages)
+    return result
+  })
+  const ids = items.map(idOf)
+  equal(new Set(ids).size, ids.length, 'the number of items, none of which is repeated')
+  const known = ids.filter((id) => there.includes(id))
+  equal(known, there, 'the items that were there')
 }
 
 export function searchNaively(log: readonly StoredEvent[], filter: EventFilter): StoredEvent[] {

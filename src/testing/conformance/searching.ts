@@ -7,19 +7,15 @@ import type { Store } from '../../store/contract/store.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, rejects, rejectsEach } from './assert.ts'
-import { type Check, it, test } from './check.ts'
+import { type Check, generated, it, test } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, pluck, say, storable, update } from './facts.ts'
-import { searchAll, searchNaively } from './pages.ts'
+import { finds, searchNaively } from './pages.ts'
 
 async function everyPath(store: Store, id: string, limit: number): Promise<void> {
   const log = await store.read(id, { limit: 10_000 })
   for (const { id: leafId } of log) {
     const filter = { conversationId: id, leafId: leafId as string }
-    const expected = idsOf(searchNaively(log, filter))
-    equal(idsOf(await searchAll(store, { ...filter, limit })), expected, `the path to ${leafId}`)
-    const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
-    equal(idsOf(down), expected.toReversed(), `the path to ${leafId}, downwards`)
-    equal(await store.count(filter), expected.length, `the path to ${leafId}, counted`)
+    await finds(store, filter, idsOf(searchNaively(log, filter)), [limit])
   }
 }
 
@@ -71,11 +67,12 @@ export const PATHS: readonly Check[] = [
       pause('g', { parent_id: 'v' }),
       pause('h', { parent_id: 'v' }),
     ])
-    const on = async (leafId: string): Promise<unknown> =>
-      idsOf((await store.search({ conversationId: id, leafId })).items)
-    equal(await on('f'), ['a', 'b', 'f'], 'to an event')
-    equal(await on('u'), ['a', 'u'], 'to a state update')
-    equal(await on('e'), ['a', 'v', 'w', 'd', 'e'], 'through state updates')
+    const paths = [
+      ['a', 'b', 'f'],
+      ['a', 'u'],
+      ['a', 'v', 'w', 'd', 'e'],
+    ]
+    for (const path of paths) await finds(store, { conversationId: id, leafId: path.at(-1) as string }, path)
     await everyPath(store, id, 2)
   }),
   it('leaf: branches off a branch that has grown since it was begun, and was left', async (store, id) => {
@@ -121,8 +118,7 @@ export const PATHS: readonly Check[] = [
         },
       ]) {
         const filter = { conversationId: id, leafId, ...more }
-        const matches = await searchAll(store, { ...filter, limit: 2 })
-        equal(idsOf(matches), idsOf(searchNaively(log, filter)), JSON.stringify(filter))
+        await finds(store, filter, idsOf(searchNaively(log, filter)))
       }
     }
   }),
@@ -132,8 +128,7 @@ export const PATHS: readonly Check[] = [
       await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
     }
     const expected = Array.from({ length: 101 }, (_, i) => `n${i}`)
-    const path = idsOf(await searchAll(store, { conversationId: id, leafId: 'n100', limit: 17 }))
-    equal(path, expected, 'the path')
+    await finds(store, { conversationId: id, leafId: 'n100' }, expected, [17])
     const half = await store.count({ conversationId: id, leafId: 'dead50' })
     equal(half, 51, 'a path that ends half way, counted')
   }),
@@ -162,12 +157,7 @@ export const TIMES: readonly Check[] = [
     const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
     const id = await begin(store, 'c', facts)
     const upwards = IN_ORDER.map(([ownValue]) => ownValue)
-    for (const limit of [1, 5, 100]) {
-      const up = await searchAll(store, { conversationId: id, limit })
-      equal(idsOf(up), upwards, `upwards, ${limit} a page`)
-      const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
-      equal(idsOf(down), upwards.toReversed(), `downwards, ${limit} a page`)
-    }
+    await finds(store, { conversationId: id }, upwards, [1, 5, 100])
     const texts = await store.getMany(id, upwards)
     const timestamps = texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp)
     const expected = IN_ORDER.map(([, text]) => text)
@@ -187,19 +177,11 @@ export const TIMES: readonly Check[] = [
       ['1970-01-01T00:00:00.000001Z', 3],
     ]
     for (const [text, index] of bounds) {
-      const from = await store.search({ conversationId: id, timestampGte: text })
-      equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
-      const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
-      equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
-      const count = await store.count({ conversationId: id, timestampGte: text })
-      equal(count, upwards.length - index, `from ${text}, counted`)
+      await finds(store, { conversationId: id, timestampGte: text }, upwards.slice(index), [100])
+      await finds(store, { conversationId: id, timestampLt: text }, upwards.slice(0, index), [100])
     }
-    const none = await store.search({
-      conversationId: id,
-      timestampGte: '2027-01-01T00:00:00',
-      timestampLt: '2026-01-01T00:00:00',
-    })
-    equal(none, { items: [], cursor: null }, 'from later than until')
+    const none = { timestampGte: '2027-01-01T00:00:00', timestampLt: '2026-01-01T00:00:00' }
+    await finds(store, { conversationId: id, ...none }, [])
   }),
   test('time: ties go by position, downwards as well, on whatever page they fall', async (store) => {
     const timestamps = ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00.000000']
@@ -208,12 +190,7 @@ export const TIMES: readonly Check[] = [
     )
     const id = await begin(store, 'c', [pause('last', { timestamp: '2026-01-02T00:00:00Z' }), ...facts])
     const expected = [...facts.map((fact) => fact.id as string), 'last']
-    for (const limit of [1, 2, 3, 7, 20, 21]) {
-      const matches = idsOf(await searchAll(store, { conversationId: id, limit }))
-      equal(matches, expected, `upwards, ${limit} a page`)
-      const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
-      equal(idsOf(down), expected.toReversed(), `downwards, ${limit} a page`)
-    }
+    await finds(store, { conversationId: id }, expected, [1, 2, 3, 7, 20, 21])
   }),
   test('time: an event without a readable time has the time of the event before it', async (store) => {
     const id = await begin(store, 'c', [
@@ -283,6 +260,8 @@ const filterPlan = (): fc.Arbitrary<FilterPlan> =>
     leaf: sometimes(fc.nat(120)),
   })
 
+const pageSize = (): fc.Arbitrary<number> => fc.constantFrom(1, 2, 3, 7, 40, 100)
+
 function filterOf(conversationId: string, plan: FilterPlan, log: readonly StoredEvent[]): EventFilter {
   const { kinds, exclude, source, text, gte, lt, leaf } = plan
   const entry = (index: number): StoredEvent | undefined => log[index % Math.max(1, log.length)]
@@ -301,38 +280,26 @@ function filterOf(conversationId: string, plan: FilterPlan, log: readonly Stored
 }
 
 export const SEARCHING: readonly Check[] = [
-  test('search: every filter, alone and combined, on any log, in pages of any size, both ways', async (store, {
-    runsOf,
-  }) => {
-    let runs = 0
-    const limits = fc.constantFrom(1, 2, 3, 7, 40, 100)
-    const plans = fc.array(fc.tuple(filterPlan(), limits), { minLength: 6, maxLength: 10 })
-    const property = fc.asyncProperty(hostileLog(), plans, async (facts, requested) => {
-      const id = await begin(store, `c${(runs += 1)}`)
-      const { events } = await store.append(id, storable(facts), { mode: 'import', expected: 'none' })
-      for (const [plan, limit] of requested) {
-        const filter = filterOf(id, plan, events)
-        const expected = searchNaively(events, filter)
-        const what = JSON.stringify(filter)
-        equal(await searchAll(store, { ...filter, limit }), expected, what)
-        const down = await searchAll(store, { ...filter, limit, order: 'timestamp_desc' })
-        equal(idsOf(down), idsOf(expected.toReversed()), `${what}, downwards`)
-        equal(await store.count(filter), expected.length, `${what}, counted`)
+  generated(
+    'search: every filter, alone and combined, on any log, in pages of any size, both ways',
+    25,
+    fc.tuple(hostileLog(), fc.array(fc.tuple(filterPlan(), pageSize()), { minLength: 6, maxLength: 10 })),
+    async (store, id, [facts, plans]) => {
+      const { events: log } = await store.append(id, storable(facts), { mode: 'import', expected: 'none' })
+      for (const [plan, limit] of plans) {
+        const filter = filterOf(id, plan, log)
+        const expected = searchNaively(log, filter)
+        const events = await finds(store, filter, idsOf(expected), [limit])
+        equal(events, expected, JSON.stringify(filter))
       }
-    })
-    await fc.assert(property, { numRuns: runsOf(25) })
-  }),
+    },
+  ),
   it('search: a page of nothing, and of an unknown conversation', async (store, id) => {
-    const nothing = { items: [], cursor: null }
-    equal(await store.search({ conversationId: id }), nothing, 'an empty log')
-    equal(await store.search({ conversationId: 'nowhere' }), nothing, 'an unknown conversation')
-    equal(await store.count({ conversationId: 'nowhere' }), 0, 'an unknown conversation, counted')
+    for (const conversationId of [id, 'nowhere']) await finds(store, { conversationId }, [])
     await store.append(id, [pause('a')])
-    equal(await store.search({ conversationId: id, kinds: [] }), nothing, 'no kinds')
     const kinds = ['PauseEvent'] as const
-    const both = await store.search({ conversationId: id, kinds, excludeKinds: kinds })
-    equal(both, nothing, 'a kind requested and excluded')
-    equal(await store.search({ conversationId: id, leafId: 'nowhere' }), nothing, 'an unknown leaf')
+    for (const none of [{ kinds: [] }, { kinds, excludeKinds: kinds }, { leafId: 'nowhere' }])
+      await finds(store, { conversationId: id, ...none }, [])
   }),
   test('search: without a source in the body, it is the default of the kind', async (store) => {
     const id = await begin(store, 'c', [
@@ -350,10 +317,8 @@ export const SEARCHING: readonly Check[] = [
       },
     ])
     const expected = { user: ['p'], agent: ['q'], environment: ['m', 'u'], hook: ['h'] } as const
-    for (const source of ['user', 'agent', 'environment', 'hook'] as const) {
-      const { items } = await store.search({ conversationId: id, source })
-      equal(idsOf(items), expected[source], source)
-    }
+    for (const source of ['user', 'agent', 'environment', 'hook'] as const)
+      await finds(store, { conversationId: id, source }, expected[source])
   }),
   test('search: text is found in content and extended content of messages only, letter case ignored, and nothing in it is a pattern', async (store) => {
     const id = await begin(store, 'c', [
@@ -393,14 +358,9 @@ export const SEARCHING: readonly Check[] = [
       ['ab', []],
       ['', ['a', 'b', 'd', 'e', 'g']],
     ]
-    for (const [text, ids] of cases) {
-      const matches = await searchAll(store, { conversationId: id, text, limit: 2 })
-      equal(idsOf(matches), ids, JSON.stringify(text))
-      equal(await store.count({ conversationId: id, text }), ids.length, `${JSON.stringify(text)}, counted`)
-    }
+    for (const [text, ids] of cases) await finds(store, { conversationId: id, text }, ids)
     const kinds = ['PauseEvent', 'CondensationSummaryEvent'] as const
-    const others = await store.search({ conversationId: id, text: 'say', kinds })
-    equal(others.items, [], 'in other kinds')
+    await finds(store, { conversationId: id, text: 'say', kinds }, [])
   }),
   test('search: invalid limits, kinds, sources, orders and ids are invalid_query', async (store) => {
     const conversationId = await begin(store, 'c', [pause('a')])

@@ -6,11 +6,10 @@ import type { Store } from '../../store/contract/store.ts'
 import { fitsText, parseTextQuery, scoreText } from '../../store/kit/query/text-query.ts'
 import { lineOf, sizeOfLine } from '../../store/kit/query/text-tokens.ts'
 import { formatInstant } from '../../store/kit/record.ts'
-import { allPages } from '../../store/kit/query/page.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, reopening, test } from './check.ts'
 import { pause, say } from './facts.ts'
-import { fullPages } from './pages.ts'
+import { fullPages, readsWhileWriting } from './pages.ts'
 import { anyText } from '../text.ts'
 
 interface Text {
@@ -56,8 +55,11 @@ const factOf = ({ id, role, text, second }: Text): Fact =>
 const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
   fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
 
-const placesOf = (hits: readonly { readonly conversationId: string; readonly id: string }[]): string[] =>
-  hits.map(({ conversationId, id }) => `${conversationId} ${id}`)
+type Place = Pick<TextHit, 'conversationId' | 'id'>
+
+const placeOf = ({ conversationId, id }: Place): string => `${conversationId} ${id}`
+
+const placesOf = (hits: readonly Place[]): string[] => hits.map(placeOf)
 
 const secondOf = (time: string): number =>
   Number((BigInt(Date.parse(time)) * 1000n - START_TIME) / 1_000_000n)
@@ -348,19 +350,18 @@ export const TEXTS: readonly Check[] = [
         (_, n) => [n, 'user' as const, `${'word '.repeat(1 + (n % 4))}${'other '.repeat(n % 7)}`] as const,
       )
       const all = await fill(store, order, texts, 100)
-      const seen: string[] = []
-      let pages = 0
       const query = { query: 'word', order, owner: 'ann' }
-      for await (const items of allPages((start) => store.searchText({ ...query, limit: 7, ...start }))) {
-        seen.push(...placesOf(items))
-        pages += 1
-        await store.append(`a${order}`, [messageFact(`new${pages}`, 'user', 'word word word', 1_000 + pages)])
-        await store.append(`a${order}`, [messageFact(`old${pages}`, 'user', 'word', pages)])
-      }
-      const before = placesOf(findNaively(all, query))
-      equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
-      const known = seen.filter((index) => before.includes(index))
-      equal(known, before, `${order}: those that were there`)
+      await readsWhileWriting(
+        7,
+        placesOf(findNaively(all, query)),
+        (cursor) => store.searchText({ ...query, limit: 7, ...cursor }),
+        placeOf,
+        (nth) =>
+          store.append(`a${order}`, [
+            messageFact(`new${nth}`, 'user', 'word word word', 1_000 + nth),
+            messageFact(`old${nth}`, 'user', 'word', nth),
+          ]),
+      )
       for (const { name } of CONVERSATIONS) await store.deleteConversation(`${name}${order}`)
     }
   }),
