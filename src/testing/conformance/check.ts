@@ -56,6 +56,20 @@ export const generated = <T>(
     await fc.assert(property, { numRuns: runsOf(runs) })
   })
 
+/** Records that have few of these fields: each is left out `absent` times as often as it is there. */
+export const someOf = <T extends object>(
+  fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
+  absent: number,
+): fc.Arbitrary<Partial<T>> => {
+  const none = { weight: absent, arbitrary: fc.constant(undefined) }
+  const optional = Object.entries<fc.Arbitrary<unknown>>(fields).map(([name, arbitrary]) =>
+    fc.oneof(none, { weight: 1, arbitrary: arbitrary.map((value) => [name, value] as const) }),
+  )
+  return fc
+    .tuple(...optional)
+    .map((entries) => Object.fromEntries(entries.filter((entry) => entry !== undefined)) as Partial<T>)
+}
+
 /** A check that tests only large data. */
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
 

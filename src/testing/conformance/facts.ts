@@ -3,7 +3,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } from '../../event/types.ts'
 import type { Item, ItemChange, ItemQuery } from '../../store/contract/items.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
-import type { Store } from '../../store/contract/store.ts'
+import type { Lease, Store } from '../../store/contract/store.ts'
 import { allPages } from '../../store/kit/query/page.ts'
 import { holds } from './assert.ts'
 
@@ -57,6 +57,13 @@ export const SHORT = 30
 
 export const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Acquires a lease that nobody holds. */
+export async function granted(store: Store, id: string, owner: string, ttl: number): Promise<Lease> {
+  const lease = await store.acquireLease(id, owner, ttl)
+  if (lease === null) throw new Error(`${owner} should get the lease of ${id}`)
+  return lease
+}
 
 /** Puts an item, and returns it as stored. */
 export async function put(

@@ -3,7 +3,7 @@
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import { type Check, reopening, test, type Trial } from './check.ts'
-import { begin, leaf, pause, pauses, pluck, say } from './facts.ts'
+import { begin, granted, leaf, LONG, pause, pauses, pluck, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
 async function everything(store: Store, ids: readonly string[]): Promise<unknown> {
@@ -47,8 +47,7 @@ export const LASTING: readonly Check[] = [
     'reopen: the log continues: version, HEAD, branches, known ids, generation',
     async (store, { reopen }) => {
       await fill(store)
-      const lease = await store.acquireLease('c', 'me', 600_000)
-      if (lease === null) throw new Error('the lease should be granted')
+      const lease = await granted(store, 'c', 'me', LONG)
       await store.releaseLease(lease)
       const again = await reopen()
       const known = await again.append('c', [pause('a0'), pause('z', { parent_id: 'a7' })])
@@ -66,8 +65,7 @@ export const LASTING: readonly Check[] = [
   ),
   test('close: every later call is store_closed, except another close', async (store) => {
     const conversationId = await begin(store, 'c', pauses(3))
-    const lease = await store.acquireLease(conversationId, 'me', 1000)
-    if (lease === null) throw new Error('the lease should be granted')
+    const lease = await granted(store, conversationId, 'me', LONG)
     await store.close()
     const calls: Readonly<Record<string, () => Promise<unknown> | void>> = {
       append: () => store.append('c', [pause('q')]),

@@ -1,10 +1,7 @@
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import { type Check, it, test } from './check.ts'
-import { after, begin, idsOf, pause, pluck } from './facts.ts'
-
-const LONG = 600_000
-const SHORT = 30
+import { after, begin, granted, idsOf, LONG, pause, pluck, SHORT } from './facts.ts'
 
 /** The order of the last two by code points differs from that by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
@@ -15,18 +12,15 @@ const sortLeases = (leases: readonly Lease[]): Lease[] =>
 export const LEASES: readonly Check[] = [
   it('lease: one owner at a time; a renewal keeps the generation and moves the end', async (store, id) => {
     equal(await store.getLease(id), null, 'before any')
-    const first = await store.acquireLease(id, 'me', LONG)
-    if (first === null) throw new Error('the first owner should get the lease')
+    const first = await granted(store, id, 'me', LONG)
     equal([first.conversationId, first.owner], [id, 'me'], 'the lease')
     equal(await store.acquireLease(id, 'you', LONG), null, 'another owner')
     equal(await store.getLease(id), first, 'the lease as stored')
-    const renewed = await store.acquireLease(id, 'me', 2 * LONG)
-    equal(renewed?.generation, first.generation, 'the generation of a renewal')
-    holds((renewed?.expiresAt ?? 0) >= first.expiresAt + LONG, 'a renewal should move the end')
+    const renewed = await granted(store, id, 'me', 2 * LONG)
+    equal(renewed.generation, first.generation, 'the generation of a renewal')
+    holds(renewed.expiresAt >= first.expiresAt + LONG, 'a renewal should move the end')
     equal(await store.getLease(id), renewed, 'the renewal as stored')
-    const other = await begin(store, 'd')
-    const separate = (await store.acquireLease(other, 'you', LONG)) !== null
-    holds(separate, 'another conversation has a lease of its own')
+    await granted(store, await begin(store, 'd'), 'you', LONG)
   }),
   it('lease: of many owners at once exactly one gets it', async (store, id) => {
     const all = await Promise.all(
@@ -37,66 +31,56 @@ export const LEASES: readonly Check[] = [
     equal(await store.getLease(id), got[0], 'the lease as stored')
   }),
   it('lease: after it expires anybody can claim it, its owner too, with a higher generation', async (store, id) => {
-    const first = await store.acquireLease(id, 'me', SHORT)
+    const first = await granted(store, id, 'me', SHORT)
     await after(2 * SHORT)
     equal(await store.getLease(id), first, 'the latest, though it has run out')
-    const second = await store.acquireLease(id, 'you', SHORT)
-    holds((second?.generation ?? 0) > (first?.generation ?? 0), 'a takeover should raise the generation')
+    const second = await granted(store, id, 'you', SHORT)
+    holds(second.generation > first.generation, 'a takeover should raise the generation')
     await after(2 * SHORT)
-    const third = await store.acquireLease(id, 'you', LONG)
-    holds((third?.generation ?? 0) > (second?.generation ?? 0), 'so should a new start after the end')
+    const third = await granted(store, id, 'you', LONG)
+    holds(third.generation > second.generation, 'so should a new start after the end')
     equal(await store.acquireLease(id, 'me', LONG), null, 'the first owner, while it is held')
   }),
   it('lease: a returned one ends, the next one has a higher generation, an old one cannot be returned', async (store, id) => {
-    const first = await store.acquireLease(id, 'me', SHORT)
+    const append = (lease: Lease) => store.append(id, [pause('a')], { lease })
+    const first = await granted(store, id, 'me', SHORT)
     await after(2 * SHORT)
-    const second = await store.acquireLease(id, 'me', LONG)
-    if (first === null || second === null) throw new Error('both leases should be granted')
-    await rejects('lease_lost', 'an append under an old one', () =>
-      store.append(id, [pause('a')], { lease: first }),
-    )
+    const second = await granted(store, id, 'me', LONG)
+    await rejects('lease_lost', 'an append under an old one', () => append(first))
     equal(await store.releaseLease(first), false, 'an old one')
     equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
     equal(await store.getLease(id), second, 'the lease after that')
     const releases = [await store.releaseLease(second), await store.releaseLease(second)]
     equal(releases, [true, false], 'the latest, twice')
     equal(await store.getLease(id), null, 'the lease after that')
-    await rejects('lease_lost', 'an append under it', () => store.append(id, [pause('a')], { lease: second }))
-    const third = await store.acquireLease(id, 'you', LONG)
-    holds((third?.generation ?? 0) > second.generation, 'the next one should have a higher generation')
+    await rejects('lease_lost', 'an append under it', () => append(second))
+    const third = await granted(store, id, 'you', LONG)
+    holds(third.generation > second.generation, 'the next one should have a higher generation')
   }),
   it('lease: an append under a lease that is not the latest is lease_lost, and writes nothing', async (store, id) => {
-    await rejects('lease_lost', 'without any lease', () =>
-      store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
-    )
-    const mine = await store.acquireLease(id, 'me', SHORT)
-    if (mine === null) throw new Error('the lease should be granted')
-    equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
+    const append = (event: string, lease?: Pick<Lease, 'owner' | 'generation'>) =>
+      store.append(id, [pause(event)], lease === undefined ? {} : { lease })
+    const none = { owner: 'me', generation: 1 }
+    await rejects('lease_lost', 'without any lease', () => append('x', none))
+    const mine = await granted(store, id, 'me', SHORT)
+    equal((await append('a', mine)).version, 1, 'under the latest')
     await after(2 * SHORT)
-    const appended = (await store.append(id, [pause('b')], { lease: mine })).version
-    equal(appended, 2, 'under the latest, which has run out')
-    const yours = await store.acquireLease(id, 'you', LONG)
-    if (yours === null) throw new Error('the lease should be granted')
-    await rejects('lease_lost', 'after a takeover', () =>
-      store.append(id, [pause('x'), pause('y')], { lease: mine }),
-    )
-    await rejects('lease_lost', 'of another owner', () =>
-      store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
-    )
-    equal((await store.append(id, [pause('d')], { lease: yours })).version, 3, 'under the new one')
-    equal((await store.append(id, [pause('e')])).version, 4, 'under none, as users append')
+    equal((await append('b', mine)).version, 2, 'under the latest, which has run out')
+    const yours = await granted(store, id, 'you', LONG)
+    await rejects('lease_lost', 'after a takeover', () => append('x', mine))
+    await rejects('lease_lost', 'of another owner', () => append('x', { ...yours, owner: 'me' }))
+    equal((await append('d', yours)).version, 3, 'under the new one')
+    equal((await append('e')).version, 4, 'under none, as users append')
     equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
   }),
   test('lease: ids are checked before the version, the version before the lease', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     const lease = { owner: 'me', generation: 99 }
     equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
-    await rejects('version_conflict', 'a wrong version and a lost lease', () =>
-      store.append(id, [pause('b')], { lease, expected: 9 }),
-    )
-    await rejects('lease_lost', 'a lost lease and an unknown parent', () =>
-      store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
-    )
+    const append = (expected: number) =>
+      store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected })
+    await rejects('version_conflict', 'a wrong version, and what follows', () => append(9))
+    await rejects('lease_lost', 'a lost lease and an unknown parent', () => append(1))
   }),
   it('lease: an invalid one is an error, and an unknown one is false', async (store, id) => {
     await rejects('unknown_conversation', 'an unknown conversation', () =>
@@ -115,17 +99,13 @@ export const LEASES: readonly Check[] = [
     const live: Lease[] = []
     const expired: Lease[] = []
     for (const [i, id] of ['b', 'B', 'a', 'a b', 'é', '\uffee', '\u{1f600}'].entries()) {
-      await begin(store, id)
-      const lease = await store.acquireLease(id, `owner ${i}`, i % 2 === 0 ? SHORT : LONG)
-      if (lease !== null) (i % 2 === 0 ? expired : live).push(lease)
+      const [ttl, leases] = i % 2 === 0 ? [SHORT, expired] : [LONG, live]
+      leases.push(await granted(store, await begin(store, id), `owner ${i}`, ttl))
     }
-    await begin(store, 'never taken')
-    await begin(store, 'given back')
-    const back = await store.acquireLease('given back', 'me', LONG)
-    holds(back !== null && (await store.releaseLease(back)), 'a lease should be returned')
-    const gone = await begin(store, 'deleted')
-    await store.acquireLease(gone, 'me', SHORT)
-    await store.deleteConversation(gone)
+    for (const id of ['never taken', 'given back', 'deleted']) await begin(store, id)
+    holds(await store.releaseLease(await granted(store, 'given back', 'me', LONG)), 'it is not returned')
+    await granted(store, 'deleted', 'me', SHORT)
+    await store.deleteConversation('deleted')
     await after(2 * SHORT)
     equal(await store.listLeases(), sortLeases([...live, ...expired]), 'all')
     equal(await store.listLeases({ expired: false }), sortLeases([...live, ...expired]), 'expired or not')
@@ -139,16 +119,15 @@ export const LEASES: readonly Check[] = [
       }
       equal(paged, await store.listLeases(query), 'in pages of two')
     }
-    const taken = await store.acquireLease('b', 'another', LONG)
-    const listed = (await store.listLeases({ after: 'a b', limit: 1 }))[0]
-    equal(listed, taken, 'one that expired and was claimed')
+    const taken = await granted(store, 'b', 'another', LONG)
+    equal(await store.listLeases({ after: 'a b', limit: 1 }), [taken], 'one that expired and was claimed')
     const lapsed = pluck(await store.listLeases({ expired: true }), 'conversationId')
     equal(lapsed, ['a', 'é', '\u{1f600}'], 'those that have expired by then')
   }),
   it('lease: one with the longest possible time is listed, and so are others', async (store, id) => {
     const other = await begin(store, 'd')
-    holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be granted')
-    await store.acquireLease(other, 'you', LONG)
+    await granted(store, id, 'me', Number.MAX_SAFE_INTEGER)
+    await granted(store, other, 'you', LONG)
     const idsIn = async (expired: boolean): Promise<string[]> =>
       (await store.listLeases({ expired })).map(({ conversationId }) => conversationId)
     equal(await idsIn(false), [id, other], 'leases that were not returned')

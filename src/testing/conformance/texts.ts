@@ -1,21 +1,21 @@
 import * as fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
-import type { MessageEvent, ObservationEvent } from '../../event/types.ts'
 import { TEXT_ROLES, type TextHit, type TextQuery, type TextRole } from '../../store/contract/text.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { fitsText, parseTextQuery, scoreText } from '../../store/kit/query/text-query.ts'
 import { lineOf, sizeOfLine } from '../../store/kit/query/text-tokens.ts'
 import { formatInstant } from '../../store/kit/record.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
-import { type Check, reopening, test } from './check.ts'
-import { pause, say } from './facts.ts'
+import { type Check, reopening, someOf, test } from './check.ts'
+import { begin, pause, pluck, say } from './facts.ts'
 import { fullPages, readsWhileWriting } from './pages.ts'
 import { anyText } from '../text.ts'
 
+/** A text of a conversation, and what its record has. */
 interface Text {
   readonly conversationId: string
   readonly owner: string | null
-  readonly team: string | null
+  readonly team: string
   readonly isPublic: boolean
   readonly id: string
   readonly role: TextRole
@@ -26,45 +26,38 @@ interface Text {
 const START_TIME = 1_767_225_600_000_000n
 const timestampAt = (second: number): string => formatInstant(START_TIME + BigInt(second) * 1_000_000n)
 
-const messageFact = (
-  id: string,
-  role: MessageEvent['llm_message']['role'],
-  text: string,
-  second: number,
-): Fact =>
-  say(id, '', {
-    source: role === 'user' ? 'user' : 'agent',
-    timestamp: timestampAt(second),
-    llm_message: { role, content: [{ text }] },
-  })
+const secondOf = (time: string): number =>
+  Number((BigInt(Date.parse(time)) * 1000n - START_TIME) / 1_000_000n)
 
-const result = (id: string, text: string, second: number): ObservationEvent => ({
-  kind: 'ObservationEvent',
-  id,
-  source: 'environment',
-  timestamp: timestampAt(second),
-  tool_name: 'read',
-  tool_call_id: 'call',
-  action_id: 'action',
-  observation: { kind: 'ReadObservation', content: [{ text }] },
-})
-
-const factOf = ({ id, role, text, second }: Text): Fact =>
-  role === 'tool' ? result(id, text, second) : messageFact(id, role, text, second)
-
-const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
-  fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
+function textFact(id: string, role: TextRole, text: string, second: number): Fact {
+  const timestamp = timestampAt(second)
+  if (role !== 'tool') {
+    const source = role === 'user' ? 'user' : 'agent'
+    return say(id, '', { source, timestamp, llm_message: { role, content: [{ text }] } })
+  }
+  return {
+    kind: 'ObservationEvent',
+    id,
+    source: 'environment',
+    timestamp,
+    tool_name: 'read',
+    tool_call_id: 'call',
+    action_id: 'action',
+    observation: { kind: 'ReadObservation', content: [{ text }] },
+  }
+}
 
 type Place = Pick<TextHit, 'conversationId' | 'id'>
 
 const placeOf = ({ conversationId, id }: Place): string => `${conversationId} ${id}`
 
-const placesOf = (hits: readonly Place[]): string[] => hits.map(placeOf)
+/** The places of all hits, in order. */
+async function findAll(store: Store, query: TextQuery): Promise<string[]> {
+  const hits = await fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
+  return hits.map(placeOf)
+}
 
-const secondOf = (time: string): number =>
-  Number((BigInt(Date.parse(time)) * 1000n - START_TIME) / 1_000_000n)
-
-function findNaively(texts: readonly Text[], query: TextQuery): Text[] {
+function findNaively(texts: readonly Text[], query: TextQuery): string[] {
   const clauses = parseTextQuery(query.query)
   const score = ({ text }: Text): number =>
     scoreText(lineOf(text), sizeOfLine(lineOf(text)), clauses.includes)
@@ -84,342 +77,230 @@ function findNaively(texts: readonly Text[], query: TextQuery): Text[] {
         (query.to === undefined || text.second < secondOf(query.to)),
     )
     .toSorted((a, b) => (query.order === 'rank' ? score(b) - score(a) : 0) || b.second - a.second)
+    .map(placeOf)
 }
 
 const WORDS = [
-  'deploy',
-  'Deploy',
-  'deployment',
-  'fooBar',
-  'foo_bar',
-  'foo',
-  'bar',
-  'Café',
-  'cafe',
-  '東京',
-  '京都',
-  '東京都',
-  '都',
-  'ไทย',
-  'ภาษาไทย',
-  '3.14',
-  'https://a.b/c?d=e',
-  '🎉',
-  'x',
-  '-',
-  '"',
+  ...['deploy', 'Deploy', 'deployment', 'fooBar', 'foo_bar', 'foo', 'bar', 'Café', 'cafe', 'x', '3.14'],
+  ...['東京', '京都', '東京都', '都', 'ไทย', 'ภาษาไทย', 'https://a.b/c?d=e', '🎉', '-', '"'],
 ]
 
-const someText = (): fc.Arbitrary<string> =>
-  fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 }).map((words) => words.join(' '))
+const someWords = (maxLength: number): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength }).map((words) => words.join(' '))
 
 const someQuery = (): fc.Arbitrary<string> =>
   fc
-    .array(
-      fc.tuple(
-        fc.constantFrom('', '', '', '-', '"'),
-        fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 2 }),
-      ),
-      { minLength: 1, maxLength: 3 },
-    )
-    .map((parts) => parts.map(([mark, words]) => `${mark}${words.join(' ')}`).join(' '))
-
-const sometimes = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+    .array(fc.tuple(fc.constantFrom('', '', '', '-', '"'), someWords(2)), { minLength: 1, maxLength: 3 })
+    .map((parts) => parts.map(([mark, words]) => `${mark}${words}`).join(' '))
 
 const someFilter = (): fc.Arbitrary<Partial<TextQuery>> =>
-  fc
-    .record({
-      conversation: sometimes(fc.constantFrom('a', 'b', 'nowhere')),
-      owner: sometimes(fc.constantFrom('ann', 'bob')),
-      team: sometimes(fc.constantFrom('red', 'blue')),
-      public: sometimes(fc.boolean()),
-      role: sometimes(fc.constantFrom(...TEXT_ROLES)),
-      from: sometimes(fc.nat(40).map(timestampAt)),
-      to: sometimes(fc.nat(40).map(timestampAt)),
-      includeResults: fc.boolean(),
-      order: fc.constantFrom<'time' | 'rank'>('time', 'rank'),
-      limit: fc.constantFrom(1, 2, 3, 20),
-    })
-    .map(({ team, ...fields }) => ({
-      ...(Object.fromEntries(
-        Object.entries(fields).filter(([, value]) => value !== undefined),
-      ) as Partial<TextQuery>),
-      ...(team !== undefined && { tags: { team } }),
-    }))
+  someOf(
+    {
+      conversation: fc.constantFrom('a', 'b', 'nowhere'),
+      owner: fc.constantFrom('ann', 'bob'),
+      tags: fc.constantFrom({ team: 'red' }, { team: 'blue' }),
+      public: fc.boolean(),
+      role: fc.constantFrom(...TEXT_ROLES),
+      from: fc.nat(40).map(timestampAt),
+      to: fc.nat(40).map(timestampAt),
+    },
+    6,
+  )
 
 const CONVERSATIONS = [
-  { name: 'a', owner: 'ann', team: 'red', isPublic: true },
-  { name: 'b', owner: 'bob', team: 'red', isPublic: false },
-  { name: 'c', owner: null, team: 'blue', isPublic: false },
+  { conversationId: 'a', owner: 'ann', team: 'red', isPublic: true },
+  { conversationId: 'b', owner: 'bob', team: 'red', isPublic: false },
+  { conversationId: 'c', owner: null, team: 'blue', isPublic: false },
 ] as const
 
+/** Creates the conversations, and appends texts to them, one in each second from `first` on. */
 async function fill(
   store: Store,
-  suffix: string,
   texts: readonly (readonly [conversation: number, role: TextRole, text: string])[],
   first = 0,
 ): Promise<Text[]> {
-  const made: Text[] = []
-  for (const [index, [nth, role, text]] of texts.entries()) {
-    const { name, owner, team, isPublic } = CONVERSATIONS[nth % CONVERSATIONS.length] ?? CONVERSATIONS[0]
-    const one = {
-      conversationId: `${name}${suffix}`,
-      owner,
-      team,
-      isPublic,
-      id: `e${first + index}`,
-      role,
-      text,
-      second: first + index,
-    }
-    await store.append(one.conversationId, [factOf(one)])
-    made.push(one)
-  }
+  for (const { conversationId: id, owner, team, isPublic } of CONVERSATIONS)
+    await store.createConversation({ id, public: isPublic, tags: { team }, ...(owner !== null && { owner }) })
+  const made = texts.map(([nth, role, text], index): Text => {
+    const conversation = CONVERSATIONS[nth % CONVERSATIONS.length] ?? CONVERSATIONS[0]
+    return { ...conversation, id: `e${first + index}`, role, text, second: first + index }
+  })
+  for (const { conversationId, id, role, text, second } of made)
+    await store.append(conversationId, [textFact(id, role, text, second)])
   return made
 }
 
-async function open(store: Store, suffix = ''): Promise<void> {
-  for (const { name, owner, team, isPublic } of CONVERSATIONS)
-    await store.createConversation({
-      id: `${name}${suffix}`,
-      public: isPublic,
-      tags: { team },
-      ...(owner !== null && { owner }),
-    })
+const LANGUAGES: Readonly<Record<string, string>> = {
+  plan: 'The plan: deploy to the production database on Friday.',
+  staging: 'Deploy the database to staging, not to production.',
+  code: 'Call getUserById(foo_bar) in HTTPServer, see lib/store/kit.ts:42',
+  accents: 'Une crème brûlée à Łódź, straße und ΟΔΟΣ',
+  japanese: '東京都の天気は晴れです。カタカナ',
+  chinese: '我们明天部署数据库',
+  thai: 'ภาษาไทยไม่มีช่องว่าง',
+  korean: '학교에서 공부해요',
+  web: 'See https://example.com/docs/a-b?q=1#top and mail a@b.example',
+  emoji: 'Done 🎉 👩‍💻 🇩🇪',
+  numbers: 'Version 3.14.159 costs 1,299 in 2026',
+  full: 'ＡＢＣ ﬁle ½',
 }
+
+/** Which of them each query finds. */
+const FINDING: readonly (readonly [ids: readonly string[], queries: readonly string[]])[] = [
+  [
+    ['plan', 'staging'],
+    ['deploy', 'DEPLOY production'],
+  ],
+  [['plan'], ['"production database"', '“production database”', '"production database']],
+  [['plan'], ['deploy -staging', 'deploy -"to staging"']],
+  [['staging'], ['deploy --staging']],
+  [['code'], ['getUserById', 'getuserbyid', 'user', '"get user"', 'foo_bar', 'fooBar', 'foo', 'http server']],
+  [['code'], ['lib/store/kit.ts', 'kit.ts:42']],
+  [['accents'], ['creme brulee', 'CRÈME', 'lodz strasse οδος']],
+  [['japanese'], ['東京', '京', '都', '天気', 'ｶﾀｶﾅ']],
+  [['chinese'], ['数据库', '部署']],
+  [['thai'], ['ไทย', 'ช่องว่าง']],
+  [['korean'], ['학교']],
+  [['web'], ['https://example.com/docs', 'example.com', 'a@b.example']],
+  [['emoji'], ['🎉', '💻', '🇩🇪']],
+  [['numbers'], ['3.14', '1,299']],
+  [['full'], ['abc file']],
+  [[], ['-deploy', 'depl', '東都', 'AND OR NOT NEAR(a, b) *']],
+]
+
+/** By group: marks alone, operators of text indexes, what a database may reject or read as a pattern, and size. */
+const HOSTILE = [
+  ...['', ' ', '"', '""', '-', '--', '- -', '-"', '\u0301', '\uffff'],
+  ...['*', 'a*', '^a', 'a:b', 'line:a', '(', ')', '(a', 'a OR', 'AND', 'NEAR(a b, 3)', '{a}', 'a & b | !c'],
+  ...[':*', "a':*", '"a" *', '+a', '東*'],
+  ...["'", "a'b", '\\', '%', '_', '\u0000', 'a\u0000b', '\ud800', '\udfff"'],
+  ...['a'.repeat(100_000), '"'.repeat(100_000), 'a '.repeat(50_000), `${'-x '.repeat(1_000)}a`],
+  ...['😀'.repeat(50), '都'.repeat(30_000)],
+]
+
+const ORDERS = ['time', 'rank'] as const
 
 export const TEXTS: readonly Check[] = [
   test('text: every search finds what a reading of all logs finds, in both orders, in pages of any size', async (store, {
     another,
     runsOf,
   }) => {
-    const texts = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...TEXT_ROLES), someText()), {
+    const texts = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...TEXT_ROLES), someWords(8)), {
       minLength: 1,
       maxLength: 30,
     })
-    const queries = fc.array(fc.tuple(someQuery(), someFilter()), { minLength: 8, maxLength: 8 })
+    const query = fc.record({
+      query: someQuery(),
+      filter: someFilter(),
+      includeResults: fc.boolean(),
+      order: fc.constantFrom(...ORDERS),
+      limit: fc.constantFrom(1, 2, 3, 20),
+    })
+    const queries = fc.array(query, { minLength: 8, maxLength: 8 })
     let isFirst = true
     const property = fc.asyncProperty(texts, queries, async (input, requested) => {
-      const ownValue = isFirst ? store : await another()
+      const empty = isFirst ? store : await another()
       isFirst = false
-      await open(ownValue)
-      const all = await fill(ownValue, '', input)
-      for (const [query, filter] of requested) {
-        const whole = { query, ...filter }
-        const hits = await findAll(ownValue, whole)
-        equal(placesOf(hits), placesOf(findNaively(all, whole)), JSON.stringify(whole))
+      const all = await fill(empty, input)
+      for (const { filter, ...rest } of requested) {
+        const whole = { ...filter, ...rest }
+        equal(await findAll(empty, whole), findNaively(all, whole), JSON.stringify(whole))
       }
     })
     await fc.assert(property, { numRuns: runsOf(12) })
   }),
   test('text: words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji are found as people type them', async (store) => {
-    const texts: Readonly<Record<string, string>> = {
-      plan: 'The plan: deploy to the production database on Friday.',
-      staging: 'Deploy the database to staging, not to production.',
-      code: 'Call getUserById(foo_bar) in HTTPServer, see lib/store/kit.ts:42',
-      accents: 'Une crème brûlée à Łódź, straße und ΟΔΟΣ',
-      japanese: '東京都の天気は晴れです。カタカナ',
-      chinese: '我们明天部署数据库',
-      thai: 'ภาษาไทยไม่มีช่องว่าง',
-      korean: '학교에서 공부해요',
-      web: 'See https://example.com/docs/a-b?q=1#top and mail a@b.example',
-      emoji: 'Done 🎉 👩‍💻 🇩🇪',
-      numbers: 'Version 3.14.159 costs 1,299 in 2026',
-      full: 'ＡＢＣ ﬁle ½',
-    }
-    await store.createConversation({ id: 'c' })
-    await store.append(
+    await begin(
+      store,
       'c',
-      Object.entries(texts).map(([id, text]) => say(id, text)),
+      Object.entries(LANGUAGES).map(([id, text]) => say(id, text)),
     )
-    const cases: readonly (readonly [query: string, ids: readonly string[]])[] = [
-      ['deploy', ['plan', 'staging']],
-      ['DEPLOY production', ['plan', 'staging']],
-      ['"production database"', ['plan']],
-      ['“production database”', ['plan']],
-      ['"production database', ['plan']],
-      ['deploy -staging', ['plan']],
-      ['deploy -"to staging"', ['plan']],
-      ['deploy --staging', ['staging']],
-      ['-deploy', []],
-      ['depl', []],
-      ['getUserById', ['code']],
-      ['getuserbyid', ['code']],
-      ['user', ['code']],
-      ['"get user"', ['code']],
-      ['foo_bar', ['code']],
-      ['fooBar', ['code']],
-      ['foo', ['code']],
-      ['http server', ['code']],
-      ['lib/store/kit.ts', ['code']],
-      ['kit.ts:42', ['code']],
-      ['creme brulee', ['accents']],
-      ['CRÈME', ['accents']],
-      ['lodz strasse οδος', ['accents']],
-      ['東京', ['japanese']],
-      ['京', ['japanese']],
-      ['都', ['japanese']],
-      ['天気', ['japanese']],
-      ['ｶﾀｶﾅ', ['japanese']],
-      ['東都', []],
-      ['数据库', ['chinese']],
-      ['部署', ['chinese']],
-      ['ไทย', ['thai']],
-      ['ช่องว่าง', ['thai']],
-      ['학교', ['korean']],
-      ['https://example.com/docs', ['web']],
-      ['example.com', ['web']],
-      ['a@b.example', ['web']],
-      ['🎉', ['emoji']],
-      ['💻', ['emoji']],
-      ['🇩🇪', ['emoji']],
-      ['3.14', ['numbers']],
-      ['1,299', ['numbers']],
-      ['abc file', ['full']],
-      ['AND OR NOT NEAR(a, b) *', []],
-    ]
-    for (const [query, ids] of cases)
-      equal((await findAll(store, { query })).map(({ id }) => id).toSorted(), ids.toSorted(), query)
+    for (const [ids, queries] of FINDING)
+      for (const query of queries) {
+        const expected = ids.map((id) => `c ${id}`)
+        equal((await findAll(store, { query })).toSorted(), expected, query)
+      }
   }),
   test('text: no query is an error, whatever is typed', async (store, { runsOf }) => {
-    await store.createConversation({ id: 'c' })
-    await store.append('c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
-    const hostile = [
-      '',
-      ' ',
-      '"',
-      '""',
-      '-',
-      '--',
-      '- -',
-      '-"',
-      '*',
-      'a*',
-      '^a',
-      'a:b',
-      'line:a',
-      '(',
-      ')',
-      '(a',
-      'a OR',
-      'AND',
-      'NEAR(a b, 3)',
-      "'",
-      "a'b",
-      '\\',
-      '%',
-      '_',
-      '\u0000',
-      'a\u0000b',
-      '\ud800',
-      '\udfff"',
-      '{a}',
-      'a & b | !c',
-      ':*',
-      "a':*",
-      '"a" *',
-      '+a',
-      '東*',
-      '😀'.repeat(50),
-      'a'.repeat(100_000),
-      '"'.repeat(100_000),
-      'a '.repeat(50_000),
-      `${'-x '.repeat(1_000)}a`,
-      '都'.repeat(30_000),
-      '\u0301',
-      '\uffff',
-    ]
-    for (const query of hostile)
-      for (const order of ['time', 'rank'] as const) {
-        const { items } = await store.searchText({ query, order })
-        holds(items.length <= 1, `one text was found ${items.length} times`)
-      }
+    await begin(store, 'c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
+    const finds = async (query: string, order: 'time' | 'rank'): Promise<void> => {
+      const { length } = (await store.searchText({ query, order })).items
+      holds(length <= 1, `one text was found ${length} times`)
+    }
+    for (const query of HOSTILE) for (const order of ORDERS) await finds(query, order)
     for (const query of ['', ' ', '"', '-', '(', '-a', '\u0000', '\ud800'])
       equal(await store.searchText({ query }), { items: [], cursor: null }, JSON.stringify(query))
-    const property = fc.asyncProperty(anyText(), async (query) => {
-      holds((await store.searchText({ query })).items.length <= 1, 'one text at most')
-    })
+    const property = fc.asyncProperty(anyText(), (query) => finds(query, 'time'))
     await fc.assert(property, { numRuns: runsOf(100) })
   }),
-  test('text: pages skip and repeat no hit while texts are appended, before and after their place', async (store) => {
-    for (const order of ['time', 'rank'] as const) {
-      await open(store, order)
+  test('text: pages skip and repeat no hit while texts are appended, before and after their place', async (first, {
+    another,
+  }) => {
+    for (const order of ORDERS) {
+      const store = order === 'time' ? first : await another()
       const texts = Array.from(
         { length: 30 },
         (_, n) => [n, 'user' as const, `${'word '.repeat(1 + (n % 4))}${'other '.repeat(n % 7)}`] as const,
       )
-      const all = await fill(store, order, texts, 100)
       const query = { query: 'word', order, owner: 'ann' }
       await readsWhileWriting(
         7,
-        placesOf(findNaively(all, query)),
+        findNaively(await fill(store, texts, 100), query),
         (cursor) => store.searchText({ ...query, limit: 7, ...cursor }),
         placeOf,
         (nth) =>
-          store.append(`a${order}`, [
-            messageFact(`new${nth}`, 'user', 'word word word', 1_000 + nth),
-            messageFact(`old${nth}`, 'user', 'word', nth),
+          store.append('a', [
+            textFact(`new${nth}`, 'user', 'word word word', 1_000 + nth),
+            textFact(`old${nth}`, 'user', 'word', nth),
           ]),
       )
-      for (const { name } of CONVERSATIONS) await store.deleteConversation(`${name}${order}`)
     }
   }),
   test('text: a hit has its place, role, time, and a piece of the text with its matches', async (store) => {
-    await store.createConversation({ id: 'c' })
     const long = `${'before 😀 '.repeat(60)}Crème\n東京都 fooBar_baz end${' after 😀'.repeat(60)}`
-    await store.append('c', [
-      pause('p'),
-      messageFact('m', 'assistant', long, 5),
-      result('r', 'a creme result', 6),
-    ])
-    const [hit] = (await store.searchText({ query: 'creme 京都 foobarbaz "end after"' })).items
-    holds(hit !== undefined, 'the text is found')
-    if (hit === undefined) return
-    const { snippet, ranges, ...position } = hit
+    const texts = [textFact('m', 'assistant', long, 5), textFact('r', 'tool', 'a creme result', 6)]
+    await begin(store, 'c', [pause('p'), ...texts])
+    const first = async (query: string): Promise<Omit<TextHit, 'ranges'> & { matches: string[] }> => {
+      const [hit] = (await store.searchText({ query })).items
+      if (hit === undefined) throw new Error(`nothing is found for ${query}`)
+      const { ranges, ...rest } = hit
+      return { ...rest, matches: ranges.map(([from, to]) => hit.snippet.slice(from, to)) }
+    }
+    const { snippet, matches, ...position } = await first('creme 京都 foobarbaz "end after"')
     const expected = { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timestampAt(5) }
     equal(position, expected, 'the hit')
-    const matches = ranges.map(([from, to]) => snippet.slice(from, to))
     equal(matches, ['Crème', '京都', 'fooBar_baz', 'end after'], 'the matches')
     holds(snippet.length <= 240 && snippet.isWellFormed() && !/[\n\r]/.test(snippet), 'a short line')
-    const [first] = (await store.searchText({ query: '京' })).items
-    const letters = first?.ranges.map(([from, to]) => first.snippet.slice(from, to))
-    equal(letters, ['京'], 'one letter')
-    const tools = (await store.searchText({ query: 'creme', includeResults: true })).items
-    const hits = tools.map(({ id, role }) => `${id} of ${role}`)
-    equal(hits, ['r of tool', 'm of assistant'], 'with results')
+    equal((await first('京')).matches, ['京'], 'one letter')
+    const { items } = await store.searchText({ query: 'creme', includeResults: true })
+    equal(pluck(items, 'id'), ['r', 'm'], 'with results')
+    equal(pluck(items, 'role'), ['tool', 'assistant'], 'their roles')
   }),
   test('text: a deleted conversation has no hit, and a new one under its id has its own', async (store) => {
-    await open(store)
-    await fill(store, '', [
+    await fill(store, [
       [0, 'user', 'secret one'],
       [1, 'user', 'secret two'],
       [0, 'user', 'secret three'],
     ])
     equal(await store.deleteConversation('a'), true, 'deleted')
-    equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after the deletion')
+    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'after the deletion')
     await store.createConversation({ id: 'a' })
-    equal(placesOf(await findAll(store, { query: 'secret' })), ['b e1'], 'after it was created again')
-    await store.append('a', [messageFact('n', 'user', 'secret four', 9)])
-    equal(placesOf(await findAll(store, { query: 'secret' })), ['a n', 'b e1'], 'with its own text')
-    equal(placesOf(await findAll(store, { query: 'one' })), [], 'a word that is gone')
+    equal(await findAll(store, { query: 'secret' }), ['b e1'], 'after it was created again')
+    await store.append('a', [textFact('n', 'user', 'secret four', 9)])
+    equal(await findAll(store, { query: 'secret' }), ['a n', 'b e1'], 'with its own text')
+    equal(await findAll(store, { query: 'one' }), [], 'a word that is gone')
   }),
   test('text: what is not in the tree, is no text, or was refused is not found; the index is complete', async (store) => {
-    await store.createConversation({ id: 'c' })
-    await store.append('c', [messageFact('m', 'user', 'here', 1), { kind: 'PauseEvent', id: 'here' }])
-    await store.append('c', [messageFact('m', 'user', 'here, but under an id that is taken', 2)], {
-      mode: 'import',
-    })
-    await rejects('id_conflict', 'a taken id', () =>
-      store.append('c', [messageFact('m', 'user', 'here again', 3)]),
-    )
-    equal(placesOf(await findAll(store, { query: 'here' })), ['c m'], 'the hits')
+    await begin(store, 'c', [textFact('m', 'user', 'here', 1), pause('here')])
+    const taken = [textFact('m', 'user', 'here, but under an id that is taken', 2)]
+    await store.append('c', taken, { mode: 'import' })
+    await rejects('id_conflict', 'a taken id', () => store.append('c', taken))
+    equal(await findAll(store, { query: 'here' }), ['c m'], 'the hits')
     const { indexed, total } = await store.textIndex()
     equal([indexed, total], [total, 3], 'the index')
   }),
   test('text: what cannot be searched for is invalid_query, and a cursor of another search invalid_cursor', async (store) => {
-    await open(store)
-    await fill(store, '', [
+    await fill(store, [
       [0, 'user', 'a b'],
       [0, 'user', 'a b c'],
     ])
@@ -446,7 +327,7 @@ export const TEXTS: readonly Check[] = [
     await rejects('invalid_argument', 'an unknown option', () =>
       store.searchText({ query: 'a', text: 'b' } as TextQuery),
     )
-    for (const order of ['time', 'rank'] as const) {
+    for (const order of ORDERS) {
       const { cursor } = await store.searchText({ query: 'a', order, limit: 1 })
       holds(cursor !== null, 'a page follows')
       if (cursor === null) return
@@ -463,13 +344,12 @@ export const TEXTS: readonly Check[] = [
     }
   }),
   reopening('text: another process finds what this one has appended', async (store, { reopen }) => {
-    await open(store)
-    await fill(store, '', [[0, 'user', 'first word']])
+    await fill(store, [[0, 'user', 'first word']])
     const other = await reopen()
-    equal(placesOf(await findAll(other, { query: 'word' })), ['a e0'], 'what was there')
-    await store.append('b', [messageFact('n', 'user', 'second word', 9)])
-    equal(placesOf(await findAll(other, { query: 'word' })), ['b n', 'a e0'], 'what was added')
+    equal(await findAll(other, { query: 'word' }), ['a e0'], 'what was there')
+    await store.append('b', [textFact('n', 'user', 'second word', 9)])
+    equal(await findAll(other, { query: 'word' }), ['b n', 'a e0'], 'what was added')
     await other.deleteConversation('b')
-    equal(placesOf(await findAll(store, { query: 'word' })), ['a e0'], 'what was deleted')
+    equal(await findAll(store, { query: 'word' }), ['a e0'], 'what was deleted')
   }),
 ]

@@ -1,91 +1,71 @@
-import type { Store, Unwatch } from '../../store/contract/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
 import { alsoInTwoProcesses, type Check, test, type Trial } from './check.ts'
-import { begin, pause } from './facts.ts'
+import { begin, pause, pauses } from './facts.ts'
 
-function wait(
-  watchTimeout: number,
-  what: string,
-  start: (end: (error?: unknown) => void) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what}, after ${watchTimeout} ms`)), watchTimeout)
-    start((error) => {
-      clearTimeout(timer)
-      if (error === undefined) resolve()
-      else reject(error instanceof Error ? error : new Error(String(error)))
-    })
-  })
-}
-
-async function isWoken(watching: Store, writing: Store, { watchTimeout }: Trial): Promise<void> {
-  const id = await begin(writing, 'c')
-  const ids = ['a', 'b', 'd']
-  const ends: Unwatch[] = []
-  const woken = wait(watchTimeout, 'the watch did not lead to every event', (end) => {
-    const wake = (): void => {
-      watching.read(id).then((events) => events.length === ids.length && end(), end)
-    }
-    ends.push(watching.watch(id, wake))
-  })
-  await Promise.all([woken, ...ids.map((ownId) => writing.append(id, [pause(ownId)]))])
-  for (const unwatch of [...ends, ...ends]) unwatch()
-}
-
-async function areAllWoken(store: Store, { watchTimeout }: Trial): Promise<void> {
-  const ids = [await begin(store, 'c'), await begin(store, 'd')]
-  const result = new Set<string>()
-  const ends: Unwatch[] = []
-  const woken = wait(watchTimeout, 'the watch of all did not lead to every event', (end) => {
-    const look = async (id?: string): Promise<void> => {
-      for (const one of id === undefined ? ids : [id])
-        for (const event of await store.read(one)) result.add(`${one} ${event.id}`)
-      if (result.size === ids.length) end()
-    }
-    ends.push(store.watch(null, (id) => void look(id).catch(end)))
-  })
-  await Promise.all([woken, ...ids.map((id) => store.append(id, [pause('a')]))])
-  for (const unwatch of [...ends, ...ends]) unwatch()
-}
-
+/** Watches a conversation, or all for null, until a look after a wake finds what it waits for. */
 async function leadsTo(
-  watchTimeout: number,
+  { watchTimeout }: Trial,
   watching: Store,
+  id: string | null,
   what: string,
-  look: () => Promise<boolean>,
+  look: (changed: string | undefined) => Promise<boolean>,
 ): Promise<void> {
-  const ends: Unwatch[] = []
-  await wait(watchTimeout, `the watch did not lead to ${what}`, (end) => {
-    const wake = (): void => void look().then((shows) => shows && end(), end)
-    ends.push(watching.watch('c', wake))
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const late = new Error(`the watch did not lead to ${what}, after ${watchTimeout} ms`)
+  const timer = setTimeout(() => reject(late), watchTimeout)
+  const unwatch = watching.watch(id, (changed) => {
+    look(changed).then((isThere) => isThere && resolve(), reject)
   })
-  for (const unwatch of ends) unwatch()
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    unwatch()
+    unwatch()
+  }
+}
+
+async function isWoken(watching: Store, writing: Store, trial: Trial): Promise<void> {
+  const id = await begin(writing, 'c')
+  const events = pauses(3)
+  const areThere = async (): Promise<boolean> => (await watching.read(id)).length === events.length
+  const woken = leadsTo(trial, watching, id, 'every event', areThere)
+  await Promise.all([woken, ...events.map((event) => writing.append(id, [event]))])
+}
+
+async function areAllWoken(store: Store, trial: Trial): Promise<void> {
+  const ids = [await begin(store, 'c'), await begin(store, 'd')]
+  const seen = new Set<string>()
+  const areThere = async (changed?: string): Promise<boolean> => {
+    for (const id of changed === undefined ? ids : [changed])
+      if ((await store.read(id)).length > 0) seen.add(id)
+    return seen.size === ids.length
+  }
+  const woken = leadsTo(trial, store, null, 'every event', areThere)
+  await Promise.all([woken, ...ids.map((id) => store.append(id, [pause('a')]))])
 }
 
 /** Watches a conversation while another store deletes it and creates one of equal length. */
-async function followsDeletion(watching: Store, writing: Store, { watchTimeout }: Trial): Promise<void> {
+async function followsDeletion(watching: Store, writing: Store, trial: Trial): Promise<void> {
   const id = await begin(writing, 'c')
-  const showsOnly = (ownValue: string) => async (): Promise<boolean> => {
-    const events =
-      (await watching.getConversation(id)) === null ? [] : await watching.read(id).catch(() => [])
-    return events.length === 1 && events[0]?.id === ownValue
-  }
   const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null
-  // A separate watch, so that the store polls continuously.
-  const unwatch = watching.watch(id, () => undefined)
-  await Promise.all([
-    leadsTo(watchTimeout, watching, 'the first event', showsOnly('old')),
-    writing.append(id, [pause('old')]),
-  ])
-  const again = async (): Promise<void> => {
+  const showsOnly = (eventId: string) => async (): Promise<boolean> => {
+    const events = (await isGone()) ? [] : await watching.read(id).catch(() => [])
+    return events.length === 1 && events[0]?.id === eventId
+  }
+  const recreate = async (): Promise<void> => {
     await writing.deleteConversation(id)
     await begin(writing, id, [pause('new')])
   }
-  await Promise.all([leadsTo(watchTimeout, watching, 'the recreated event', showsOnly('new')), again()])
-  await Promise.all([
-    leadsTo(watchTimeout, watching, 'the end of the conversation', isGone),
-    writing.deleteConversation(id),
-  ])
+  // A separate watch, so that the store polls continuously.
+  const unwatch = watching.watch(id, () => undefined)
+  for (const [what, look, write] of [
+    ['the first event', showsOnly('old'), () => writing.append(id, [pause('old')])],
+    ['the recreated event', showsOnly('new'), recreate],
+    ['the end of the conversation', isGone, () => writing.deleteConversation(id)],
+  ] as const)
+    await Promise.all([leadsTo(trial, watching, id, what, look), write()])
   unwatch()
 }
 
@@ -105,20 +85,15 @@ export const WATCHING: readonly Check[] = [
     followsDeletion,
   ),
   test('watch: an append to any conversation wakes who watches all of them', areAllWoken),
-  test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, {
-    watchTimeout,
-  }) => {
+  test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, trial) => {
     let woken = 0
     const endFirst = store.watch('é 😀', () => (woken += 1))
-    const second = wait(watchTimeout, 'the second watch was not woken', (end) => {
-      const endSecond = store.watch('é 😀', () => {
-        end()
-        endSecond()
-      })
-    })
+    // One that ends itself when it is woken.
+    const endSecond = store.watch('é 😀', () => endSecond())
+    const third = leadsTo(trial, store, 'é 😀', 'the third reader', async () => true)
     endFirst()
     await begin(store, 'é 😀', [pause('a')])
-    await second
+    await third
     equal(woken, 0, 'wakes of a watch that was ended')
   }),
 ]
