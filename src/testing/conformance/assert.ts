@@ -28,6 +28,14 @@ export async function rejects(
   throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
 }
 
+/** Makes all calls at once. Fails unless each fails with its error. */
+export async function rejectsAll(
+  calls: Readonly<Partial<Record<ErrorCode, () => Promise<unknown>>>>,
+): Promise<void> {
+  const entries = Object.entries(calls) as [ErrorCode, () => Promise<unknown>][]
+  await Promise.all(entries.map(([code, call]) => rejects(code, code, call)))
+}
+
 /** Fails unless, for each value, a call fails with this code and with the data that `dataOf` returns. */
 export async function rejectsEach<T>(
   code: ErrorCode,

@@ -71,22 +71,14 @@ export const CONVERSATIONS: readonly Check[] = [
   }),
   test('record: a conversation that exists cannot be created, nor one without a legal id', async (store) => {
     const before = await store.createConversation({ id: 'c', title: 'first' })
-    await rejects('conversation_exists', 'the same id', () =>
-      store.createConversation({ id: 'c', title: 'second' }),
-    )
+    const create = (fields: Partial<NewConversation>) => store.createConversation({ id: 'd', ...fields })
+    await rejects('conversation_exists', 'the same id', () => create({ id: 'c', title: 'second' }))
     equal(await store.getConversation('c'), before, 'the record after')
-    await rejectsEach(
-      'invalid_id',
-      ['', '__root__', 'a\u0000', 'a\n', '\ud800', 'x'.repeat(201), undefined as unknown as string],
-      (id) => store.createConversation({ id }),
-    )
-    await rejects('invalid_id', 'a parent', () =>
-      store.createConversation({ id: 'd', parentConversationId: '' }),
-    )
+    const ids = ['', '__root__', 'a\u0000', 'a\n', '\ud800', 'x'.repeat(201), undefined] as string[]
+    const wrong = [...ids.map((id) => ({ id })), { parentConversationId: '' }]
+    await rejectsEach('invalid_id', wrong, create)
     equal((await store.countConversations()).count, 1, 'conversations after them all')
-    const many = await Promise.allSettled(
-      Array.from({ length: 8 }, () => store.createConversation({ id: 'd' })),
-    )
+    const many = await Promise.allSettled(Array.from({ length: 8 }, () => create({})))
     equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
   }),
   test('record: titles, tags and zones that cannot be kept are invalid_argument, naming the field', async (store) => {
@@ -124,28 +116,23 @@ export const CONVERSATIONS: readonly Check[] = [
   }),
   test('record: null for what is not there', async (store) => {
     await begin(store, 'c')
-    for (const id of ['nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
-      equal(await store.getConversation(id), null, JSON.stringify(id))
-    }
-    for (const id of NO_TEXTS) {
+    for (const id of [...NO_TEXTS, 'nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
       const what = JSON.stringify(id) ?? 'undefined'
       equal([await store.getConversation(id), await store.getLease(id)], [null, null], what)
       equal([await store.deleteConversation(id), await store.deleteSnapshot(id)], [false, false], what)
       equal([await store.loadSnapshot(id), await store.setStatus(id, 'idle', 0)], [[], false], what)
-      await rejects('unknown_conversation', what, () => store.read(id))
-      await rejects('unknown_conversation', what, () => store.append(id, [pause('a')]))
-      await rejects('unknown_conversation', what, () => store.acquireLease(id, 'a', 1))
-      await rejects('unknown_conversation', what, () => store.updateConversation(id, {}))
+      for (const call of [
+        () => store.read(id),
+        () => store.append(id, [pause('a')]),
+        () => store.acquireLease(id, 'a', 1),
+        () => store.updateConversation(id, {}),
+      ])
+        await rejects('unknown_conversation', `${String(call)} of ${what}`, call)
     }
   }),
   test('record: a patch changes what it names, nothing else', async (store) => {
-    await store.createConversation({
-      id: 'c',
-      title: 'T',
-      public: true,
-      tags: { a: '1', b: '2' },
-      metadata: { m: 1 },
-    })
+    const fields = { title: 'T', public: true, tags: { a: '1', b: '2' }, metadata: { m: 1 } }
+    await store.createConversation({ id: 'c', ...fields })
     await store.append('c', pauses(2))
     const before = await store.getConversation('c')
     const titled = await store.updateConversation('c', { title: 'U' })
@@ -156,26 +143,20 @@ export const CONVERSATIONS: readonly Check[] = [
     equal(await store.getConversation('c'), all, 'as stored')
     const nothing = await store.updateConversation('c', {})
     equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
-    await rejects('unknown_conversation', 'an unknown one', () =>
-      store.updateConversation('d', { title: 'x' }),
-    )
+    await rejects('unknown_conversation', 'an unknown one', () => store.updateConversation('d', patch))
   }),
   test('record: an owner is set, changed and removed, and an invalid one is rejected', async (store) => {
-    const made = await store.createConversation({ id: 'c', owner: 'ann' })
-    equal(made.owner, 'ann', 'the owner')
-    const titled = await store.updateConversation('c', { title: 'T' })
-    equal(titled.owner, 'ann', 'the owner after another change')
+    equal((await store.createConversation({ id: 'c', owner: 'ann' })).owner, 'ann', 'the owner')
+    equal((await store.updateConversation('c', { title: 'T' })).owner, 'ann', 'after another change')
     equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
     equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
     equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
     equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
-    const later = (await store.countConversations({ owner: 'Ann' })).count
-    equal(later, 0, 'conversations of the second after it')
-    for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
-      await rejects('invalid_id', JSON.stringify(owner), () => store.createConversation({ id: 'd', owner }))
-      await rejects('invalid_id', JSON.stringify(owner), () => store.updateConversation('c', { owner }))
-      await rejects('invalid_query', JSON.stringify(owner), () => store.listConversations({ owner }))
-    }
+    equal((await store.countConversations({ owner: 'Ann' })).count, 0, 'conversations of the second after it')
+    const owners = ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]
+    await rejectsEach('invalid_id', owners, (owner) => store.createConversation({ id: 'd', owner }))
+    await rejectsEach('invalid_id', owners, (owner) => store.updateConversation('c', { owner }))
+    await rejectsEach('invalid_query', owners, (owner) => store.listConversations({ owner }))
     equal((await store.countConversations()).count, 1, 'conversations after them all')
   }),
   test('record: a conversation has the passed time of creation, and is listed by it', async (store) => {
@@ -229,9 +210,8 @@ export const CONVERSATIONS: readonly Check[] = [
     const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
     await rejects('version_conflict', 'a change that expects what was there before', late)
     equal(await store.getConversation('c'), after, 'the record after a conflict')
-    await rejects('unknown_conversation', 'an unknown one', () =>
-      store.updateConversation('d', { title: 'U' }, { expected: created }),
-    )
+    const unknown = () => store.updateConversation('d', { title: 'U' }, { expected: created })
+    await rejects('unknown_conversation', 'an unknown one', unknown)
   }),
   test('record: patches and appends at once lose nothing of each other', async (store) => {
     await begin(store, 'c')

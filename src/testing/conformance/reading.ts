@@ -1,27 +1,24 @@
 import { parseInstant } from '../../event/time.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
 import { equal, rejects, rejectsEach } from './assert.ts'
 import { type Check, it, large, test } from './check.ts'
-import { begin, idsOf, NO_TEXTS, pause, pauses, pluck, say } from './facts.ts'
+import { begin, NO_TEXTS, pause, pauses, pluck, say } from './facts.ts'
+import { finds } from './pages.ts'
+
+const idsOrNull = (events: readonly (StoredEvent | null)[]): (string | null)[] =>
+  events.map((event) => event?.id ?? null)
 
 export const READING: readonly Check[] = [
   test('read: results can be sent as JSON without loss, up to the ends of the calendar', async (store) => {
-    const times = [
-      '0000-01-01T00:00:00.000001+23:59',
-      '2255-06-06T00:00:00.000001Z',
-      '9999-12-31T23:59:59.999999-23:59',
-    ]
+    const [first, last] = ['0000-01-01T00:00:00.000001+23:59', '9999-12-31T23:59:59.999999-23:59']
+    const times = [first, '2255-06-06T00:00:00.000001Z', last]
     const id = await begin(store, 'c')
     const input = times.map((timestamp, time) => pause(`p${time}`, { timestamp }))
-    const appended = await store.append(id, input, { mode: 'import' })
+    const { events } = await store.append(id, input, { mode: 'import' })
     const page = await store.search({ conversationId: id })
-    const result = [
-      page,
-      appended.events,
-      await store.read(id),
-      await store.get(id, 'p1'),
-      await store.getMany(id, ['p2']),
-    ]
-    equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
+    const others = [await store.read(id), await store.get(id, 'p1'), await store.getMany(id, ['p2'])]
+    for (const result of [page, events, ...others])
+      equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
     const expected = times.map((timestamp) => String(parseInstant(timestamp)))
     equal(pluck(page.items, 'time'), expected, 'times, to the microsecond')
   }),
@@ -58,32 +55,17 @@ export const READING: readonly Check[] = [
   }),
   test('read: invalid positions, limits and directions are invalid_argument', async (store) => {
     const id = await begin(store, 'c', pauses(3))
-    const wrong = [
-      { from: -1 },
-      { from: 0.5 },
-      { limit: 0 },
-      { limit: -1 },
-      { limit: Number.NaN },
-      { direction: 'up' as 'forward' },
-    ]
-    await rejectsEach('invalid_argument', wrong, (options) => store.read(id, options))
+    await rejectsEach('invalid_argument', [-1, 0.5], (from) => store.read(id, { from }))
+    await rejectsEach('invalid_argument', [0, -1, Number.NaN], (limit) => store.read(id, { limit }))
+    const wrong = ['up' as 'forward']
+    await rejectsEach('invalid_argument', wrong, (direction) => store.read(id, { direction }))
   }),
   test('get: the event of an id, null for all else', async (store) => {
     const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
     await begin(store, 'd', [pause('there')])
     equal(await store.get(id, 'm'), (await store.read(id))[1], 'an event')
-    for (const missing of [
-      'nowhere',
-      'there',
-      '',
-      'A',
-      'a ',
-      '__root__',
-      'a\u0000',
-      '\ud800',
-      'x'.repeat(1000),
-      ...NO_TEXTS,
-    ]) {
+    const ids = ['nowhere', 'there', '', 'A', 'a ', '__root__', 'a\u0000', '\ud800', 'x'.repeat(1000)]
+    for (const missing of [...ids, ...NO_TEXTS]) {
       equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
       equal(await store.getMany(id, [missing]), [null], `getMany ${JSON.stringify(missing)}`)
     }
@@ -93,9 +75,7 @@ export const READING: readonly Check[] = [
     const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
     const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
     const result = await store.getMany(id, requested)
-    const expected = ['d', null, 'a', 'd', null, null, null, 'b']
-    const ids = result.map((event) => event?.id ?? null)
-    equal(ids, expected, 'ids')
+    equal(idsOrNull(result), ['d', null, 'a', 'd', null, null, null, 'b'], 'ids')
     equal(result[2], await store.get(id, 'a'), 'an event')
     equal(await store.getMany(id, []), [], 'nothing asked')
     equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
@@ -104,18 +84,15 @@ export const READING: readonly Check[] = [
     const id = await begin(store, 'c', pauses(40))
     const requested = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
     const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
-    const ids = (await store.getMany(id, requested)).map((event) => event?.id ?? null)
-    equal(ids, expected, 'ids')
+    equal(idsOrNull(await store.getMany(id, requested)), expected, 'ids')
   }),
   test('conversations: the same ids in two of them are two events', async (store) => {
-    const [one, two] = [
-      await begin(store, 'c', pauses(3)),
-      await begin(store, 'C', [say('p1', 'other'), pause('q')]),
-    ]
-    equal((await store.get(one, 'p1'))?.fact.id, 'p1', 'in the first')
-    equal((await store.get(two, 'p1'))?.seq, 0, 'in the second')
-    equal(idsOf((await store.search({ conversationId: two })).items), ['p1', 'q'], 'found in the second')
-    equal([await store.count({ conversationId: one }), (await store.read(two)).length], [3, 2], 'numbers')
+    const one = await begin(store, 'c', pauses(3))
+    const two = await begin(store, 'C', [say('p1', 'other'), pause('q')])
+    const seqs = [(await store.get(one, 'p1'))?.seq, (await store.get(two, 'p1'))?.seq]
+    equal(seqs, [1, 0], 'the positions of the id in both')
+    await finds(store, { conversationId: one }, ['p0', 'p1', 'p2'])
+    await finds(store, { conversationId: two }, ['p1', 'q'])
     equal(await store.deleteConversation(two), true, 'deleting the second')
     equal((await store.read(one)).length, 3, 'the first, after')
   }),

@@ -1,5 +1,5 @@
 import type { SnapshotPart, Store } from '../../store/contract/store.ts'
-import { equal, holds, rejects } from './assert.ts'
+import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { alsoInTwoProcesses, type Check, it, large, reopening, test } from './check.ts'
 import { after, begin, pause, pauses, pluck } from './facts.ts'
 
@@ -145,8 +145,7 @@ export const SNAPSHOTS: readonly Check[] = [
     await begin(store, 'c')
     for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
       const name = JSON.stringify(id)
-      await rejects('unknown_conversation', name, () => store.saveSnapshot(id, [part(0, 1)]))
-      await rejects('unknown_conversation', `${name}, no parts`, () => store.saveSnapshot(id, []))
+      await rejectsEach('unknown_conversation', [[part(0, 1)], []], (parts) => store.saveSnapshot(id, parts))
       equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
       equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
     }
