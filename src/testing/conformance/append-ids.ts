@@ -322,7 +322,7 @@ export const APPEND_IDS: readonly Check[] = [
     spoil(events[0]?.fact)
     spoil((await store.get(id, 'm'))?.fact)
     spoil((await store.search({ conversationId: id })).items[0]?.fact)
-    const [stored] = await store.read(id)
-    equal((stored?.fact as typeof input).llm_message.content, [{ text: 'one' }], 'the content')
+    const stored = (await store.read(id)).map(({ fact }) => (fact as typeof input).llm_message.content)
+    equal(stored, [[{ text: 'one' }]], 'the content')
   }),
 ]

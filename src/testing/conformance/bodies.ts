@@ -92,24 +92,21 @@ export const REPLACING: readonly Check[] = [
   }),
 ]
 
-const ODD_TEXTS = [
-  ...['', '\u0000', 'a\u0000b', '\ud800', 'x\udfff\ud83dy', '😀 e\u0301 é \u202eright to left'],
-  '\ufeff\ufffe\uffff\ufffd',
-  '\u2028\u2029\u0085\u007f\t\r\n',
-  '\\u0000 \\ " \' % _ ? $1 :a @a {} <a>',
-]
+const ODD_TEXTS = Object.values({
+  invalid: ['\u0000', 'a\u0000b', '\ud800', 'x\udfff\ud83dy', '\ufeff\ufffe\uffff\ufffd'],
+  marks: ['😀 e\u0301 é \u202eright to left', '\u2028\u2029\u0085\u007f\t\r\n'],
+  syntax: ['\\u0000 \\ " \' % _ ? $1 :a @a {} <a>', ''],
+}).flat()
 
-const ODD_IDS: readonly string[] = [
-  // Equal to a database that ignores case, accents, width or spaces.
-  ...['a', 'A', 'a ', ' a', 'á', 'a\u0301', 'ａ', 'ß', 'ss', 'ı', 'I', 'i', 'İ'],
-  // Patterns, quotes, placeholders and comments.
-  ...['%', '_', '\\', "'", '"', '?', '$1', '--', ';'],
-  // Beyond the first plane, and ends of it.
-  ...['😀', '\ufffd', '\uffff', '\u202e', '\u00a0', '/', '..', 'x'.repeat(200), '😀'.repeat(200)],
-  // Values and names of languages, and of the store itself.
-  ...['null', '0', '00', '0.0', '1e3', '__proto__', 'constructor', 'toString', '__root', 'root__'],
-  ...['a-summary', 'derived-0-0'],
-]
+/** Ids that a database may confuse or read as something else, by the reason. */
+const ODD_IDS: readonly string[] = Object.values({
+  caseAccentsAndWidth: ['a', 'A', 'a ', ' a', 'á', 'a\u0301', 'ａ', 'ß', 'ss', 'ı', 'I', 'i', 'İ'],
+  syntax: ['%', '_', '\\', "'", '"', '?', '$1', '--', ';', '/', '..'],
+  unicode: ['😀', '\ufffd', '\uffff', '\u202e', '\u00a0'],
+  values: ['null', '0', '00', '0.0', '1e3', '__proto__', 'constructor', 'toString'],
+  ownNames: ['__root', 'root__', 'a-summary', 'derived-0-0'],
+  length: ['x'.repeat(200), '😀'.repeat(200)],
+}).flat()
 
 const textOfFact = (fact: unknown): string | undefined =>
   (fact as ReturnType<typeof say>).llm_message.content

@@ -88,7 +88,7 @@ export const writeItem = (id: string, expected: number | null, n: number): ItemC
 })
 
 /** The ids on all pages of a list. */
-export async function walk(store: Store, query: ItemQuery = {}): Promise<string[]> {
+export async function itemIds(store: Store, query: ItemQuery = {}): Promise<string[]> {
   const { limit = 2 } = query
   const ids: string[] = []
   for await (const items of allPages((start) => store.listItems('c', { ...query, limit, ...start }))) {

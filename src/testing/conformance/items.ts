@@ -1,11 +1,14 @@
-import type { ItemChange } from '../../store/contract/items.ts'
+import type { ItemChange, ItemQuery } from '../../store/contract/items.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, reopening, test } from './check.ts'
 import { allPages } from '../../store/kit/query/page.ts'
-import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, walk, writeItem } from './facts.ts'
+import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, itemIds, writeItem } from './facts.ts'
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
+
+/** A change that writes nothing, and fails if the item exists. */
+const look = (id: string): ItemChange => ({ ...of(id), expected: null })
 
 export const ITEMS: readonly Check[] = [
   test('item: it is returned as it was stored, with any JSON, until it is replaced or removed', async (store) => {
@@ -19,25 +22,23 @@ export const ITEMS: readonly Check[] = [
     equal(await store.getItem('d', 'x'), null, 'in another collection')
     const second = await put(store, 'x', {})
     equal([second.body, second.keys], [{}, {}], 'a replaced item keeps nothing')
-    equal(await walk(store, { by: 'by' }), [], 'nor in a list')
-    equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'taken out')
-    equal(await store.getItem('c', 'x'), null, 'after that')
-    equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'and once more')
+    equal(await itemIds(store, { by: 'by' }), [], 'nor in a list')
+    for (const what of ['taken out', 'and once more']) {
+      equal(await store.changeItems([{ ...of('x'), put: null }]), [null], what)
+      equal(await store.getItem('c', 'x'), null, 'after that')
+    }
     equal(await store.changeItems([]), [], 'no change')
     equal((await store.countConversations()).count, 0, 'conversations')
   }),
   test('item: versions do not repeat, even after the item was removed and stored again', async (store) => {
-    const seen: number[] = []
+    const latest = new Map<string, number>()
     for (let round = 0; round < 4; round += 1) {
-      seen.push((await put(store, 'x', { round })).version)
-      seen.push((await put(store, 'y', { round })).version, (await put(store, 'x', { round })).version)
-      await store.changeItems(['x', 'y'].map((id) => ({ collection: 'c', id, put: null })))
-    }
-    const [x, y] = [seen.filter((_, i) => i % 3 !== 1), seen.filter((_, i) => i % 3 === 1)]
-    for (const versions of [x, y]) {
-      const sorted = versions.toSorted((a, b) => a - b)
-      equal(sorted, versions, 'the versions of one item, which go upwards')
-      equal(new Set(versions).size, versions.length, 'how many versions there were')
+      for (const id of ['x', 'y', 'x']) {
+        const { version } = await put(store, id, { round })
+        holds(version > (latest.get(id) ?? 0), `${id} had version ${latest.get(id)}, and then ${version}`)
+        latest.set(id, version)
+      }
+      await store.changeItems(['x', 'y'].map((id) => ({ ...of(id), put: null })))
     }
   }),
   test('item: several are changed all or none, each as it was expected to be', async (store) => {
@@ -58,57 +59,48 @@ export const ITEMS: readonly Check[] = [
       equal(data, { collection: 'c', id: conflict.id, version: real }, 'what the error names')
     }
     equal([await store.getItem('c', 'a'), await store.getItem('c', 'b')], [a, b], 'after conflicts')
-    equal(await walk(store), ['a', 'b'], 'after conflicts, all')
-    const done = await store.changeItems([
+    equal(await itemIds(store), ['a', 'b'], 'after conflicts, all')
+    const [gone, made, ...checked] = await store.changeItems([
       { ...of('a'), expected: a.version, put: null },
       { ...of('new'), expected: null, put: next },
       { ...of('b'), expected: b.version },
       { ...of('gone'), expected: null },
     ])
-    const ids = done.map((item) => item?.id ?? null)
-    equal(ids, [null, 'new', null, null], 'what is given')
-    equal([await walk(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
+    equal([gone, made?.id, checked], [null, 'new', [null, null]], 'what is given')
+    equal([await itemIds(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
   }),
   test('item: of many who expect one version exactly one wins, and so for one that must not be there', async (store) => {
     const base = await put(store, 'x', { n: 0 })
-    const wins = async (change: (i: number) => readonly ItemChange[]): Promise<number> => {
-      const all = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => store.changeItems(change(i))))
+    const winners = async (changes: readonly (readonly ItemChange[])[]): Promise<number> => {
+      const all = await Promise.allSettled(changes.map((one) => store.changeItems(one)))
       return all.filter(({ status }) => status === 'fulfilled').length
     }
-    equal(await wins((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
-    equal(await wins((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
+    const ofEight = (change: (n: number) => readonly ItemChange[]): Promise<number> =>
+      winners(Array.from({ length: 8 }, (_, n) => change(n)))
+    equal(await ofEight((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
+    equal(await ofEight((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
     // Each claims a slot if another slot is free: all may see it free, and one may be right.
-    const look = { collection: 'c', id: 'lock', expected: null }
-    const readers = await wins((n) => [writeItem(`own${n}`, null, n), look])
-    equal(readers, 8, 'those that only look')
-    equal(
-      await wins((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]),
-      1,
-      'winners of a lock',
-    )
-    const [left, right] = await Promise.allSettled([
-      store.changeItems([writeItem('p', null, 1), { collection: 'c', id: 'q', expected: null }]),
-      store.changeItems([writeItem('q', null, 1), { collection: 'c', id: 'p', expected: null }]),
+    equal(await ofEight((n) => [writeItem(`own${n}`, null, n), look('lock')]), 8, 'those that only look')
+    equal(await ofEight((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]), 1, 'of a lock')
+    const [left, right] = [writeItem('p', null, 1), writeItem('q', null, 1)]
+    const both = await winners([
+      [left, look('q')],
+      [right, look('p')],
     ])
-    const both = left.status === 'fulfilled' && right.status === 'fulfilled'
-    holds(!both, 'two who each write where the other must find nothing cannot both win')
+    holds(both < 2, 'two who each write where the other must find nothing cannot both win')
   }),
   test('item: writers who meet on several items all get on, whatever the order they name them in', async (store) => {
     const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
     const add = (order: readonly string[]): Promise<unknown> =>
       retryConflicts(async () => {
         const matches = await Promise.all(order.map((id) => store.getItem('c', id)))
-        const changes = order.map((id, index) => ({
-          collection: 'c',
-          id,
-          expected: matches[index]?.version ?? null,
-          put: { body: { n: Number(matches[index]?.body['n'] ?? 0) + 1 } },
-        }))
+        const changes = matches.map((item, i) =>
+          writeItem(order[i] as string, item?.version ?? null, Number(item?.body['n'] ?? 0) + 1),
+        )
         return store.changeItems(changes)
       })
-    await Promise.all(
-      Array.from({ length: 6 }, (_, i) => add(i % 2 === 0 ? ids : ids.toReversed().slice(i % 3))),
-    )
+    const orders = ids.map((_, i) => (i % 2 === 0 ? ids : ids.toReversed().slice(i % 3)))
+    await Promise.all(orders.map(add))
     const sums = await Promise.all(ids.map(async (id) => (await store.getItem('c', id))?.body['n']))
     equal(sums, [6, 6, 6, 6, 5, 4], 'how often each was added to')
   }),
@@ -135,10 +127,8 @@ export const ITEM_LISTS: readonly Check[] = [
     holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
     holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
     equal(await store.getItem('c', 'due0'), first[0], 'as stored')
-    const rest = await Promise.all(
-      Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 })),
-    )
-    const ids = rest.flat().map(({ id }) => id)
+    const claims = Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 }))
+    const ids = pluck((await Promise.all(claims)).flat(), 'id')
     equal(new Set(ids).size, ids.length, 'claimed by one each')
     // Some may have stepped aside for others: what they left is there for the next.
     const remaining = await store.claimItems('c', { ttl: LONG })
@@ -153,11 +143,9 @@ export const ITEM_LISTS: readonly Check[] = [
     await after(2 * SHORT)
     const [yours] = await store.claimItems('c', { ttl: LONG })
     equal(yours?.body, { n: 2 }, 'the item of the other')
-    const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
-    await rejects('version_conflict', 'a change of who was overtaken', () => store.changeItems(late))
-    await rejects('version_conflict', 'also beside others', () =>
-      store.changeItems([{ collection: 'c', id: 'new', put: { body: {} } }, ...late]),
-    )
+    const late = writeItem('x', current.version, 3)
+    const changes = [[late], [{ ...of('new'), put: { body: {} } }, late]]
+    await rejectsEach('version_conflict', changes, (some) => store.changeItems(some))
     equal([await store.getItem('c', 'x'), await store.getItem('c', 'new')], [yours, null], 'as it is')
     await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
     equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
@@ -178,7 +166,7 @@ export const ITEM_LISTS: readonly Check[] = [
     }
     await Promise.all([worker(), worker(), worker()])
     await worker()
-    const items = (await store.listItems('c', { by: 'done', value: 'yes' })).items
+    const { items } = await store.listItems('c', { by: 'done', value: 'yes' })
     const done = items.map(({ body }) => body['done'])
     equal(done, Array(count).fill(1), 'how often each was worked on')
   }),
@@ -187,19 +175,24 @@ export const ITEM_LISTS: readonly Check[] = [
       await put(store, name, {}, { keys: { name, half: name === 'a' ? 'x' : 'y' } })
     await put(store, 'other', {}, { keys: { elsewhere: 'a' } })
     const all = ['B', 'a', 'a b', 'b', 'other', 'é', '\uffee', '\u{1f600}']
-    equal(await walk(store), all, 'by id')
-    equal(await walk(store, { descending: true }), all.toReversed(), 'by id, downwards')
-    equal(await walk(store, { by: 'name' }), NAMES, 'by key')
-    equal(await walk(store, { by: 'name', descending: true, limit: 1 }), NAMES.toReversed(), 'downwards')
     const others = NAMES.filter((one) => one !== 'a')
-    equal(await walk(store, { by: 'half', value: 'y' }), others, 'of one value')
-    equal(await walk(store, { by: 'half' }), ['a', ...NAMES.filter((one) => one !== 'a')], 'ties go by id')
-    equal(await walk(store, { by: 'name', from: 'a', below: 'é' }), ['a', 'a b', 'b'], 'within bounds')
-    const ids = await walk(store, { from: 'b', below: '\uffee', descending: true })
-    equal(ids, ['é', 'other', 'b'], 'of ids')
-    equal(await walk(store, { by: 'name', value: 'none' }), [], 'of a value that nothing has')
-    equal(await walk(store, { by: 'none' }), [], 'by a key that nothing has')
-    equal((await store.listItems('none')).items, [], 'of a collection that there is not')
+    const lists: readonly (readonly [ItemQuery, readonly string[]])[] = [
+      [{}, all],
+      [{ by: 'name' }, NAMES],
+      [{ by: 'name', limit: 1 }, NAMES],
+      [{ by: 'half', value: 'y' }, others],
+      [{ by: 'half' }, ['a', ...others]],
+      [{ by: 'name', from: 'a', below: 'é' }, ['a', 'a b', 'b']],
+      [{ from: 'b', below: '\uffee' }, ['b', 'other', 'é']],
+      [{ by: 'name', value: 'none' }, []],
+      [{ by: 'none' }, []],
+    ]
+    for (const [query, ids] of lists) {
+      equal(await itemIds(store, query), ids, JSON.stringify(query))
+      const down = await itemIds(store, { ...query, descending: true })
+      equal(down, ids.toReversed(), `${JSON.stringify(query)}, downwards`)
+    }
+    equal((await store.listItems('none')).items, [], 'an unknown collection')
   }),
   test('items: an item that stays is on exactly one page, whatever is stored and removed meanwhile', async (store) => {
     const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
@@ -218,38 +211,37 @@ export const ITEM_LISTS: readonly Check[] = [
   }),
   test('items: an invalid item or query is rejected, and changes nothing', async (store) => {
     const put = { body: {} }
-    const bad: readonly unknown[] = [
-      { collection: '', id: 'x', put },
-      { collection: 'c', id: 'a\n', put },
-      { collection: 'c', id: 'x', put: { body: 'text' } },
-      { collection: 'c', id: 'x', put: { body: { a: 1n } } },
-      { collection: 'c', id: 'x', put: { body: {}, keys: { Name: 'x' } } },
-      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'a\u0000' } } },
-      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 'x'.repeat(201) } } },
-      { collection: 'c', id: 'x', put: { body: {}, keys: { name: 1 } } },
-      { collection: 'c', id: 'x', put: { body: {}, dueIn: -1 } },
-      { collection: 'c', id: 'x', put: { body: {}, dueIn: 0.5 } },
-      { collection: 'c', id: 'x', put, expected: 0 },
-      { collection: 'c', id: 'first', put },
+    const wrongKeys = [{ Name: 'x' }, { name: 'a\u0000' }, { name: 'x'.repeat(201) }, { name: 1 }]
+    const wrongItems = [
+      ...['text', { a: 1n }].map((body) => ({ body })),
+      ...wrongKeys.map((keys) => ({ ...put, keys })),
+      ...[-1, 0.5].map((dueIn) => ({ ...put, dueIn })),
     ]
-    const first = { collection: 'c', id: 'first', put }
-    await rejectsEach('invalid_argument', bad, (one) => store.changeItems([first, one as ItemChange]))
+    const first = { ...of('first'), put }
+    const wrong = [
+      { ...first, collection: '' },
+      { ...of('a\n'), put },
+      ...wrongItems.map((item) => ({ ...of('x'), put: item })),
+      { ...of('x'), put, expected: 0 },
+      first,
+    ] as ItemChange[]
+    await rejectsEach('invalid_argument', wrong, (one) => store.changeItems([first, one]))
     const many = Array.from({ length: 101 }, (_, i) => ({ ...first, id: `m${i}` }))
     await rejects('invalid_argument', 'too many', () => store.changeItems(many))
     equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
     equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
     equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
     await rejectsEach('invalid_argument', [0, -1, 1.5, Number.NaN], (ttl) => store.claimItems('c', { ttl }))
-    await rejectsEach(
-      'invalid_query',
-      [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }],
-      (query) => store.listItems('c', query),
-    )
+    const queries = [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }]
+    await rejectsEach('invalid_query', queries, (query) => store.listItems('c', query))
     const { cursor } = await store.listItems('c', { limit: 1 })
-    await rejectsEach('invalid_cursor', [{ descending: true }, { from: 'a' }, { by: 'name' }], (query) =>
-      store.listItems('c', { ...query, cursor: cursor ?? '' }),
+    const foreign = [{ descending: true }, { from: 'a' }, { by: 'name' }, { in: 'd' }]
+    await rejectsEach(
+      'invalid_cursor',
+      foreign,
+      ({ in: collection = 'c', ...query }: ItemQuery & { in?: string }) =>
+        store.listItems(collection, { ...query, cursor: cursor ?? '' }),
     )
-    await rejects('invalid_cursor', 'of another one', () => store.listItems('d', { cursor: cursor ?? '' }))
     for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
       equal(await store.getItem('c', id), null, 'an id that none has')
   }),
@@ -258,7 +250,7 @@ export const ITEM_LISTS: readonly Check[] = [
     async (store, { reopen }) => {
       const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
       const gone = await put(store, 'gone', {})
-      await store.changeItems([{ collection: 'c', id: 'gone', put: null }])
+      await store.changeItems([{ ...of('gone'), put: null }])
       await put(store, 'work', {}, { dueIn: 0 })
       await put(store, 'held', {}, { dueIn: 0 })
       await after(2)
