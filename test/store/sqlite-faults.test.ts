@@ -144,6 +144,24 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     other.close()
   })
 
+  it('a call waits as long as its own timeout, whatever others wait with it', async () => {
+    const file = FILES.next()
+    await begin(driver, file)
+    const store = closing(openStore(driver, file, { busyTimeout: 600 }))
+    await store.getConversation('c')
+    const other = holder(driver, file)
+    other.exec('BEGIN IMMEDIATE')
+    const first = fails(store.append('c', [pause('b')]), 'store_busy')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const second = fails(store.append('c', [pause('c')]), 'store_busy')
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const third = store.append('c', [pause('d')])
+    await Promise.all([first, second])
+    other.exec('COMMIT')
+    expect((await third).version).toBe(2)
+    other.close()
+  })
+
   it('calls that wait are answered before the store closes', async () => {
     const file = FILES.next()
     const store = await begin(driver, file)

@@ -115,7 +115,10 @@ export class Runner {
     })
   }
 
-  /** After a fault other than `store_busy` and `store_unavailable`, commits each unit alone. */
+  /**
+   * Rejects a unit that fails alone, or where the database is unavailable. While the database is busy, units
+   * wait together, each until its deadline: one after the other they would wait many times as long.
+   */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
@@ -135,10 +138,14 @@ export class Runner {
       this.#idleTimer.unref?.()
       this.#idleTimer.refresh?.()
     } catch (error) {
-      // Those that wait for another process wait together: one after the other they would wait many times as long.
-      const isCommon = hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
-      if (group.length === 1 || isCommon) for (const { reject } of group) reject(error)
-      else for (const each of group) await this.#commit([each])
+      const isBusy = hasCode(error, 'store_busy')
+      if (!isBusy && group.length > 1 && !hasCode(error, 'store_unavailable')) {
+        for (const each of group) await this.#commit([each])
+        return
+      }
+      const waiting = isBusy ? group.filter((each) => each.deadline > deadline) : []
+      for (const each of group) if (!waiting.includes(each)) each.reject(error)
+      if (waiting.length > 0) await this.#commit(waiting)
     }
   }
 
