@@ -211,7 +211,7 @@ export class Runs {
   /** @throws HttpProblem 409 without an agent. */
   checkAgent(): void {
     if (!this.possible) {
-      throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations.')
+      throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations. Pass `agent`.')
     }
   }
 

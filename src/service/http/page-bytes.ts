@@ -32,7 +32,7 @@ export async function readByIds<T extends object>(
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
         413,
-        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer; a single one may be larger.`,
+        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer. A request for a single one has no limit.`,
       )
   }
   return ids.map((id) => byId.get(id) ?? null)

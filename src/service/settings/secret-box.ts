@@ -72,7 +72,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `${location} was encrypted with another secret. Start the service with that secret.`,
+          `The value of ${location} was encrypted with another secret. Start the service with that secret.`,
         )
       }
     },

@@ -50,7 +50,7 @@ export interface TextWork {
   readonly contains: string
   /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
   match(match: TextMatch): Statement
-  /** Indexes a range of a log, unless another process has. Null where the store may not write. */
+  /** Indexes a range of a log, unless another process has. Null for a read-only store. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
   /** Does a part of the index maintenance; returns whether there is more. Null if there is none. */
   readonly maintain: (() => Work<boolean>) | null
