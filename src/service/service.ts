@@ -67,7 +67,7 @@ import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
-import { checkOptionNames } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import { VERSION } from './version.ts'
 
 const operation = operationsIn('Server')
@@ -177,10 +177,15 @@ export interface Service {
  * await engine.close()
  */
 export function createService(options: ServiceOptions): Service {
+  if (typeof options?.engine?.open !== 'function')
+    invalidArgument('engine', 'must be an engine, of createEngine')
   checkOptionNames(options, OPTIONS)
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)
+  // An unset environment variable must not become a key that every client has.
+  if (!keys.every((key) => typeof key === 'string' && key.trim() !== ''))
+    invalidArgument('keys', 'must not contain an empty key')
   const identify = identifier(keys, storedKeys)
   const metrics = createMetrics()
   const sealing = secretBox(options.secret ?? null)

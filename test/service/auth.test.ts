@@ -21,6 +21,10 @@ const asks = async (
 ): Promise<number> => (await client.send(path, { method, headers })).status
 
 describe('session keys', () => {
+  it.each(['', '  ', undefined])('%j is no key', async (key) => {
+    await expect(clientWith(['one', key as string])).rejects.toMatchObject({ data: { field: 'keys' } })
+  })
+
   it.each<[string, Readonly<Record<string, string>>, number]>([
     ['no credential', {}, 401],
     ['the first key', { 'X-Session-API-Key': 'one' }, 200],

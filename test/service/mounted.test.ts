@@ -25,6 +25,22 @@ const make = (): Service => {
   return createService({ engine, keys: ['the-key'], agent: scriptedAgent(), version: '9.8.7' })
 }
 
+it('a service is made over an engine, not over a store', () => {
+  for (const options of [{ store: memoryStore() }, {}, undefined])
+    expect(() => createService(options as never)).toThrow('engine must be an engine')
+})
+
+it('an agent that is a step itself is named in the log', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  onTestFinished(() => engine.close())
+  const agent = async function* () {} as never
+  const service = createService({ engine, agent, onFailure: () => undefined })
+  const body = JSON.stringify({ conversation_id: 'c', initial_message: { content: [{ text: 'Hi' }] } })
+  await service.fetch(new Request('http://localhost/api/conversations', { method: 'POST', body }))
+  const { header } = await (await engine.open('c')).waitFor('error')
+  expect(header.error?.detail).toBe('The agent returned no step. Pass `agent: () => step`.')
+})
+
 /** Ways to serve a service below `/sub`, next to other routes. */
 const WAYS: Readonly<Record<string, (service: Service) => Handler>> = {
   'a route of a Hono app': ({ app }) => new Hono().get('/own', ownValue).route('/sub', app).fetch,

@@ -59,6 +59,8 @@ export class WorkingCalls {
       })
     }
     const call: Step = async function* (input) {
+      if (typeof step !== 'function')
+        throw new TypeError('The agent returned no step. Pass `agent: () => step`.')
       for await (const yielded of await step(input)) {
         if (job === null && eventsOf(yielded).some(isWorkingResult)) await begin()
         yield yielded
