@@ -214,6 +214,11 @@ describe('a rolling condenser', () => {
     },
   )
 
+  it('is not made with a misspelt summariser', () => {
+    const options = { summarize: async () => 'x' } as unknown as Parameters<typeof rollingCondenser>[0]
+    expect(() => rollingCondenser(options)).toThrow('summarise must be a function')
+  })
+
   it('ends every request, and ends when it is asked again and again', async () => {
     const { condenser } = rolling(['so far'])
     let state = replay([system('s'), user('u'), ...agents(40), ...pair('x')])

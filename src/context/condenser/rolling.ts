@@ -3,6 +3,7 @@ import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { isWaitingForSummary } from '../../state/summary-failure.ts'
+import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import { checkNumber } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import type { Condenser, CondenserDecision } from './condenser.ts'
@@ -56,6 +57,8 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  */
 export function rollingCondenser(options: RollingOptions): Condenser {
   const limits = checkLimits(options)
+  // A misspelt name would otherwise only appear as a failed summary of a long conversation.
+  if (typeof options.summarise !== 'function') invalidArgument('summarise', 'must be a function')
   const budget = checkBudget(options)
   const retries = checkNumber('retries', options.retries ?? 3, { least: 0 })
   return {
