@@ -20,6 +20,7 @@ import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
 
 /** Pending calls of HEAD's branch, in log order. */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
@@ -243,11 +244,16 @@ function checkCalls(
   open: readonly EventEntry<ActionEvent>[],
   actionIds: readonly string[],
 ): EventEntry<ActionEvent>[] {
+  // A text would be read as a list of letters.
+  if (!Array.isArray(actionIds)) invalidArgument('actionIds', 'must be a list of ids')
   const requested = new Set(actionIds)
   const known = new Set(open.map(({ id }) => id))
   for (const id of requested)
     if (!known.has(id))
-      throw unknownCall(id, 'is not a pending call of this branch. Read the pending calls again')
+      throw unknownCall(
+        id,
+        'is not the id of a pending ActionEvent on this branch. Read the pending calls again',
+      )
   return open.filter(({ id }) => requested.has(id))
 }
 

@@ -194,16 +194,18 @@ export function createEngine(options: EngineOptions): Engine {
     leaseTtl = 45_000,
     blobs,
   } = options ?? {}
+  // First, so that createEngine(store) learns about the store, not about its methods.
+  if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   checkOptionNames(options, OPTIONS)
   checkLeaseTtl(leaseTtl)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
-  if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const mode = checkOneOf('blobs', blobs, BLOB_MODES, invalidArgument) ?? 'whole'
   const context = new EngineContext(store, { newId, clock }, bytes, shareReplies, leaseTtl, mode)
   const create: Engine['create'] = async (record = {}) => {
     context.check()
+    if (typeof record !== 'object') invalidArgument('record', 'must be an object, such as { id }')
     const { id } = await store.createConversation({
       status: initialHeader().status,
       ...record,

@@ -32,6 +32,18 @@ async function died() {
 const lastEvent = async (conversation: Conversation) =>
   (await conversation.state()).log.entries.last()?.event ?? null
 
+describe('a step that yields no event', () => {
+  it.each([undefined, null, 'Hello'])('%j is named in the error of the run', async (value) => {
+    const { conversation, engine } = await begun('hello')
+    const { error } = await conversation.run(async function* () {
+      yield value as never
+    })
+    const name = value === null ? 'null' : typeof value
+    expect((error as Error).message).toBe(`A step must yield events or replies, not ${name}.`)
+    await engine.close()
+  })
+})
+
 describe('a store that fails once', () => {
   it('leaves the run where a recovery finds it', async () => {
     const inner = memoryStore()

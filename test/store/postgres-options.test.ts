@@ -9,14 +9,17 @@ import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgr
 import { run, session, until, waiting } from '../postgres/bystander.ts'
 import { testDatabase } from '../postgres/database.ts'
 
-it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://localhost/x', client: {} }])(
-  'is not made of %j',
-  (options) => {
-    expect(() => postgresStore(options as object as PostgresStoreOptions)).toThrow(
-      /Pass either a url or a client/,
-    )
-  },
-)
+it.each([
+  undefined,
+  'postgres://localhost/x',
+  {},
+  { connectionString: 'postgres://localhost/x' },
+  { url: 'postgres://localhost/x', client: {} },
+])('is not made of %j', (options) => {
+  expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(
+    /Pass postgresStore an object with a url or a client/,
+  )
+})
 
 it.each([0, -1, NaN, 2 ** 31, Infinity, '5', null])(
   'looks at what is watched in no interval of %j',

@@ -7,7 +7,7 @@ import type { Item, ItemChange } from '../../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { shardOf } from '../../store/kit/feed.ts'
-import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkOneOf, checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { allItems } from '../../store/kit/query/page.ts'
 import { delayAfter, limitConcurrency, pause, type RunInOrder, serialQueue } from '../async.ts'
 import type { EngineContext } from '../engine-context.ts'
@@ -395,6 +395,8 @@ export async function follow(
   for (const field of NUMBER_OPTIONS)
     if (!isCount(all[field], MAX_DELAY))
       invalidArgument(field, `must be a whole number from 1 to ${MAX_DELAY}`)
+  checkOneOf('from', all.from, ['start', 'now'], invalidArgument)
+  if (typeof handler !== 'function') invalidArgument('handler', 'must be a function')
   if (!isCount(limit, MAX_PAGE_SIZE))
     invalidArgument('limit', `must be a whole number from 1 to ${MAX_PAGE_SIZE}`)
   const { store } = context

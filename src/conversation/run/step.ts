@@ -150,6 +150,8 @@ const isIterable = (value: unknown): boolean =>
 function stepOutput(yielded: Yielded): StepOutput {
   if (Array.isArray(yielded)) return { events: yielded as readonly Event[], outcome: null }
   const one = yielded as Event | Reply
-  const isReply = typeof one === 'object' && one !== null && 'events' in one && !('kind' in one)
+  if (typeof one !== 'object' || one === null)
+    throw new TypeError(`A step must yield events or replies, not ${one === null ? 'null' : typeof one}.`)
+  const isReply = 'events' in one && !('kind' in one)
   return isReply ? one : { events: [one as Event], outcome: null }
 }

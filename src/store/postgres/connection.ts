@@ -62,8 +62,11 @@ export class Connection {
   #closed = false
 
   constructor(options: PostgresStoreOptions) {
-    if ((options.url === undefined) === (options.client === undefined)) {
-      throw new ColloquyError('invalid_argument', 'Pass either a url or a client to postgresStore, not both.')
+    if ((options?.url === undefined) === (options?.client === undefined)) {
+      throw new ColloquyError(
+        'invalid_argument',
+        'Pass postgresStore an object with a url or a client, not both.',
+      )
     }
     this.#timeout = checkInteger('timeout', options.timeout, 1, LONGEST_TIMEOUT, TIMEOUT, invalidArgument)
     this.#schemaName = options.schema ?? 'colloquy'
