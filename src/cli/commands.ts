@@ -39,26 +39,22 @@ interface Option<T = unknown> {
   readonly needs?: string
 }
 
-const FLAG: Option<true> = { value: null, parse: () => true }
+const FLAG: Option<true | undefined> = { value: null, parse: () => true }
 
-const option = <T>(value: string, parse: Parse<T>): Option<T> => ({ value, parse })
+const option = <T>(value: string, parse: Parse<T>): Option<T | undefined> => ({ value, parse })
 
-const repeated = <T>(value: string, parse: Parse<T>): Option<readonly T[]> => ({
+const repeated = <T>(value: string, parse: Parse<T>): Option<readonly T[] | undefined> => ({
   value,
   parse: (text, name) => [parse(text, name)],
   isRepeated: true,
 })
 
-const required = <T>(one: Option<T>) => ({ ...one, isRequired: true as const })
+const required = <T>(one: Option<T>) => ({ ...one, isRequired: true }) as Option<Exclude<T, undefined>>
 
 const needing = <T>(needs: string, one: Option<T>): Option<T> => ({ ...one, needs })
 
 function fail(message: string): never {
   throw new UsageError(message)
-}
-
-function failIf(isBroken: boolean, message: string): void {
-  if (isBroken) throw new UsageError(message)
 }
 
 const asText: Parse<string> = (text) => text
@@ -131,13 +127,7 @@ type InputKind = 'files-or-conversation' | 'files-or-database' | 'files' | 'data
 
 type OptionTable = Readonly<Record<string, Option>>
 
-type Parsed<Table extends OptionTable> = { readonly [Name in keyof Table]: ReturnType<Table[Name]['parse']> }
-
-type RequiredIn<Table extends OptionTable> = {
-  [Name in keyof Table]: Table[Name] extends { isRequired: true } ? Name : never
-}[keyof Table]
-
-type Values<Table extends OptionTable> = Partial<Parsed<Table>> & Pick<Parsed<Table>, RequiredIn<Table>>
+type Values<Table extends OptionTable> = { readonly [Name in keyof Table]: ReturnType<Table[Name]['parse']> }
 
 interface Command<Table extends OptionTable, Read extends InputKind = InputKind> {
   readonly about: string
@@ -145,8 +135,8 @@ interface Command<Table extends OptionTable, Read extends InputKind = InputKind>
   readonly operand?: string
   readonly options: Table
   /** Rejects invalid combinations. @throws UsageError */
-  readonly check?: (options: Values<Table>, files: readonly string[]) => void
-  readonly more: readonly string[]
+  check?(options: Values<Table>, files: readonly string[]): void
+  readonly more?: readonly string[]
 }
 
 const command = <Table extends OptionTable, Read extends InputKind>(
@@ -168,7 +158,7 @@ export const COMMANDS = {
       format: needing('laws', option('FORMAT', oneOf(REPORTS))),
     },
     check({ json, format = 'json' }) {
-      failIf(json === true && format !== 'json', `--json cannot be combined with --format ${format}`)
+      if (json && format !== 'json') fail(`--json cannot be combined with --format ${format}`)
     },
     more: [
       'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
@@ -202,7 +192,6 @@ export const COMMANDS = {
   tree: viewer({
     about: 'draw the tree of events, its branches and HEAD',
     options: VIEWED,
-    more: [],
   }),
   stuck: viewer({
     about: 'detect whether the agent is in a loop, and which events show it',
@@ -264,9 +253,9 @@ export const COMMANDS = {
     },
     check({ html, port, open, db, conversation }) {
       const isServed = port !== undefined || open !== undefined
-      failIf(html !== undefined && isServed, '--html cannot be combined with --port or --open')
-      const hasSeveral = db !== undefined && conversation === undefined
-      failIf(html !== undefined && hasSeveral, '--html writes one conversation: add --conversation ID')
+      if (html !== undefined && isServed) fail('--html cannot be combined with --port or --open')
+      if (html !== undefined && db !== undefined && conversation === undefined)
+        fail('--html writes one conversation: add --conversation ID')
     },
     more: [
       'Serves a page to this machine only and prints its address; the default PORT is any free port. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
@@ -286,16 +275,10 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     check({ conversation }, files) {
-      if (conversation !== undefined)
-        failIf(
-          files.length > 1,
-          '--conversation applies to a single FILE: import the files one by one, or omit --conversation',
-        )
-      else
-        failIf(
-          files.includes('-'),
-          'standard input (-) has no file name to use as the id: add --conversation ID',
-        )
+      if (conversation !== undefined && files.length > 1)
+        fail('--conversation applies to a single FILE: import the files one by one, or omit --conversation')
+      if (conversation === undefined && files.includes('-'))
+        fail('standard input (-) has no file name to use as the id: add --conversation ID')
     },
     more: [
       'The id of a conversation is read from base_state.json or meta.json; without them it is --conversation, or else the file name.',
@@ -317,12 +300,10 @@ export const COMMANDS = {
     check(options) {
       const { output } = options
       const layout = layoutOf(options)
-      failIf(output === undefined && layout !== 'jsonl', `export --format ${layout} needs --output PATH`)
-      failIf(
-        // Import would read it as an array, or as base_state.json.
-        layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''),
-        '--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format',
-      )
+      if (output === undefined && layout !== 'jsonl') fail(`export --format ${layout} needs --output PATH`)
+      // Import would read it as an array, or as base_state.json.
+      if (layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''))
+        fail('--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format')
     },
     more: [
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
@@ -411,8 +392,8 @@ export const COMMANDS = {
       ...CONFIRMED,
     },
     check({ db: _db, json: _json, yes: _yes, 'dry-run': _dryRun, ...criteria }) {
-      const hasCriterion = Object.keys(criteria).length > 0
-      failIf(!hasCriterion, 'delete needs a criterion, such as --conversation ID or --owner ID')
+      if (Object.keys(criteria).length === 0)
+        fail('delete needs a criterion, such as --conversation ID or --owner ID')
     },
     more: [
       'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',
@@ -469,14 +450,12 @@ export const COMMANDS = {
     about: 'replay the sample conversation that ships with colloquy',
     input: 'nothing',
     options: {},
-    more: [],
   }),
   help: command({
     about: 'show this page, or the page of a command',
     input: 'nothing',
     operand: 'COMMAND',
     options: {},
-    more: [],
   }),
 }
 
@@ -500,18 +479,12 @@ export type RequestOf<Name extends CommandName> = {
 
 export type Request = RequestOf<CommandName> | { readonly command: 'version' }
 
-type AnyCommand = Omit<Command<OptionTable>, 'check'> & {
-  readonly check?: (options: Readonly<Record<string, unknown>>, files: readonly string[]) => void
-}
-
-const TABLE = COMMANDS as unknown as Readonly<Record<CommandName, AnyCommand>>
+const TABLE: Readonly<Record<CommandName, Command<OptionTable>>> = COMMANDS
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-export const layoutOf = (options: {
-  readonly format?: Layout | undefined
-  readonly output?: string
-}): Layout => options.format ?? (/\.zip$/i.test(options.output ?? '') ? 'zip' : 'jsonl')
+export const layoutOf = (options: Pick<Options<'export'>, 'format' | 'output'>): Layout =>
+  options.format ?? (/\.zip$/i.test(options.output ?? '') ? 'zip' : 'jsonl')
 
 /** Parses and checks a command line; a mistake is reported before anything is opened. @throws UsageError */
 export function parseRequest(argv: readonly string[]): Request {
@@ -595,10 +568,10 @@ function parseOptions(
     if (texts.length > 1 && !isRepeated && value !== null) fail(`--${name} can be used only once`)
     values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
   }
-  const shown = (name: string) => [`--${name}`, options[name]?.value ?? []].flat().join(' ')
   for (const [name, { isRequired = false, needs }] of Object.entries(options)) {
-    if (isRequired && !inputs.has(name)) fail(`${command} needs ${shown(name)}`)
-    if (needs !== undefined && inputs.has(name) && !inputs.has(needs)) fail(`--${name} needs ${shown(needs)}`)
+    if (isRequired && !inputs.has(name)) fail(`${command} needs ${shownOption(options, name)}`)
+    if (needs !== undefined && inputs.has(name) && !inputs.has(needs))
+      fail(`--${name} needs ${shownOption(options, needs)}`)
   }
   return values
 }
@@ -611,21 +584,20 @@ function checkInput(
 ): void {
   const { input, options: table } = TABLE[name]
   const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]
-  const isUnconfirmed = 'yes' in table && options['yes'] === options['dry-run']
-  failIf(isUnconfirmed, `${name} needs either --yes or --dry-run (which only shows the changes)`)
-  const isTwice = files.indexOf('-') !== files.lastIndexOf('-')
-  failIf(isTwice, 'standard input (-) can be read only once: pass - once')
-  failIf(input === 'nothing' && hasFile, `${name} accepts no file`)
+  if ('yes' in table && options['yes'] === options['dry-run'])
+    fail(`${name} needs either --yes or --dry-run (which only shows the changes)`)
+  if (files.indexOf('-') !== files.lastIndexOf('-'))
+    fail('standard input (-) can be read only once: pass - once')
+  if (input === 'nothing' && hasFile) fail(`${name} accepts no file`)
   // The argument is not quoted: it may be a URL with a password.
-  failIf(input === 'database' && hasFile, `${name} accepts no FILE, only --db FILE_OR_URL`)
-  if (input.startsWith('files-or')) {
-    failIf(hasDatabase && hasFile, `${name} accepts a FILE or --db, not both`)
-    failIf(hasDatabase && 'from' in options, '--from applies to a FILE, not to a database')
-  }
-  const needsFile = input === 'files' || (input.startsWith('files') && !hasDatabase)
-  failIf(needsFile && !hasFile, `${name} needs a FILE, or - for standard input`)
-  const isUnnamed = input === 'files-or-conversation' && hasDatabase && !('conversation' in options)
-  failIf(isUnnamed, '--db needs --conversation ID: list the ids with colloquy conversations')
+  if (input === 'database' && hasFile) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)
+  if (input === 'files' ? !hasFile : input.startsWith('files-or') && !hasFile && !hasDatabase)
+    fail(`${name} needs a FILE, or - for standard input`)
+  if (!hasDatabase || !input.startsWith('files-or')) return
+  if (hasFile) fail(`${name} accepts a FILE or --db, not both`)
+  if ('from' in options) fail('--from applies to a FILE, not to a database')
+  if (input === 'files-or-conversation' && !('conversation' in options))
+    fail('--db needs --conversation ID: list the ids with colloquy conversations')
 }
 
 function unknownCommand(name: string): UsageError {
@@ -659,7 +631,10 @@ export function helpPage(topic: string | null): string[] {
   ]
 }
 
-function commandPage(name: CommandName, { about, input, options, operand, more }: AnyCommand): string[] {
+function commandPage(
+  name: CommandName,
+  { about, input, options, operand, more = [] }: Command<OptionTable>,
+): string[] {
   const readsFiles = input.startsWith('files')
   const isEither = input.startsWith('files-or')
   const file = operand === undefined ? 'FILE…' : 'FILE'
@@ -685,17 +660,17 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
 }
 
 /** Options of a usage line: the required ones, and the others in brackets. */
-function shownOptions(options: OptionTable, hidden: readonly string[]): string[] {
-  const shown = Object.entries(options).filter(([name]) => !hidden.includes(name))
-  const text = ([name, { value }]: (typeof shown)[number]) =>
-    value === null ? `--${name}` : `--${name} ${value}`
-  const required = shown.filter(([, { isRequired }]) => isRequired === true)
-  const others = shown.filter(([, { isRequired }]) => isRequired !== true)
-  return [
-    ...required.map(text),
-    ...others.map((one) => `[${text(one)}]${one[1].isRepeated === true ? '…' : ''}`),
-  ]
-}
+const shownOptions = (options: OptionTable, hidden: readonly string[]): string[] =>
+  Object.entries(options)
+    .filter(([name]) => !hidden.includes(name))
+    .toSorted(([, a], [, b]) => Number(b.isRequired === true) - Number(a.isRequired === true))
+    .map(([name, { isRequired, isRepeated }]) => {
+      const text = shownOption(options, name)
+      return isRequired === true ? text : `[${text}]${isRepeated === true ? '…' : ''}`
+    })
+
+const shownOption = (options: OptionTable, name: string): string =>
+  `--${name} ${options[name]?.value ?? ''}`.trimEnd()
 
 const ABOUT_EVENT_IDS =
   'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'
