@@ -49,7 +49,7 @@ import {
   type Tally,
   tally,
 } from './input/recording.ts'
-import { ClosedPipe, lasting } from './print/io.ts'
+import { lasting } from './print/io.ts'
 import { counted, glimpse, plain, quoted, safe } from './print/text.ts'
 import { inWords, oddities, upcastRepairs } from './show/check.ts'
 import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
@@ -58,7 +58,7 @@ type Request = RequestOf<'import'>
 
 /**
  * Imports all files in order, even without a reader of the reports; returns the worst exit code.
- * @throws FailedOutput at the end, when a report could not be written, except to a closed pipe.
+ * @throws OutputError at the end, when a report could not be written, except to a closed pipe.
  */
 export async function importFiles(request: Request, { io }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
@@ -70,7 +70,7 @@ export async function importFiles(request: Request, { io }: Page): Promise<numbe
     worst = Math.max(worst, await act)
   }
   const failure = stdout.failure()
-  if (failure !== null && !(failure instanceof ClosedPipe)) throw failure
+  if (failure?.isClosed === false) throw failure
   return worst
 }
 

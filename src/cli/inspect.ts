@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { redactionRules, redactLog, redactRecord } from '../context/redaction/index.ts'
-import { isQuarantined, type Loaded } from '../event/index.ts'
+import { type Fact, isQuarantined, type Loaded } from '../event/index.ts'
 import { findings } from '../explain/index.ts'
 import { type ConversationRecord, replay, type State, type Store } from '../index.ts'
 import {
@@ -14,7 +14,6 @@ import {
   type LogDocument,
   type LogTitle,
   type PageSource,
-  shownFact,
   startedBy,
   titleOf,
 } from '../inspector/index.ts'
@@ -23,8 +22,7 @@ import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { type Target, writeTo } from './export.ts'
 import { FileError, fromSystem } from './failure.ts'
-import { openingCall, quarantineNote, readRecording, readStored } from './input/recording.ts'
-import { ClosedPipe } from './print/io.ts'
+import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
 import { counted, plain, safe } from './print/text.ts'
 import { aboutFile, type Page } from './show/page.ts'
 
@@ -75,7 +73,7 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, pa
     })
     const { session } = recording
     const own = sessionTitle(session, basename(file), file, session?.parentId ?? null)
-    logs.push(documentOf(recording, own, redact), ...childrenOf(session, own, redact))
+    logs.push(...documentsOf(recording, own, redact))
     const note = quarantineNote(recording, recording.lines.length)
     if (note !== null) await page.complain(`${safe(file)}: ${note}`)
   }
@@ -122,21 +120,16 @@ async function storedLogs(
 
 const RULES = redactionRules()
 
+interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
+  /** Null for a child, whose findings the page computes. */
+  readonly state: State | null
+}
+
 /**
  * Returns a log for the page. With `redact`, its facts are redacted, and so are its title, notes and
  * warnings, which may quote their secrets.
  */
-function documentOf(
-  log: {
-    readonly loaded: readonly Loaded[]
-    readonly lines: readonly number[]
-    readonly session: Pick<Session, 'notes'> | null
-    /** Null for a child, whose findings the page computes. */
-    readonly state: State | null
-  },
-  head: LogTitle,
-  redact: boolean,
-): LogDocument {
+function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(
     ({ what, count, line }) => `line ${line}: ${what}, ${counted(count, 'time')}`,
@@ -149,18 +142,13 @@ function documentOf(
   const original = log.loaded.map(({ fact }) => fact)
   const clean = redact ? redactLog(original, RULES, { conversationId }) : original
   const facts = clean.map((fact, seq) => {
-    const shown = shownFact(fact)
-    if (shown === fact || isQuarantined(shown) || shown.id !== undefined) return shown
-    // A fact without an id gets the one that its log derived.
+    if (isQuarantined(fact) || fact.id !== undefined) return fact
+    // The page would derive another id, from the event without its encrypted content.
     const id = log.state?.log.entries.get(seq)?.id ?? null
-    return id === null ? shown : { ...shown, id }
+    return id === null ? fact : { ...fact, id }
   })
   const loaded = log.loaded.map(({ upcasts }, seq): Loaded => {
-    return {
-      fact: (redact ? facts : original)[seq] as Loaded['fact'],
-      upcasts,
-      warnings: metadata.warnings[seq] ?? [],
-    }
+    return { fact: facts[seq] as Fact, upcasts, warnings: metadata.warnings[seq] ?? [] }
   })
   // Findings quote names and texts of the shown facts.
   const state = redact && log.state !== null ? replay(facts, { conversationId }) : log.state
@@ -188,14 +176,16 @@ const sessionTitle = (
   call: session?.subagent?.actionId ?? null,
 })
 
-const childrenOf = (session: Session | null, parent: LogTitle, redact: boolean): LogDocument[] =>
-  (session?.children ?? []).flatMap((child, index) => {
-    const title = child.id ?? `${parent.title}, child ${index + 1}`
-    const own = sessionTitle(child, title, `${parent.name}/${index}`, parent.name)
-    const loaded = child.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
-    const log = { loaded, lines: child.facts.map(({ line }) => line), session: child, state: null }
-    return [documentOf(log, own, redact), ...childrenOf(child, own, redact)]
+/** A log and the sessions within it. */
+function documentsOf(log: Log, own: LogTitle, redact: boolean): LogDocument[] {
+  const children = (log.session?.children ?? []).flatMap((session, index) => {
+    const title = session.id ?? `${own.title}, child ${index + 1}`
+    const loaded = session.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
+    const child = { loaded, lines: session.facts.map(({ line }) => line), session, state: null }
+    return documentsOf(child, sessionTitle(session, title, `${own.name}/${index}`, own.name), redact)
   })
+  return [documentOf(log, own, redact), ...children]
+}
 
 async function writePage(
   template: string,
@@ -250,9 +240,7 @@ async function serveLogs(
     '  only this machine is let in; end with Ctrl-C',
   ]
   const begin = () => (options.open === true ? openBrowser(server.url) : undefined)
-  await page.serve(server, lines, begin).catch((error: unknown) => {
-    if (!(error instanceof ClosedPipe)) throw error
-  })
+  await page.serve(server, lines, begin)
   return 0
 }
 

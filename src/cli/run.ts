@@ -26,13 +26,12 @@ import {
   readRecording,
   readStored,
   type Recording,
-  stateAtEvent,
-  stateOnBranch,
+  selectState,
 } from './input/recording.ts'
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
-import { ClosedPipe, FailedOutput, failureText, type Io, lasting, type Sink } from './print/io.ts'
-import { pad, plain, safe, widest } from './print/text.ts'
+import { failureText, type Io, lasting, OutputError, type Sink } from './print/io.ts'
+import { plain, safe, widest } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
 import { auditBlobs, deleteConversations, eraseEvent, printPage } from './stored.ts'
 import { checkView, judgeLog, type Judged, junitOf, repairsOf, showLaws } from './show/check.ts'
@@ -45,13 +44,18 @@ import { whyView } from './show/why.ts'
 /** How to call colloquy here: in its own repository it is not a command of the shell. */
 const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
+/** Kinds that the tree of the demo leaves out. */
+const HIDDEN_KINDS: readonly string[] = ['ObservationEvent', 'CondensationRequest']
+
 function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
   const { state } = recording
   yield page.heading('State', 'what the log means, folded event by event')
   yield* stateRows(page, state)
   yield ''
   yield page.heading('Tree', '● leads to HEAD   ○ on an abandoned branch')
-  yield* treeLines(page, recording, (row) => isMinor(row) && row.entry !== state.log.head)
+  const isHidden = ({ isRemark, entry: { id, event } }: TreeRow): boolean =>
+    id !== state.log.head?.id && (isRemark || HIDDEN_KINDS.includes(event?.kind ?? ''))
+  yield* treeLines(page, recording, isHidden)
   yield ''
   yield page.heading('What the model sees')
   yield* viewRows(page, state, false)
@@ -60,14 +64,7 @@ function* showDemo(page: Page, recording: Recording, file: string): IterableIter
   yield* page.problemRows(repairsOf(recording), { limit: LISTED })
   yield ''
   yield page.heading('Try next')
-  const others = listLeaves(state).filter(({ id }) => id !== state.log.head?.id)
-  yield* suggestions(page, file, others[0]?.id ?? '')
-}
-
-const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
-  isRemark || ['ObservationEvent', 'CondensationRequest'].includes(entry.event?.kind ?? '')
-
-function* suggestions({ paint }: Page, file: string, leaf: string): IterableIterator<string> {
+  const leaf = listLeaves(state).find(({ id }) => id !== state.log.head?.id)?.id
   const tries = [
     [`messages ${file} --format anthropic`, 'the request'],
     [`view ${file} --leaf ${leaf}`, 'other branch'],
@@ -77,17 +74,17 @@ function* suggestions({ paint }: Page, file: string, leaf: string): IterableIter
   ] as const
   const columns = widest(tries.map(([command]) => command))
   for (const [command, why] of tries)
-    yield `  ${paint('strong', `${CALLED} ${pad(command, columns)}`)}  ${paint('dim', why)}`
+    yield `  ${page.paint('strong', `${CALLED} ${command.padEnd(columns)}`)}  ${page.paint('dim', why)}`
 }
 
-/** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
+/** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects only if its output is closed. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
   // Without a reader of standard error, the exit code still reports the failure.
   const page = new Page({ ...world, stderr: lasting(world.stderr) })
   try {
     return await perform(parseRequest(argv), page)
   } catch (error) {
-    if (error instanceof ClosedPipe) throw error
+    if (error instanceof OutputError && error.isClosed) throw error
     if (error instanceof UsageError) {
       const help = ['help', ...commandIn(argv)].join(' ')
       await page.complain(`${plain(hideLogins(error.message))} (see: colloquy ${help})`)
@@ -157,11 +154,7 @@ async function showRecordings(
     const laws = check !== null && hasLaws ? judgeLog(recording, name, check) : null
     if (laws !== null) judged.push(laws)
     const subject = () => {
-      const state =
-        'at' in options
-          ? stateAtEvent(recording, options.at)
-          : stateOnBranch(recording, 'leaf' in options ? options.leaf : undefined)
-      return { ...request, recording, state, title: safe(name) }
+      return { ...request, recording, state: selectState(recording, options), title: safe(name) }
     }
     if (json) {
       const { format, id, notes } = recording.session ?? {}
@@ -220,41 +213,30 @@ function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?
     columns: stream.columns,
     write: (text) =>
       new Promise((resolve, reject) => {
-        stream.write(text, (error) => (error ? reject(outputError(error)) : resolve()))
+        stream.write(text, (error) => (error ? reject(new OutputError(error)) : resolve()))
       }),
   }
 }
 
-function outputError(error: Error): Error {
-  if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
-  return new FailedOutput(`standard output: ${failureText(fromSystem(error))}`, { cause: error })
-}
-
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
-
-let isStopped = false
 
 /** Calls back on the first signal; a second one ends the process at once. */
 function onStop(stop: () => void): void {
   const once = (): void => {
-    isStopped = true
     for (const signal of STOPPING) process.off(signal, once)
     stop()
   }
   for (const signal of STOPPING) process.on(signal, once)
 }
 
-function fail(error: unknown): void {
-  if (!(error instanceof ClosedPipe)) {
-    const message = error instanceof Error ? error.message : String(error)
-    process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
-    process.exitCode = 1
-  }
-  // Standard input may still be open, without a reader.
-  process.exit()
+function fail(error: unknown): never {
+  if (error instanceof OutputError && error.isClosed) process.exit(0)
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
+  process.exit(1)
 }
 
-/** Runs the command that the process was started with; its exit code becomes the process's. */
+/** Runs the command that the process was started with, and ends the process with its exit code. */
 export async function runProcess(): Promise<void> {
   // Node 22 reports its SQLite as experimental on standard error, which scripts search for failures.
   process.removeAllListeners('warning')
@@ -263,14 +245,14 @@ export async function runProcess(): Promise<void> {
   })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
-  process.exitCode =
-    (await run(process.argv.slice(2), {
-      stdin: process.stdin,
-      stdout: sinkOf(process.stdout),
-      stderr: sinkOf(process.stderr),
-      env: process.env,
-      onStop,
-    }).catch(fail)) ?? 0
-  // Work that ignores its signal must not keep the process alive.
-  if (isStopped) process.exit()
+  const io = {
+    stdin: process.stdin,
+    stdout: sinkOf(process.stdout),
+    stderr: sinkOf(process.stderr),
+    env: process.env,
+    onStop,
+  }
+  const code = await run(process.argv.slice(2), io).catch(fail)
+  // Standard input may still be open, and work that ignores its signal would keep the process alive.
+  process.exit(code)
 }

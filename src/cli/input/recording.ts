@@ -19,7 +19,7 @@ import {
 } from '../../index.ts'
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
-import type { From } from '../commands.ts'
+import type { FileCommand, From, Options } from '../commands.ts'
 import { eachConversation, readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io } from '../print/io.ts'
@@ -306,13 +306,13 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** The state on the branch that ends at an event, by default HEAD. @throws ColloquyError `unknown_event` */
-export const stateOnBranch = (log: Log, leaf: string | undefined): State =>
-  leaf === undefined ? log.state : switchTo(log.state, resolveEventId(log, leaf))
-
-/** The state as it was at an event, by default the latest. @throws ColloquyError `unknown_event` */
-export const stateAtEvent = (log: Log, event: string | undefined): State =>
-  event === undefined ? log.state : stateAt(log.state, resolveEventId(log, event))
+/** The state that --leaf or --at selects, by default the latest. @throws ColloquyError `unknown_event` */
+export function selectState(log: Log, options: Options<FileCommand>): State {
+  if ('leaf' in options && options.leaf !== undefined)
+    return switchTo(log.state, resolveEventId(log, options.leaf))
+  if ('at' in options && options.at !== undefined) return stateAt(log.state, resolveEventId(log, options.at))
+  return log.state
+}
 
 const LISTED_IDS = 3
 

@@ -1,10 +1,11 @@
 /** The command line's view of the process, so that a test can replace it: streams, progress and failures. */
 
 import { hideLogins } from '../db/address.ts'
+import { fromSystem } from '../failure.ts'
 import { hideSecrets, plain } from './text.ts'
 
 export interface Sink {
-  /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
+  /** Resolves once the text is written; rejects with {@link OutputError}. */
   write(text: string): Promise<void>
   readonly isTTY: boolean
   readonly columns?: number | undefined
@@ -12,7 +13,7 @@ export interface Sink {
 
 /** Everything that a command reads from and writes to besides files. */
 export interface Io {
-  readonly stdin: AsyncIterable<Uint8Array>
+  readonly stdin: AsyncIterable<Buffer>
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
@@ -20,40 +21,26 @@ export interface Io {
   readonly onStop?: (stop: () => void) => void
 }
 
-/** The reader of a pipe has gone, such as `head`: the end of the work, not a failure. */
-export class ClosedPipe extends Error {
-  override readonly name = 'ClosedPipe'
-}
+/** The output cannot be written. */
+export class OutputError extends Error {
+  override readonly name = 'OutputError'
+  /** Whether the reader of a pipe has gone, such as `head`: the end of the work, not a failure. */
+  readonly isClosed: boolean
 
-export class FailedOutput extends Error {
-  override readonly name = 'FailedOutput'
+  constructor(cause: NodeJS.ErrnoException) {
+    super(`standard output: ${failureText(fromSystem(cause))}`, { cause })
+    this.isClosed = cause.code === 'EPIPE'
+  }
 }
 
 /** Wraps the sink for work that must not stop half way: unwritable output is dropped. */
-export function lasting(sink: Sink): Sink & { readonly failure: () => unknown } {
-  let failure: unknown = null
+export function lasting(sink: Sink): Sink & { readonly failure: () => OutputError | null } {
+  let failure: OutputError | null = null
   return {
     ...sink,
     failure: () => failure,
-    write: (text) => sink.write(text).catch((error: unknown) => void (failure ??= error)),
+    write: (text) => sink.write(text).catch((error: OutputError) => void (failure ??= error)),
   }
-}
-
-const BATCH = 1 << 16
-
-export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<void> {
-  let batch = ''
-  for (const piece of pieces) {
-    batch += piece
-    if (batch.length < BATCH) continue
-    await sink.write(batch)
-    batch = ''
-  }
-  if (batch !== '') await sink.write(batch)
-}
-
-export function* ended(lines: Iterable<string>): IterableIterator<string> {
-  for (const line of lines) yield `${line}\n`
 }
 
 export function failureText(error: unknown): string {

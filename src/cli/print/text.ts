@@ -50,10 +50,6 @@ export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - width(text)))
 }
 
-export function padStart(text: string, columns: number): string {
-  return ' '.repeat(Math.max(0, columns - width(text))) + text
-}
-
 /**
  * Yields words as lines of at most `columns`: the first line begins with `lead`, whose width is `indent`, the
  * others with `indent` spaces.

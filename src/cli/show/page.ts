@@ -8,13 +8,12 @@ import type { FileCommand, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
 import { FileError, fromSystem } from '../failure.ts'
 import type { Recording } from '../input/recording.ts'
-import { ClosedPipe, ended, FailedOutput, failureText, type Io, writeAll } from '../print/io.ts'
+import { failureText, type Io, OutputError } from '../print/io.ts'
 import {
   counted,
   fit,
   glimpse,
   pad,
-  padStart,
   type Paint,
   paintFor,
   safe,
@@ -85,6 +84,9 @@ interface FindingRow {
 
 const COLUMNS = { default: 100, minimum: 40 }
 
+/** Characters that are written at a time. */
+const BATCH = 1 << 16
+
 const ID_WIDTH = 36
 
 const MAX_FINDINGS = 5
@@ -104,8 +106,15 @@ export class Page {
     this.columns = Math.max(io.stdout.columns || COLUMNS.default, COLUMNS.minimum)
   }
 
-  print(lines: Iterable<string>): Promise<void> {
-    return writeAll(this.io.stdout, ended(lines))
+  async print(lines: Iterable<string>): Promise<void> {
+    let batch = ''
+    for (const line of lines) {
+      batch += `${line}\n`
+      if (batch.length < BATCH) continue
+      await this.io.stdout.write(batch)
+      batch = ''
+    }
+    if (batch !== '') await this.io.stdout.write(batch)
   }
 
   /** Writes a result: as JSON on one line, or as lines for people. */
@@ -120,13 +129,13 @@ export class Page {
   /**
    * Processes one input. An error is one line on standard error, a JSON object where results are JSON, and
    * exit code 1.
-   * @throws ClosedPipe, FailedOutput when its output cannot be written.
+   * @throws OutputError when its output cannot be written.
    */
   async attempt({ name, fields, json }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()
     } catch (cause) {
-      if (cause instanceof ClosedPipe || cause instanceof FailedOutput) throw cause
+      if (cause instanceof OutputError) throw cause
       const error = fromSystem(cause)
       const code = error instanceof FileError || isColloquyError(error) ? error.code : 'unexpected'
       const subject = error instanceof FileError ? error.subject : null
@@ -173,10 +182,12 @@ export class Page {
     return wrapWords(glimpse(text).split(' '), this.columns, lead, indent)
   }
 
-  /** Returns the width of the column of ids, which may be cut on a narrow page. */
-  idColumns(items: Iterable<{ readonly id?: string | null }>): number {
-    const ids = Array.from(items, ({ id }) => id ?? '')
-    return Math.min(widest(ids), ID_WIDTH, Math.floor(this.columns * 0.45))
+  /** Returns the width of a column of ids. Ids are cut only beyond the limit, because users type them. */
+  idColumns(
+    items: Iterable<{ readonly id?: string | null }>,
+    limit = Math.min(ID_WIDTH, this.columns * 0.45),
+  ): number {
+    return Math.min(widest(Array.from(items, ({ id }) => safe(id ?? ''))), Math.floor(limit))
   }
 
   *eventRows(rows: readonly Row[]): IterableIterator<string> {
@@ -211,7 +222,7 @@ export class Page {
     const lineColumns = String(problems.at(-1)?.line ?? 0).length
     const whatColumns = Math.min(widest(shown.map(({ what }) => what)), 28)
     for (const { line, what, detail } of shown) {
-      const lead = `  ${label} ${padStart(String(line), lineColumns)}  `
+      const lead = `  ${label} ${String(line).padStart(lineColumns)}  `
       const room = Math.max(this.columns - lead.length - whatColumns - 2, 16)
       yield `${this.paint('dim', lead)}${this.paint('warn', pad(fit(what, whatColumns), whatColumns))}  ${fit(detail, room)}`
     }
@@ -225,7 +236,7 @@ export class Page {
     const lineColumns = widest(findings.map(({ line }) => String(line)))
     for (const group of Map.groupBy(findings, (finding) => finding.group).values()) {
       for (const { label, tone, line, text } of group.slice(0, MAX_FINDINGS)) {
-        const lead = `  ${this.paint(tone, label.padEnd(labelColumns))}  line ${padStart(String(line), lineColumns)}  `
+        const lead = `  ${this.paint(tone, label.padEnd(labelColumns))}  line ${String(line).padStart(lineColumns)}  `
         yield* this.wrapped(lead, labelColumns + lineColumns + 11, text)
       }
       const more = group.length - MAX_FINDINGS

@@ -24,7 +24,7 @@ import {
   type ViewItem,
 } from '../../state/index.ts'
 import { PLACEHOLDER_SUMMARY } from '../commands.ts'
-import { counted, fit, glimpse, pad, padStart, type Tone } from '../print/text.ts'
+import { counted, fit, glimpse, pad, type Tone } from '../print/text.ts'
 import { repairsOf } from './check.ts'
 import { LISTED, type Page, type Row, shownId, type Subject, type View } from './page.ts'
 
@@ -161,7 +161,7 @@ export function* viewRows(page: Page, state: State, ids: boolean): IterableItera
   const cuts = new Set(cutPoints(state))
   const columns = String(view.length).length
   const lead = (index: number): string =>
-    `  ${cuts.has(index) ? CUT : ' '} ${padStart(String(index), columns)} `
+    `  ${cuts.has(index) ? CUT : ' '} ${String(index).padStart(columns)} `
   const rows = [...view.units].filter((unit) => !isPending(unit)).flatMap(bracketed)
   yield* page.eventRows(rows.map((row, index) => ({ ...row, lead: lead(index), ...(!ids && { id: null }) })))
   if (rows.length === 0) yield page.paint('dim', '    nothing')

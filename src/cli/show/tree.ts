@@ -4,7 +4,7 @@ import { type Entry, findEvent, type State } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { kindOf, listLeaves, pathTo } from '../../state/index.ts'
 import type { Recording } from '../input/recording.ts'
-import { counted, padStart } from '../print/text.ts'
+import { counted } from '../print/text.ts'
 import { type Page, shownId, type View } from './page.ts'
 
 const json: View<'tree'>['json'] = ({ state, recording }) => {
@@ -67,7 +67,7 @@ export function* treeLines(
     if (skip(row)) continue
     if (row.entry.parent === null && !row.isRemark && (roots += 1) > 1) yield ''
     const { id } = row.entry
-    const lead = `${padStart(lineOf(recording, row.entry), lineColumns + 2)} `
+    const lead = `${lineOf(recording, row.entry).padStart(lineColumns + 2)} `
     const notes = (subagents.get(id ?? '') ?? []).map((one) => `↳ ${shownId(one.id)}`)
     if (row.entry === log.head) notes.push('◀ HEAD')
     const described = describeEntry(row.entry)
