@@ -1,7 +1,7 @@
 /** Commands over a database: pages of events and conversations, an audit, deletions and erasures. */
 
 import { setTimeout } from 'node:timers/promises'
-import { createEngine } from '../conversation/index.ts'
+import { createEngine, type DeletionReport } from '../conversation/index.ts'
 import {
   type ConversationRecord,
   isQuarantined,
@@ -16,7 +16,7 @@ import type { Options, RequestOf } from './commands.ts'
 import { getConversation, getEvent, withStore } from './db/store.ts'
 import { FileError } from './failure.ts'
 import type { Io } from './print/io.ts'
-import { counted, fit, glimpse, pad, padStart, quoted, safe, widest, width } from './print/text.ts'
+import { counted, fit, glimpse, pad, quoted, safe, widest, width } from './print/text.ts'
 import { aboutFile, aboutStored, type Page, shownId } from './show/page.ts'
 
 type ListCommand = 'search' | 'search-text' | 'conversations'
@@ -67,15 +67,18 @@ const searchText: List<'search-text', TextHit> = {
   json: ({ conversationId: conversation_id, id: event_id, seq: position, ...hit }) => {
     return { conversation_id, event_id, position, ...hit }
   },
-  *rows(page, items) {
-    const ids = idColumns(page.columns / 3, items, ({ conversationId }) => conversationId)
-    for (const { conversationId, seq, role, timestamp, snippet, ranges } of items) {
-      const lead = `  ${shownTime(timestamp)}  ${pad(shownId(conversationId, ids), ids)}  ${padStart(`#${seq}`, 6)}  ${pad(role, 9)} `
+  rows(page, items) {
+    const ids = page.idColumns(
+      items.map(({ conversationId: id }) => ({ id })),
+      page.columns / 4,
+    )
+    return items.map(({ conversationId, seq, role, timestamp, snippet, ranges }) => {
+      const id = pad(shownId(conversationId, ids), ids)
+      const lead = `  ${shownTime(timestamp)}  ${id}  ${`#${seq}`.padStart(6)}  `
       // From shortly before the first match, so that a narrow page shows it.
-      const start = Math.max(0, (ranges[0]?.[0] ?? 0) - 20)
-      const room = Math.max(20, page.columns - width(lead))
-      yield `${page.paint('dim', lead)}${fit(glimpse(snippet.slice(start)), room)}`.trimEnd()
-    }
+      const text = glimpse(snippet.slice(Math.max(0, (ranges[0]?.[0] ?? 0) - 20)))
+      return page.eventRow({ lead, described: { role, tone: 'text', subject: '', text } })
+    })
   },
 }
 
@@ -96,21 +99,17 @@ const conversations: List<'conversations', ConversationRecord> = {
     head: record.headId,
   }),
   *rows(page, items) {
-    const ids = idColumns(page.columns / 2, items, ({ id }) => id)
+    const ids = page.idColumns(items, page.columns / 2)
     const events = widest(items.map(({ version }) => version.toLocaleString('en')))
     for (const { id, version, createdAt, title } of items) {
       const unit = version === 1 ? 'event ' : 'events'
-      const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} ${unit}`
+      const lead = `  ${pad(shownId(id, ids), ids)}  ${version.toLocaleString('en').padStart(events)} ${unit}`
       const when = shownTime(createdAt)
       const room = page.columns - width(lead) - when.length - 4
       yield `${lead}  ${page.paint('dim', when)}  ${fit(glimpse(title ?? ''), room)}`.trimEnd()
     }
   },
 }
-
-/** Returns the width of the column of ids, which are not shortened if they fit, because users type them. */
-const idColumns = <Item>(limit: number, items: readonly Item[], idOf: (item: Item) => string): number =>
-  Math.min(widest(items.map((item) => safe(idOf(item)))), Math.floor(limit))
 
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
@@ -168,8 +167,6 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Pa
   })
 }
 
-const ZERO_COUNTS = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
-
 /** Deletes conversations as a service does over HTTP. */
 export async function deleteConversations({ options }: RequestOf<'delete'>, page: Page): Promise<number> {
   const { db, conversation, owner, tag, before, json, 'dry-run': dryRun = false } = options
@@ -189,18 +186,18 @@ export async function deleteConversations({ options }: RequestOf<'delete'>, page
       dry_run: dryRun,
       limit: dryRun ? 10_000 : 100,
     }
-    const sum = { ...ZERO_COUNTS, more: true }
-    await withStore(db, { write: !dryRun }, async (store) => {
-      while (sum.more) {
-        const report = await post<typeof sum>(store, '/api/conversations/delete', body)
-        for (const name of Object.keys(ZERO_COUNTS) as (keyof typeof ZERO_COUNTS)[]) sum[name] += report[name]
-        sum.more = report.more
-        if (dryRun) break
+    const sum = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+    const names = Object.keys(sum) as (keyof typeof sum)[]
+    const more = await withStore(db, { write: !dryRun }, async (store) => {
+      for (;;) {
+        const report = await post<DeletionReport>(store, '/api/conversations/delete', body)
+        for (const name of names) sum[name] += report[name]
+        if (dryRun || !report.more) return report.more
       }
     })
-    const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${sum.more ? ', and more' : ''}`
+    const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${more ? ', and more' : ''}`
     const line = page.heading(safe(db.label), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
-    await page.answer(json, { ...sum, dry_run: dryRun }, [line])
+    await page.answer(json, { ...sum, more, dry_run: dryRun }, [line])
     return 0
   })
 }
