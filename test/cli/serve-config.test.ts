@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { addressOf } from '../../src/cli/db/address.ts'
-import { checkSettings, settings } from '../../src/cli/serve/config-schema.ts'
+import { settings } from '../../src/cli/serve/config-schema.ts'
 import { sandboxFolder } from '../../src/cli/serve/serve.ts'
 import { blocks } from '../pages.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
@@ -269,5 +269,5 @@ it('the help page names every field of the file', async () => {
 
 it('the file on the page is one', () => {
   const [{ code: file = '' } = {}] = blocks('json', 'docs/service.md')
-  expect(checkSettings(JSON.parse(file))).toEqual({ settings: JSON.parse(file) })
+  expect(settings.parse(JSON.parse(file))).toEqual(JSON.parse(file))
 })

@@ -22,10 +22,10 @@ export async function readConfig(file: string | undefined, { env }: Pick<Io, 'en
   const text = await readFile(file, 'utf8').catch(rejectRead(file))
   const value = valueOf(text)
   if (value === undefined) throw refusal([`is not JSON${errorPosition(text)}`])
-  const checked = checkSettings(value)
-  if ('issues' in checked) throw refusal(checked.issues)
+  const { success, data, error } = settings.safeParse(value)
+  if (!success) throw refusal(error.issues.flatMap(describeIssue))
   const problems: string[] = []
-  const config = configOf(checked.settings, dirname(file), (path, name, least) => {
+  const config = configOf(data, dirname(file), (path, name, least) => {
     const result = env[name] ?? ''
     const lack = result === '' ? 'is not set' : `must hold at least ${least} characters`
     if (result.length < least) problems.push(`${path}: the environment variable ${name} ${lack}`)
@@ -180,22 +180,13 @@ export const settings = z.strictObject({
     .exactOptional(),
 })
 
-/** The content of `serve.json`. */
-export type Settings = z.output<typeof settings>
+type Settings = z.output<typeof settings>
 
-/** Checks a value; an issue is the path of a field, and what is wrong with it. O(size). */
-export function checkSettings(
-  value: unknown,
-): { readonly settings: Settings } | { readonly issues: readonly string[] } {
-  const { success, data, error } = settings.safeParse(value)
-  if (success) return { settings: data }
-  return {
-    issues: error.issues.flatMap((issue) => {
-      const path = issue.path.length === 0 ? '' : `${z.core.toDotPath(issue.path)}: `
-      const issues = issue.code === 'invalid_key' ? issue.issues : [issue]
-      return issues.map(({ message }) => path + message)
-    }),
-  }
+/** The path of a field, and what is wrong with it. */
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.length === 0 ? '' : `${z.core.toDotPath(issue.path)}: `
+  const issues = issue.code === 'invalid_key' ? issue.issues : [issue]
+  return issues.map(({ message }) => path + message)
 }
 
 function isReceiver(text: string): boolean {

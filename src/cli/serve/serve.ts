@@ -23,14 +23,15 @@ const SECRET = 'COLLOQUY_SECRET'
 /** Minimum number of characters of a secret: sealed values are only as safe as the secret. */
 const MIN_SECRET_LENGTH = 16
 
-const PORT = 8000
+/** The inspector's page has no logs: it requests them from the service. */
+const LIVE_LOGS = { from: 'service', logs: [], first: 0 } as const
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(
   { options: input }: RequestOf<'serve'>,
   page: Page,
 ): Promise<number> {
-  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = input
+  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = 8000, workspace, memory } = input
   const origins = input['allow-origin'] ?? []
   const { io } = page
   const keys = sessionKeys(io)
@@ -55,7 +56,7 @@ export async function serveConversations(
   const redact = input.redact === true ? ['stored', 'public'] : config.redact
   const rules = redactionRules()
   const log = logOn(io)
-  const inspector = input.inspect === true ? await inspectorText() : null
+  const template = input.inspect === true ? await readTemplate() : null
   const access = { write: true, listen: true, fullText: input['full-text'] === true }
   return withStore(db, access, async (store) => {
     const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
@@ -70,7 +71,7 @@ export async function serveConversations(
       keys,
       allowOrigins: origins,
       version: (await readPackage()).version,
-      ...(inspector !== null && { inspector }),
+      ...(template !== null && { inspector: [...inspectorPage(template, [], LIVE_LOGS)].join('') }),
       agent: agent === null ? scriptedAgent() : () => agent.step,
       ...(agent !== null && { run: agent.run }),
       controlPlane: {
@@ -101,12 +102,6 @@ export async function serveConversations(
     await log.written()
     return 0
   })
-}
-
-/** Returns the inspector's page without logs, which it requests from the service. */
-async function inspectorText(): Promise<string> {
-  const source = { from: 'service', logs: [], first: 0 } as const
-  return [...inspectorPage(await readTemplate(), [], source)].join('')
 }
 
 function startLines(
@@ -190,10 +185,8 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
  * request.
  */
 function logOn({ stderr }: Pick<Io, 'stderr'>) {
-  let last: Promise<void> = Promise.resolve()
-  const write = (line: object): void => {
-    last = last.then(() => stderr.write(`${JSON.stringify(line)}\n`)).catch(() => undefined)
-  }
+  let last = Promise.resolve()
+  const write = (line: object): void => void (last = stderr.write(`${JSON.stringify(line)}\n`))
   const add = (level: 'error' | 'warn', message: string, fields: object): void =>
     write({ time: new Date().toISOString(), level, message, ...fields })
   return {
