@@ -68,9 +68,9 @@ export interface TreeAnswer extends Answer {
   readonly events: readonly { readonly id: string; readonly parent: string | null }[]
 }
 
-async function* chunksOf(stdin: NonNullable<World['stdin']>): AsyncIterableIterator<Uint8Array> {
+async function* chunksOf(stdin: NonNullable<World['stdin']>): AsyncIterableIterator<Buffer> {
   const parts = typeof stdin === 'string' || stdin instanceof Uint8Array ? [stdin] : stdin
-  for (const part of parts) yield typeof part === 'string' ? Buffer.from(part) : part
+  for (const part of parts) yield Buffer.from(part)
 }
 
 /** Creates a folder that is deleted after the test. */

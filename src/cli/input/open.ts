@@ -133,9 +133,10 @@ interface Begun {
 }
 
 /** Reads the first line that is not blank, or more. */
-async function begin(source: AsyncIterable<Uint8Array>): Promise<Begun> {
+async function begin(source: AsyncIterable<Buffer>): Promise<Begun> {
   let isBlank = true
-  const begun = await readOn({ read: Buffer.alloc(0), rest: buffersOf(source), isWhole: false }, (chunk) => {
+  const nothing = { read: Buffer.alloc(0), rest: source[Symbol.asyncIterator](), isWhole: false }
+  const begun = await readOn(nothing, (chunk) => {
     const from = isBlank ? chunk.findIndex((byte) => !isSpace(byte) && !BOM.includes(byte)) : 0
     isBlank = from < 0
     return !isBlank && chunk.includes('\n', from)
@@ -166,11 +167,6 @@ async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolea
 function trimmed(text: Buffer): Buffer {
   const start = text.findIndex((byte) => !isSpace(byte))
   return start < 0 ? text.subarray(text.length) : text.subarray(start)
-}
-
-async function* buffersOf(source: AsyncIterable<Uint8Array>): AsyncIterableIterator<Buffer> {
-  for await (const bytes of source)
-    yield Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** Yields the items already read from an iterator, then its remaining ones. */
