@@ -133,6 +133,9 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   const { store } = copy
   const { session, sidecarFiles, form, facts } = source
   if (session === null) return [await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles))]
+  // A wrong --from would otherwise store a conversation whose id the right import then finds taken.
+  if (session.facts.length > 0 && session.facts.every(({ fact }) => isQuarantined(fact)))
+    throw new FileError('no_events', `contains no record of a session of ${session.format}: change --from`)
   const reports: ImportReport[] = []
   const copySession = async (one: Session, fallbackId: string, parentId: string | null): Promise<void> => {
     const plan = planSession(copy, one, fallbackId, parentId)

@@ -66,6 +66,11 @@ describe('a session as a FILE', () => {
     expect(one.all[0].session.format).toBe('anthropic')
     const events = await colloquy(['check', index('a.json'), '--from', 'events'])
     expect(events).toMatchObject({ code: 1, out: expect.stringContaining('cannot be loaded') })
+    const argv = ['import', index('a.json'), '--db', index('i.db')]
+    const refused = await colloquy([...argv, '--from', 'claude-code'])
+    expect(refused.err).toContain('contains no record of a session of claude-code: change --from')
+    expect(refused.code).toBe(1)
+    expect((await colloquy(argv)).code).toBe(0)
     const wrong = await colloquy(['check', index('a.json'), '--from', 'cursor'])
     expect(wrong).toMatchObject({
       code: 2,
