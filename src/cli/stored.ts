@@ -119,10 +119,11 @@ const given = <T extends object>(fields: T) =>
   }
 
 async function completeIndex(store: Store, io: Io): Promise<void> {
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const { indexed, total } = await store.textIndex()
-    if (indexed === total) return
+    if (indexed === total && isFirst) return
     await io.stderr.write(`indexed ${indexed} of ${counted(total, 'event')}\n`)
+    if (indexed === total) return
     await setTimeout(1000)
   }
 }

@@ -19,6 +19,7 @@ it('text is found once the database has an index, a page at a time', async () =>
   const refused = await colloquy([...argv, '--query', 'deploy'])
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it with --index')])
   const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])
+  expect(first.err).toMatch(/^(?:.*indexed (\d+) of \1 events\n)?$/s)
   expect(JSON.parse(first.out).items.map(({ event_id: id }: { readonly event_id: string }) => id)).toEqual([
     'm3',
     'm1',
