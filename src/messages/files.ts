@@ -150,7 +150,7 @@ export const isBase64 = (data: string): boolean =>
 
 /** Returns the text of a text file, after its name; null for other files. */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
-  if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType, name)) return null
+  if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType)) return null
   const text = decodeText(decodeBase64(from.data))
   if (text === null || isWhitespace(text)) return null
   return name === null ? text : `${name}\n${text}`
@@ -261,7 +261,7 @@ function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const match = DATA_URL.exec(url)
   if (match !== null) return dataReading(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
   const [start, type = ''] = TEXT_URL.exec(url) ?? []
-  if (start === undefined || !isTextFile(type || 'text/plain', null)) return null
+  if (start === undefined || !isTextFile(type || 'text/plain')) return null
   try {
     return linesReading(name, decodeURIComponent(url.slice(start.length)))
   } catch {

@@ -2,18 +2,12 @@
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
+/** The media types of text. For types without information, the content alone decides. */
 const TEXT_TYPE =
-  /^(?:text\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:x-)?(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;))/i
+  /^(?:text\/|message\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;)|(?:application\/(?:octet-stream|x-[\w.-]+|vnd\.ms-excel)|video\/mp2t)?$)/i
 
-/** Media types without information, and Windows's type of CSV files. The file's name decides instead. */
-const VAGUE_TYPE = /^(?:application\/(?:octet-stream|vnd\.ms-excel))?$/i
-
-const TEXT_NAME =
-  /\.(?:txt|text|log|md|markdown|csv|tsv|jsonl?|ndjson|xml|ya?ml|toml|ini|conf|html?|css|[cm]?[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh|sql|svg)$/i
-
-/** By the media type, or by the name if the type is vague. */
-export const isTextFile = (mediaType: string | null, name: string | null): boolean =>
-  TEXT_TYPE.test(mediaType ?? '') || (VAGUE_TYPE.test(mediaType ?? '') && TEXT_NAME.test(name ?? ''))
+/** Whether a file can be text: Windows gives CSV files the type of Excel, and browsers TypeScript that of a video. */
+export const isTextFile = (mediaType: string | null): boolean => TEXT_TYPE.test(mediaType ?? '')
 
 export function decodeBase64(base64: string): Uint8Array {
   const data = withoutPadding(base64)
@@ -56,6 +50,8 @@ export function decodeText(bytes: Uint8Array): string | null {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
     return decodeUtf16(bytes.subarray(2), first === 0xff)
+  // Binary files have such bytes early.
+  if (bytes.some((byte) => byte < 9)) return null
   const text = decodeUtf8(bytes) ?? charactersOf(bytes)
   // Control characters that occur early in binary files, and never in text.
   // oxlint-disable-next-line no-control-regex

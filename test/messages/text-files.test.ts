@@ -26,6 +26,10 @@ const FILES: readonly (readonly [OpenPart, string])[] = [
   [{ type: 'file', file: { filename: 'a.md', file_data: encoded('# B') } }, 'a.md\n# B'],
   [{ type: 'document', source: { type: 'base64', media_type: 'text/csv', data: encoded('x;y') } }, 'x;y'],
   [{ type: 'file-data', mediaType: 'image/svg+xml', data: encoded('<svg/>') }, '<svg/>'],
+  [{ type: 'file', mediaType: '', filename: 'a.kt', data: encoded('fun a()') }, 'a.kt\nfun a()'],
+  [{ type: 'file', mediaType: 'video/mp2t', filename: 'a.ts', data: encoded('let a') }, 'a.ts\nlet a'],
+  [{ type: 'file', mediaType: 'application/x-httpd-php', data: encoded('<?php') }, '<?php'],
+  [{ type: 'file', mediaType: 'message/rfc822', data: encoded('From: a') }, 'From: a'],
   [{ type: 'media', mediaType: 'application/ld+json', data: encoded('{"b":2}') }, '{"b":2}'],
   [
     { type: 'resource', resource: { uri: 'f:///a.txt', mimeType: 'text/plain', blob: encoded('words') } },
@@ -91,12 +95,16 @@ describe('text in bytes', () => {
     )
   })
 
-  it('is known by its type, or by a name where the type says nothing', () => {
-    expect(isTextFile('text/x-python', null)).toBe(true)
-    expect(isTextFile('application/vnd.ms-excel', 'a.csv')).toBe(true)
-    expect(isTextFile(null, 'a.md')).toBe(true)
-    expect(isTextFile('application/vnd.ms-excel', 'a.xls')).toBe(false)
-    expect(isTextFile('application/zip', 'a.txt')).toBe(false)
-    expect(isTextFile('application/jsonp-zip', null)).toBe(false)
+  it('is possible by its type, or where the type says nothing', () => {
+    const texts = [
+      'text/x-python',
+      'application/vnd.ms-excel',
+      'application/x-httpd-php',
+      'message/rfc822',
+      null,
+    ]
+    for (const type of texts) expect(isTextFile(type)).toBe(true)
+    expect(isTextFile('application/zip')).toBe(false)
+    expect(isTextFile('application/jsonp-zip')).toBe(false)
   })
 })
