@@ -31,8 +31,10 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'input_tokens_details.cached_tokens',
     'prompt_tokens_details.cached_tokens',
     'prompt_cache_hit_tokens',
+    'cached_tokens',
     'cachedContentTokenCount',
     'inputTokenDetails.cacheReadTokens',
+    'cachedInputTokens',
     'total_cached_tokens',
     'cacheReadInputTokens',
   ],
@@ -51,6 +53,7 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'completion_tokens_details.reasoning_tokens',
     'thoughtsTokenCount',
     'outputTokenDetails.reasoningTokens',
+    'reasoningTokens',
     'total_thought_tokens',
   ],
 }

@@ -8,7 +8,7 @@ import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import type { Reply, ReplyCollector } from '../../src/messages/reply.ts'
-import { laterUsage, tokensOfReply } from '../../src/messages/reply-usage.ts'
+import { laterUsage, shortUsage, tokensOfReply } from '../../src/messages/reply-usage.ts'
 
 interface Call {
   readonly id: string
@@ -181,8 +181,20 @@ describe('D35: tokens in the events of a stream', () => {
       { completion_tokens: 4, prompt_tokens_details: { cached_tokens: 0 } },
       [9, 4, 3],
     ],
+    [
+      'a cache of Kimi',
+      {},
+      { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, cached_tokens: 3 },
+      [9, 4, 3],
+    ],
   ])('of OpenAI Chat: %s', (_, first, last, tokens) => {
     expect(collected(collectOpenAIChat(), chatStream(first, last))).toEqual(tokens)
+  })
+
+  it('of version 6 of the AI SDK are recorded once', () => {
+    const usage = { inputTokens: 9, outputTokens: 4, cachedInputTokens: 3, reasoningTokens: 2 }
+    const details = { inputTokenDetails: { cacheReadTokens: 3 }, outputTokenDetails: { reasoningTokens: 2 } }
+    expect(shortUsage({ ...usage, ...details })).toEqual({ tokens: [9, 4, 3, 0, 2] })
   })
 
   it('of Gemini: a 0', () => {
