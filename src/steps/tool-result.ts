@@ -114,14 +114,24 @@ function observationIn(value: unknown, blocks: Kinds): Observation | null {
 /** The result of an MCP client's `callTool`; null for other values. */
 function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (!isObject(value)) return null
-  const { content = [], structuredContent, isError: failed, _meta, resultType: _, ...rest } = objectOf(value)
-  if (!Array.isArray(content) || typeof (failed ?? false) !== 'boolean') return null
+  const {
+    content: list = [],
+    structuredContent,
+    isError: failed,
+    _meta,
+    resultType: _,
+    ...rest
+  } = objectOf(value)
+  if (typeof (failed ?? false) !== 'boolean') return null
   const isMarked = failed !== undefined || isObject(structuredContent)
+  // Some tools have a text where the protocol has a list.
+  const content = isMarked && typeof list === 'string' ? asTextContent(list) : list
+  if (!Array.isArray(content)) return null
   const isContent = 'content' in value && content.every((part) => resultPart(part, blocks) !== null)
   if (Object.keys(rest).length > 0 ? !isMarked || !('content' in value) : !isMarked && !isContent) return null
   const parts = [
     ...partsOrJson(content, blocks),
-    ...(structuredContent === undefined || isRepeated(structuredContent, content)
+    ...((structuredContent ?? null) === null || isRepeated(structuredContent, content)
       ? []
       : jsonContent(structuredContent, blocks)),
     ...(Object.keys(rest).length === 0 ? [] : jsonContent(rest, blocks)),
@@ -461,9 +471,10 @@ function blobText(value: object): string {
 }
 
 function bytesIn(value: object): Uint8Array | null {
-  if (value instanceof Uint8Array || value instanceof Uint8ClampedArray || value instanceof DataView)
-    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  // The class of another realm has the same tag.
   const tag = tagOf(value)
+  if (ArrayBuffer.isView(value) && /^(?:Uint8(?:Clamped)?Array|DataView)$/.test(tag))
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   if (tag !== 'ArrayBuffer' && tag !== 'SharedArrayBuffer') return null
   try {
     return new Uint8Array(value as ArrayBuffer)

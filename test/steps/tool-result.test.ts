@@ -3,6 +3,7 @@
  * base64.
  */
 
+import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -90,6 +91,8 @@ describe('what a tool returns', () => {
     ],
     ['MCP annotations', [{ ...text('words'), annotations: { audience: ['assistant'] } }], [text('words')]],
     ['MCP empty', { content: [] }, []],
+    ['MCP error as a text', { content: 'No such file', isError: true }, [text('No such file')], true],
+    ['MCP structured null', { content: [text('a')], structuredContent: null }, [text('a')]],
     ['MCP structured', { content: [], structuredContent: { a: 1 } }, [text('{"a":1}')]],
     [
       'MCP structured, repeated as text',
@@ -157,6 +160,7 @@ describe('what a tool returns', () => {
     ['bytes of a PDF', bytes(PDF).buffer, [file('application/pdf', PDF, '9 bytes')]],
     ['other bytes', new Uint8Array([0, 255]), [file('application/octet-stream', 'AP8=', '2 bytes')]],
     ['no bytes', new Uint8Array(), []],
+    ['bytes of another realm', runInNewContext('new Uint8Array([97, 98])'), [text('ab')]],
     [
       'an image inside',
       { status: 'ok', shots: [bytes(PNG), { type: 'image', data: PNG, mimeType: 'image/png' }] },
