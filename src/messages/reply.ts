@@ -57,8 +57,6 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-const usageOf = (value: unknown): RecordedUsage => (isObject(value) ? shortUsage(value as JsonObject) : {})
-
 /** The arguments if they are a frozen object, so that text from {@link textOfInput} need not be parsed. */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
@@ -105,7 +103,7 @@ function recordOf(
     stringOf(raw.stopReason),
     stringOf(raw.container),
   ]
-  const usage = usageOf(raw.usage)
+  const usage: RecordedUsage = isObject(raw.usage) ? shortUsage(raw.usage as JsonObject) : {}
   const { grammar } = limits
   const requestDigests = request === undefined ? null : requestRecord(request)
   const proof = requestDigests?.grammar === grammar ? requestDigests : null

@@ -48,10 +48,7 @@ export function googleStep({ client: { models }, config = {}, ...options }: Goog
   })
 }
 
-const describeTools = (tools: readonly ToolDescription[]): object[] =>
-  tools.length === 0 ? [] : [{ functionDeclarations: tools.map(declarationOf) }]
-
-const declarationOf = ({ parameters, ...tool }: ToolDescription): object => ({
-  ...tool,
-  parametersJsonSchema: parameters,
-})
+const describeTools = (tools: readonly ToolDescription[]): object[] => {
+  const declared = tools.map(({ parameters, ...tool }) => ({ ...tool, parametersJsonSchema: parameters }))
+  return declared.length === 0 ? [] : [{ functionDeclarations: declared }]
+}

@@ -53,6 +53,22 @@ describe('fromOpenAIResponses', () => {
       expect(events[0]).toHaveProperty('llm_message.reply.metadata', { input_transformations })
   })
 
+  it.each([
+    { type: 'code_interpreter_call', id: 'ci_1', container_id: 'c', code: 'print(', status: 'interpreting' },
+    { type: 'image_generation_call', id: 'ig_1', result: null, status: 'generating' },
+    { type: 'mcp_call', id: 'mcp_1', server_label: 's', name: 'x', arguments: '', status: 'in_progress' },
+    { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'q' }, status: 'searching' },
+  ])('sends no call of the provider that had not ended when the reply broke off: $type', (item) => {
+    const stream = collectOpenAIResponses()
+    stream.push({ type: 'response.output_item.added', output_index: 0, item })
+    stream.push({ type: 'response.output_text.delta', output_index: 1, item_id: 'm', delta: 'Hi.' })
+    const state = replay(stream.end().events.map((event, id) => ({ ...event, id: `e${id}` })) as never)
+    const request = toOpenAIResponses(toMessages(state))
+    expect(JSON.stringify(request)).toContain(`[${item.type}`)
+    expect(JSON.stringify(request)).not.toContain(item.id)
+    expect(validateOpenAiResponses(request)).toEqual([])
+  })
+
   it.each(['', ' '])('sends no reasoning that led to words that are not sent: %j', (blank) => {
     const output = [
       outputValue('A'),

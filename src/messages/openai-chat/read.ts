@@ -360,12 +360,12 @@ function contentPart(part: unknown): ReplyPart[] {
     const more = moreOf(raw, 'type', 'text')
     return more === null ? plainText(text) : [replyPart.text(text, more)]
   }
-  if (isThinking(raw)) return recordedThinking(moreOf(raw, 'type', 'thinking', 'closed'))
+  if (isThinking(raw)) {
+    const more = moreOf(raw, 'type', 'thinking', 'closed')
+    return more === null ? [] : [replyPart.other({ thinking: more })]
+  }
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
-
-const recordedThinking = (more: JsonObject | null): ReplyPart[] =>
-  more === null ? [] : [replyPart.other({ thinking: more })]
 
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const out: ReplyPart[] = []

@@ -18,6 +18,7 @@ import {
   imageUrl,
   integer,
   listOf,
+  nullable,
   object,
   objects,
   oneOf,
@@ -146,6 +147,8 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
+/** The status of an item that has ended: an unfinished one of a reply that broke off is refused. */
+const ended = /* @__PURE__ */ where(string, (status) => !/(?:ing|in_progress)$/.test(status))
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {
   id: absent(string),
@@ -173,27 +176,27 @@ export const KINDS = {
     side: 'assistant',
     more: { caller: object, namespace: string, async: boolean },
   },
-  file_search_call: wholePart({ id: id, queries: listOf(string), status: string, results: absent(objects) }),
-  web_search_call: wholePart({ id: id, action: object, status: string }),
+  file_search_call: wholePart({ id: id, queries: listOf(string), status: ended, results: absent(objects) }),
+  web_search_call: wholePart({ id: id, action: object, status: ended }),
   code_interpreter_call: wholePart({
     id: id,
     container_id: string,
-    status: string,
+    status: ended,
     code: absent(string),
-    outputs: absent(objects),
+    outputs: nullable(objects),
   }),
-  image_generation_call: wholePart({ id: id, status: string, result: absent(string) }),
+  image_generation_call: wholePart({ id: id, status: ended, result: absent(string) }),
   mcp_list_tools: wholePart({ id: id, server_label: string, tools: objects, error: optional(anything) }),
   mcp_call: wholePart({
     ...MCP,
     output: absent(string),
     approval_request_id: absent(string),
     error: optional(anything),
-    status: absent(string),
+    status: absent(ended),
   }),
   mcp_approval_request: wholePart(MCP),
   program: wholePart({ id: id, call_id: id, code: string, fingerprint: string }),
-  program_output: wholePart({ id: id, call_id: id, result: string, status: string }),
+  program_output: wholePart({ id: id, call_id: id, result: string, status: ended }),
   tool_search_call: wholePart({ ...SEARCH, arguments: anything }),
   tool_search_output: wholePart({ ...SEARCH, tools: objects }),
   compaction: {

@@ -248,11 +248,9 @@ const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
     : {
         ...later,
         ...Object.fromEntries(
-          Object.entries(whole).filter(([key]) => !later[key] || isEmptyList(later[key])),
+          Object.entries(whole).filter(([key]) => !later[key] || moreOf({ key: later[key] }) === null),
         ),
       }
-
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /** A call of which only arguments arrived has no name. */
 const isNamed = ({ type, name }: RawObject): boolean =>
