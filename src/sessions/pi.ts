@@ -29,7 +29,14 @@ export function readPi(records: readonly SessionRecord[]): Session {
     firsts: new Map(),
     title: null,
   }
-  for (const record of records) readEntry(record, tree)
+  const known = new Set<string>()
+  for (const record of records) {
+    // Lines of one file differ at least in their time.
+    const isRepeated = 'timestamp' in objectOf(record.value) && known.has(record.raw)
+    if (isRepeated) writer.note('written twice: a line', record.line)
+    else readEntry(record, tree)
+    known.add(record.raw)
+  }
   return {
     ...writer.session('pi'),
     id: stringOf(header['id']) || null,

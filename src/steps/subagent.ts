@@ -45,7 +45,7 @@ export function subagent(options: SubagentOptions): StepTool {
     description,
     step,
     parameters = TASK,
-    prompt = promptOf,
+    prompt = (args) => (typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)),
     maxDepth,
     maxChildren,
     run,
@@ -77,9 +77,6 @@ export function subagent(options: SubagentOptions): StepTool {
     },
   }
 }
-
-const promptOf = (args: JsonObject): string =>
-  typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)
 
 const subagentOutput = ({ conversationId, status, content }: ChildReply): ToolOutput => ({
   kind: 'SubagentObservation',

@@ -25,7 +25,17 @@ const compaction = (parentId: string, firstKeptEntryId: string) => ({
   firstKeptEntryId,
 })
 
+const timed = (entry: object, second: number) => ({ ...entry, timestamp: `2026-01-01T00:00:0${second}.000Z` })
+
 describe('a compaction of pi', () => {
+  it('reads a line once that the file repeats', () => {
+    const calls = [{ type: 'toolCall', id: 'c1', name: 'sh', arguments: {} }]
+    const lines = [HEADER, timed(user('u1', null, 'one'), 1), timed(reply('a1', 'u1', calls), 2)]
+    const session = read([...lines, ...lines.slice(1)])
+    expect(session.facts).toEqual(read(lines).facts)
+    expect(notesOf(session)).toEqual({ 'written twice: a line': 2 })
+  })
+
   it('keeps what stands behind an entry that no model sees', () => {
     const aside = { type: 'model_change', id: 'aside', parentId: 'a1', provider: 'p', modelId: 'm' }
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), aside]
