@@ -28,21 +28,13 @@ import {
   legalId,
   titleIn,
 } from './input/documents.ts'
-import {
-  type DocumentName,
-  isBlankFile,
-  type SessionFile,
-  sessionFilesIn,
-  type SidecarFiles,
-  valueOf,
-} from './input/open.ts'
+import { type DocumentName, isBlankFile, sessionFilesIn, type SidecarFiles, valueOf } from './input/open.ts'
 import {
   factsOf,
   newProblems,
   noJsonMessage,
   noteRead,
   openFacts,
-  type Problems,
   quarantineNote,
   type ReadFact,
   type Source,
@@ -78,7 +70,7 @@ async function importFolder(
   request: Request,
   page: Page,
   name: string,
-  files: readonly SessionFile[],
+  files: readonly { readonly file: string; readonly name: string }[],
 ): Promise<number> {
   const { conversation, json } = request.options
   return page.attempt(aboutFile(name, json), async () => {
@@ -184,20 +176,7 @@ async function copyConversation(
   plan: Plan,
 ): Promise<ImportReport> {
   const { store, file } = copy
-  const report: ImportReport = {
-    file,
-    form,
-    conversation: plan.id,
-    created: false,
-    events: 0,
-    added: 0,
-    present: 0,
-    skipped: 0,
-    ...newProblems(),
-    repairs: new Map(),
-    head: null,
-    notes: [...plan.notes],
-  }
+  const report = newReport(file, form, plan)
   const begin = async (): Promise<Position> => {
     const known = await findConversation(store, plan.id)
     report.conversation = known?.id ?? plan.id
@@ -461,22 +440,26 @@ const REPAIRS = {
 /** Maximum number of listed issues: in a file of the wrong kind, every line has one. */
 const MAX_ISSUES = 1000
 
-interface ImportReport extends Problems, Pick<Source, 'form'> {
-  readonly file: string
-  conversation: string
-  created: boolean
+const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => ({
+  file,
+  form,
+  conversation: id,
+  created: false,
   /** Events in the file, including quarantined ones. */
-  events: number
-  added: number
+  events: 0,
+  added: 0,
   /** Events that the database already had. */
-  present: number
+  present: 0,
   /** Transient events, which no store keeps. */
-  skipped: number
-  readonly repairs: Map<keyof typeof REPAIRS, Tally>
+  skipped: 0,
+  ...newProblems(),
+  repairs: new Map<keyof typeof REPAIRS, Tally>(),
   /** The new position of HEAD from base_state.json; null when it was not moved. */
-  head: { readonly value: string | null; readonly added: boolean } | null
-  readonly notes: string[]
-}
+  head: null as { readonly value: string | null; readonly added: boolean } | null,
+  notes: [...notes],
+})
+
+type ImportReport = ReturnType<typeof newReport>
 
 function noteStored({ repairs }: ImportReport, { line, fact }: ReadFact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null

@@ -322,16 +322,11 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-export interface SessionFile {
-  readonly file: string
-  readonly name: string
-}
-
 /**
  * Possible session files of a folder and its subfolders, sorted by name; null for a file, or a folder with
  * events directly or in `events`.
  */
-export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
+export async function sessionFilesIn(name: string) {
   const isFolder = await stat(name).then(
     (result) => result.isDirectory(),
     () => false,

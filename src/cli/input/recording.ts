@@ -165,18 +165,16 @@ export interface Tally {
   readonly line: number
 }
 
-/** Notes on a log, by line. */
-export interface Problems {
-  quarantined: number
-  broken: Broken | null
-  readonly issues: LineIssue[]
-  readonly warnings: LineIssue[]
-  readonly upcasts: Map<string, Tally>
-}
+export const newProblems = () => ({
+  quarantined: 0,
+  broken: null as Broken | null,
+  issues: [] as LineIssue[],
+  warnings: [] as LineIssue[],
+  upcasts: new Map<string, Tally>(),
+})
 
-export const newProblems = (): Problems => {
-  return { quarantined: 0, broken: null, issues: [], warnings: [], upcasts: new Map() }
-}
+/** Notes on a log, by line. */
+export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null
 
