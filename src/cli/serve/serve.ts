@@ -104,31 +104,24 @@ export async function serveConversations(
   })
 }
 
-function startLines(
+function* startLines(
   { agent, inspect, workspace }: Options<'serve'>,
-  { givesFiles, options }: Config,
+  { givesFiles, options: { webhooks } }: Config,
   { url, keys, secret, directory }: { url: string; keys: number; secret: boolean; directory: string },
-): string[] {
-  const webhooks = options.webhooks.length
-  return [
-    `  its operations: ${url}/openapi.json`,
-    ...(inspect === true ? [`  its conversations, live: ${url}/inspect`] : []),
-    keys === 0
-      ? `  no key is needed: only this machine is let in (${KEYS} sets keys)`
-      : `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`,
-    agent === undefined
-      ? '  its agent repeats user messages (--agent names another)'
-      : `  its agent is ${agent}`,
-    `  sandboxes are processes of this machine, in ${directory}`,
-    ...(givesFiles ? ['  clients may use the files of sandboxes, and run commands in them'] : []),
-    ...(workspace === undefined ? [] : [`  clients may create directories in ${resolve(workspace)}`]),
-    ...(webhooks === 0
-      ? []
-      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'receives' : 'receive'} events`]),
-    secret
-      ? `  API keys of models are stored, sealed with ${SECRET}`
-      : `  API keys of models are not stored (${SECRET} seals them)`,
-  ]
+): IterableIterator<string> {
+  yield `  its operations: ${url}/openapi.json`
+  if (inspect === true) yield `  its conversations, live: ${url}/inspect`
+  if (keys === 0) yield `  no key is needed: only this machine is let in (${KEYS} sets keys)`
+  else yield `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`
+  if (agent === undefined) yield '  its agent repeats user messages (--agent names another)'
+  else yield `  its agent is ${agent}`
+  yield `  sandboxes are processes of this machine, in ${directory}`
+  if (givesFiles) yield '  clients may use the files of sandboxes, and run commands in them'
+  if (workspace !== undefined) yield `  clients may create directories in ${resolve(workspace)}`
+  if (webhooks.length === 1) yield '  1 webhook receives events'
+  if (webhooks.length > 1) yield `  ${counted(webhooks.length, 'webhook')} receive events`
+  if (secret) yield `  API keys of models are stored, sealed with ${SECRET}`
+  else yield `  API keys of models are not stored (${SECRET} seals them)`
 }
 
 /** @throws UsageError for a variable that is set without a key: a service must not be open by mistake. */
