@@ -107,7 +107,7 @@ function* treeRows(state: State): IterableIterator<TreeRow> {
     for (const entry of children)
       if (isRemark(entry, shape)) yield { entry, depth, forks: false, onHeadPath, isRemark: true }
     const branches = children.filter((entry) => !isRemark(entry, shape))
-    const main = mainOf(branches, shape)
+    const [main] = branches.toSorted((a, b) => shape.weightOf(b) - shape.weightOf(a))
     if (main !== undefined) todo.push({ entry: main, depth, forks: false })
     for (const entry of branches.toReversed()) {
       // Roots are listed one after another: there is no line that the others could leave.
@@ -131,16 +131,11 @@ function shapeOf(state: State) {
   // A parent is always before its children.
   for (const { seq, parent } of entries.toReversed())
     if (parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
-  return { children, sizes, onHeadPath: new Set(pathTo(state)) }
+  const onHeadPath = new Set(pathTo(state))
+  // The line continues to HEAD, or else to the largest branch.
+  const weightOf = (entry: Entry): number => (onHeadPath.has(entry) ? Infinity : (sizes[entry.seq] ?? 0))
+  return { children, onHeadPath, weightOf }
 }
 
 const isRemark = (entry: Entry, { children }: TreeShape): boolean =>
   kindOf(entry) === 'ConversationStateUpdateEvent' && !children.has(entry)
-
-/** The child that leads to HEAD, else the first of the largest. */
-function mainOf(children: readonly Entry[], { onHeadPath, sizes }: TreeShape): Entry | undefined {
-  const sizeOf = (entry: Entry): number => (onHeadPath.has(entry) ? Infinity : (sizes[entry.seq] ?? 0))
-  let [main] = children
-  for (const child of children) if (main !== undefined && sizeOf(child) > sizeOf(main)) main = child
-  return main
-}
