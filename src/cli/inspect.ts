@@ -239,8 +239,8 @@ async function serveLogs(
     `Colloquy shows ${logs.name} at ${server.url}`,
     '  only this machine is let in; end with Ctrl-C',
   ]
-  const begin = () => (options.open === true ? openBrowser(server.url) : undefined)
-  await page.serve(server, lines, begin)
+  if (options.open === true) openBrowser(server.url)
+  await page.serve(server, lines)
   return 0
 }
 
@@ -248,14 +248,14 @@ function* encoded(lines: Iterable<string>): IterableIterator<Uint8Array> {
   for (const line of lines) yield Buffer.from(`${line}\n`)
 }
 
+const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+}
+
 /** Opens an address in the user's browser. Its failure is ignored: the address is printed. */
 function openBrowser(url: string): void {
-  const [command = '', ...words] =
-    process.platform === 'darwin'
-      ? ['open']
-      : process.platform === 'win32'
-        ? ['cmd', '/c', 'start', '']
-        : ['xdg-open']
+  const [command = 'xdg-open', ...words] = OPENERS[process.platform] ?? []
   spawn(command, [...words, url], { stdio: 'ignore', detached: true })
     .on('error', () => {})
     .unref()

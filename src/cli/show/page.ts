@@ -147,17 +147,12 @@ export class Page {
     }
   }
 
-  /** Prints the lines, calls `begin`, waits until the command is stopped, and closes the server. */
-  async serve(
-    server: { close(): Promise<void> },
-    lines: readonly string[],
-    begin?: () => void,
-  ): Promise<void> {
+  /** Prints the lines, waits until the command is stopped, and closes the server. */
+  async serve(server: { close(): Promise<void> }, lines: readonly string[]): Promise<void> {
     const { onStop } = this.io
     const stopped = new Promise<void>((stop) => (onStop === undefined ? stop() : onStop(stop)))
     try {
       await this.print(lines.map(safe))
-      begin?.()
       await stopped
     } finally {
       await server.close()
