@@ -330,8 +330,7 @@ export const COMMANDS = {
     more: [
       'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
       `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
-      `With --leaf, finds only events on the branch that ends at that event. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
-      'With --json, one object {"items","cursor"} on one line.',
+      'With --leaf, finds only events on the branch that ends at that event.',
     ],
   }),
   'search-text': command({
@@ -354,19 +353,14 @@ export const COMMANDS = {
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
       'Matches are sorted newest first, with --rank by relevance; --results also searches tool results.',
       '--index creates the full-text index if the database has none, and waits until it is complete.',
-      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
-      'With --json, one object {"items","cursor"} on one line.',
+      `ROLE is one of ${TEXT_ROLES.join(', ')}.`,
     ],
   }),
   conversations: command({
     about: 'list the conversations of a database, the newest first',
     input: 'database',
     options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
-    more: [
-      '--owner lists the conversations of one owner.',
-      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
-      'With --json, one object {"items","cursor"} on one line.',
-    ],
+    more: ['--owner lists the conversations of one owner.'],
   }),
   'audit-blobs': command({
     about: 'check that every long string of a database is undamaged and in use',
@@ -646,7 +640,11 @@ function commandPage(
   ]
   const lead = `Usage: colloquy ${name} `
   const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
-  const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
+  const paragraphs = [
+    ...more,
+    ...(namesEvent ? [ABOUT_EVENT_IDS] : []),
+    ...('cursor' in options ? ABOUT_PAGES : []),
+  ]
   return [
     `colloquy ${name}: ${about}`,
     '',
@@ -674,6 +672,11 @@ const shownOption = (options: OptionTable, name: string): string =>
 
 const ABOUT_EVENT_IDS =
   'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'
+
+const ABOUT_PAGES = [
+  `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,
+  'With --json, one object {"items","cursor"} on one line.',
+]
 
 const ABOUT_FILES = [
   'FILE is a .jsonl file with one event per line, a .json file with an array of events, a directory',
