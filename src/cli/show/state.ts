@@ -100,14 +100,10 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
 const ORDER: readonly string[] = EVENT_KINDS
 
 function kindCounts({ log }: State): string {
-  const counts = new Map<string, number>()
-  for (const { event } of log.entries) {
-    const kind = event?.kind ?? 'quarantined'
-    counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  }
-  const texts = [...counts]
-    .toSorted(([a, m], [b, n]) => n - m || ORDER.indexOf(a) - ORDER.indexOf(b))
-    .map(([kind, count]) => `${shown(count)} ${kind.replace(/^Conversation(?=State)|Event$/g, '')}`)
+  const kinds = Map.groupBy(log.entries, ({ event }): string => event?.kind ?? 'quarantined')
+  const texts = [...kinds]
+    .toSorted(([a, m], [b, n]) => n.length - m.length || ORDER.indexOf(a) - ORDER.indexOf(b))
+    .map(([kind, { length }]) => `${shown(length)} ${kind.replace(/^Conversation(?=State)|Event$/g, '')}`)
   return `${shown(log.entries.length)}: ${texts.join(', ')}`
 }
 

@@ -23,13 +23,9 @@ function explanationOf({ recording, state, operand, options: { budget } }: Subje
   const event = resolveEvent(recording, operand ?? '')
   const explanation = explain(state, event, budget === undefined ? {} : { budget })
   const withLines = (reason: AnyReason) => ({ ...reason, text: inLines(reason.text, recording.lines) })
-  const { verdict, notes } = explanation
-  return {
-    ...explanation,
-    line: recording.lines[explanation.seq] ?? 0,
-    verdict: withLines(verdict),
-    notes: notes.map(withLines),
-  }
+  const { seq, verdict, notes } = explanation
+  const line = recording.lines[seq] ?? 0
+  return { ...explanation, line, verdict: withLines(verdict), notes: notes.map(withLines) }
 }
 
 const findingsOf = ({ recording: { loaded, lines }, state }: Subject<'why'>) =>
