@@ -7,22 +7,6 @@ import type { Recording } from '../input/recording.ts'
 import { counted } from '../print/text.ts'
 import { type Page, shownId, type View } from './page.ts'
 
-const json: View<'tree'>['json'] = ({ state, recording }) => {
-  const { log } = state
-  const onHeadPath = new Set(pathTo(state))
-  const inTree = [...log.entries].filter((entry) => entry.inTree)
-  return {
-    roots: inTree.filter((entry) => entry.parent === null).map((entry) => entry.id),
-    events: inTree.map((entry) => ({
-      id: entry.id,
-      kind: kindOf(entry),
-      parent: entry.parent?.id ?? null,
-      on_head_path: onHeadPath.has(entry),
-    })),
-    subagents: subagentsOf(recording).map(({ id, actionId }) => ({ id, action_id: actionId })),
-  }
-}
-
 /** The subagents of a conversation, or the side chains of a file, with the calls that opened them. */
 const subagentsOf = ({ session, children }: Recording) =>
   session === null
@@ -31,26 +15,40 @@ const subagentsOf = ({ session, children }: Recording) =>
         .filter(({ subagent }) => subagent !== null)
         .map(({ id, subagent }) => ({ id, actionId: subagent?.actionId ?? null }))
 
-/** Lazy, so that a reader who stops early does not wait. */
-const show: View<'tree'>['show'] = function* (page, { recording, state, title }) {
-  const { log } = state
-  const branches = listLeaves(state).length
-  const counts = `${counted(log.entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`
-  yield page.heading(title, counts)
-  yield* treeLines(page, recording)
-  for (const { id, actionId } of subagentsOf(recording))
-    if (actionId === null || findEvent(state, actionId) === undefined)
-      yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
-  for (const entry of log.entries) {
-    if (entry.inTree) continue
-    const why =
-      entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`
-    yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${why}`)
-  }
-  if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
+export const treeView: View<'tree'> = {
+  json({ state, recording }) {
+    const onHeadPath = new Set(pathTo(state))
+    const inTree = [...state.log.entries].filter((entry) => entry.inTree)
+    return {
+      roots: inTree.filter((entry) => entry.parent === null).map((entry) => entry.id),
+      events: inTree.map((entry) => ({
+        id: entry.id,
+        kind: kindOf(entry),
+        parent: entry.parent?.id ?? null,
+        on_head_path: onHeadPath.has(entry),
+      })),
+      subagents: subagentsOf(recording).map(({ id, actionId }) => ({ id, action_id: actionId })),
+    }
+  },
+  /** Lazy, so that a reader who stops early does not wait. */
+  *show(page, { recording, state, title }) {
+    const { entries } = state.log
+    const branches = listLeaves(state).length
+    const counts = `${counted(entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`
+    yield page.heading(title, counts)
+    yield* treeLines(page, recording)
+    for (const { id, actionId } of subagentsOf(recording))
+      if (actionId === null || findEvent(state, actionId) === undefined)
+        yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
+    for (const entry of entries) {
+      if (entry.inTree) continue
+      const why =
+        entry.id === null ? 'it has no id that can be read' : `its id ${shownId(entry.id)} exists already`
+      yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${why}`)
+    }
+    if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
+  },
 }
-
-export const treeView: View<'tree'> = { json, show }
 
 export function* treeLines(
   page: Page,
