@@ -4,6 +4,7 @@ import type { EventKind } from '../../event/kinds.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
+import { allPages } from '../../store/kit/query/page.ts'
 import { LawBroken } from '../failure.ts'
 import { isObject } from '../../event/json.ts'
 
@@ -101,6 +102,16 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
   throw new LawBroken('W1', `the server returned ${status}: ${JSON.stringify(body).slice(0, 500)}`)
 }
 
+/** Reads a page by its id; without an id, the first one. */
+type ReadServerPage = (page_id?: string | null) => Promise<Received<ServerPage>>
+
+/** Yields the events of each page, in order. @throws LawBroken if the server rejects a request. */
+export const serverPages = (read: ReadServerPage): AsyncGenerator<readonly Event[], void, undefined> =>
+  allPages(async ({ cursor }) => {
+    const { items, next_page_id } = bodyOf(await read(cursor))
+    return { items, cursor: next_page_id ?? null }
+  })
+
 /**
  * Returns a client for the interface in docs/interface.md.
  * @example
@@ -152,12 +163,8 @@ export function serverClient(options: ServerClientOptions): ServerClient {
       ask('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
     async events(id, query = {}) {
       const all: Event[] = []
-      let page_id = query.page_id
-      do {
-        const page: ServerPage = bodyOf(await search(id, { ...query, page_id }))
-        all.push(...page.items)
-        page_id = page.next_page_id
-      } while (page_id !== null && page_id !== undefined)
+      const read: ReadServerPage = (page_id = query.page_id) => search(id, { ...query, page_id })
+      for await (const items of serverPages(read)) all.push(...items)
       return all
     },
     connect: (id, query) => connectSocket(options, id, query),

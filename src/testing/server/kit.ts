@@ -3,7 +3,16 @@ import type { Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'
 import { describeFailure, hold, LawBroken, same } from '../failure.ts'
-import { bodyOf, type EventFilterQuery, type EventQuery, type ServerPage } from './client.ts'
+import {
+  bodyOf,
+  type EventFilterQuery,
+  type Query,
+  type Received,
+  type ServerAddress,
+  serverClient,
+  type ServerPage,
+  serverPages,
+} from './client.ts'
 import { caughtUp, LIVE, received } from './live-cases.ts'
 import { callsIn, CONSENT, holdPaired, holdPrefixes, nextWaits, resultsOf, RUNS, STOPS } from './run-cases.ts'
 import { textOf } from './script.ts'
@@ -45,7 +54,7 @@ const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt:
   (to === undefined || instantOf(event) < (parseInstant(to) ?? 0n))
 
 function filtersFor(log: readonly Event[]): EventFilterQuery[] {
-  const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((time) => log[time]?.timestamp ?? '')
+  const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((index) => log[index]?.timestamp ?? '')
   const [first = '', early = '', middle = ''] = times
   return [
     {},
@@ -60,16 +69,31 @@ function filtersFor(log: readonly Event[]): EventFilterQuery[] {
   ]
 }
 
-async function pagesOf(trial: Trial, id: string, query: EventQuery): Promise<Event[][]> {
-  const pages: Event[][] = []
-  let page_id: string | null = null
-  do {
-    const page: ServerPage = bodyOf(await trial.client.search(id, { ...query, page_id }))
-    pages.push([...page.items])
-    page_id = page.next_page_id ?? null
-    hold('C1', pages.length <= 1_000, 'paging does not end')
-  } while (page_id !== null)
-  return pages
+/**
+ * Returns the events of all pages, after an optional write behind each. Holds that the pages are full, except
+ * the last, and end.
+ */
+async function inPages(
+  law: string,
+  limit: number,
+  read: (page: { page_id?: string | null; limit: number }) => Promise<Received<ServerPage>>,
+  write: (seen: number) => Promise<unknown> = async () => undefined,
+): Promise<Event[]> {
+  const seen: Event[] = []
+  const sizes: number[] = []
+  for await (const items of serverPages((page_id) => read({ page_id: page_id ?? null, limit }))) {
+    seen.push(...items)
+    sizes.push(items.length)
+    hold('C1', sizes.length <= 1_000, 'paging does not end')
+    await write(seen.length)
+  }
+  const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
+  hold(
+    law,
+    isFull && (sizes.length === 1 || sizes.at(-1) !== 0),
+    `pages by ${limit} hold ${sizes.join(', ')}`,
+  )
+  return seen
 }
 
 const PAGES: readonly ServerCheck[] = [
@@ -101,28 +125,21 @@ const PAGES: readonly ServerCheck[] = [
     for (const query of [{}, { source: 'user' as const }]) {
       const wanted = log.filter((event) => fits(event, query))
       for (const limit of [1, 2, 5, wanted.length - 1, wanted.length, wanted.length + 1]) {
-        const pages = await pagesOf(trial, id, { ...query, limit })
-        same('C1', `the pages by ${limit}`, idsOf(pages.flat()), idsOf(wanted))
-        const sizes = pages.map(({ length }) => length)
-        const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
-        hold('C1', isFull && sizes.at(-1) !== 0, `pages by ${limit} hold ${sizes.join(', ')}`)
+        const seen = await inPages('C1', limit, (page) => trial.client.search(id, { ...query, ...page }))
+        same('C1', `the pages by ${limit}`, idsOf(seen), idsOf(wanted))
       }
     }
-    const [none] = await pagesOf(trial, id, { kind: 'TokenEvent' })
-    same('C1', 'a page of nothing', none, [])
+    same('C1', 'a page of nothing', await trial.client.events(id, { kind: 'TokenEvent' }), [])
   }),
   test('C2 appends between two pages neither repeat nor skip an event', async (trial) => {
     for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC'] as const) {
       const { id, log } = await filled(trial)
-      const seen: Event[] = []
-      let page_id: string | null = null
-      do {
-        const page: ServerPage = bodyOf(await trial.client.search(id, { sort_order, limit: 4, page_id }))
-        seen.push(...page.items)
-        page_id = page.next_page_id ?? null
-        if (seen.length < log.length) await trial.say(id, [], false)
-        hold('C2', seen.length < 1_000, 'paging does not end')
-      } while (page_id !== null)
+      const seen = await inPages(
+        'C2',
+        4,
+        (page) => trial.client.search(id, { sort_order, ...page }),
+        async (count) => count < log.length && trial.say(id, [], false),
+      )
       const were = new Set(idsOf(log))
       const old = seen.filter((event) => were.has(event.id))
       const wanted = sort_order === 'TIMESTAMP' ? log : log.toReversed()
@@ -184,6 +201,8 @@ const TREE: readonly ServerCheck[] = [
   ]),
 ]
 
+const withoutKey = ({ url, fetch }: ServerAddress): ServerAddress => ({ url, ...(fetch && { fetch }) })
+
 const WRONG: readonly Readonly<Record<string, string>>[] = [
   ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
   { kind: 'Message' },
@@ -230,10 +249,13 @@ const REFUSALS: readonly ServerCheck[] = [
   test('W1 an unknown resource has status 404 with a sentence, and an invalid body 422 with the reasons', async (trial) => {
     const { client } = trial
     const id = await trial.begin()
-    holdRefusal(await client.get('unheard-of'), 404, 'an unknown conversation')
-    holdRefusal(await client.search('unheard-of'), 404, 'the events of an unknown conversation')
-    holdRefusal(await client.say('unheard-of', 'Hello'), 404, 'a message to an unknown conversation')
-    holdRefusal(await client.event(id, 'unheard-of'), 404, 'an unknown event')
+    const unknown = {
+      'an unknown conversation': client.get('unheard-of'),
+      'the events of an unknown conversation': client.search('unheard-of'),
+      'a message to an unknown conversation': client.say('unheard-of', 'Hello'),
+      'an unknown event': client.event(id, 'unheard-of'),
+    }
+    for (const [what, response] of Object.entries(unknown)) holdRefusal(await response, 404, what)
     for (const content of [[], 'Hello', undefined]) {
       const text = { body: { role: 'user', content } }
       const path = `/api/conversations/${encodeURIComponent(id)}/events`
@@ -242,21 +264,35 @@ const REFUSALS: readonly ServerCheck[] = [
   }),
   ...needing('keys', [
     test('W6 a request without the key, or with another one, is rejected with 401, without the key in the response', async (trial) => {
-      const { url, apiKey = '' } = trial.client.address
+      const { apiKey = '' } = trial.client.address
       hold('W6', apiKey !== '', 'the options have no key: name keys in lacks')
       const id = await trial.begin()
-      const path = `${url.replace(/\/$/, '')}/api/conversations/${encodeURIComponent(id)}`
-      for (const headers of [{}, { 'x-session-api-key': `${apiKey}x` }]) {
-        const response = await (trial.client.address.fetch ?? fetch)(new Request(path, { headers }))
-        const text = await response.text()
-        hold('W6', response.status === 401, `without the key the status is ${response.status}`)
-        hold('W6', !text.includes(apiKey), 'the refusal names the key')
+      for (const key of [{}, { apiKey: `${apiKey}x` }]) {
+        const stranger = serverClient({ ...withoutKey(trial.client.address), ...key })
+        const { status, body } = await stranger.get(id)
+        hold('W6', status === 401, `without the key the status is ${status}`)
+        hold('W6', !JSON.stringify(body).includes(apiKey), 'the refusal names the key')
       }
     }),
   ]),
 ]
 
 const ENCRYPTED_TEXT = 'gAAAAABsealedByTheProvider'
+
+async function saySealed(trial: Trial, id: string): Promise<string> {
+  const nested = [{ encrypted_content: ENCRYPTED_TEXT, kept: 'shown' }]
+  const parts = [
+    { type: 'text', text: 'See this.' },
+    { type: 'document', encrypted_content: ENCRYPTED_TEXT, nested },
+  ]
+  return bodyOf(await trial.client.say(id, parts, { run: false })).event_id ?? ''
+}
+
+function holdSealed(shown: unknown): void {
+  const text = JSON.stringify(shown)
+  hold('X1', text.includes('"kept":"shown"'), 'the part itself is gone')
+  hold('X1', !text.includes(ENCRYPTED_TEXT), 'it shows encrypted_content')
+}
 
 const SECRETS: readonly ServerCheck[] = [
   ...needing('sharing', [
@@ -267,24 +303,10 @@ const SECRETS: readonly ServerCheck[] = [
       same('W2', 'a page of what is not shared', unshared, { items: [], next_page_id: null })
       bodyOf(await client.share(id, true))
       const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
-      const { url, fetch: customFetch = fetch } = client.address
+      const stranger = serverClient(withoutKey(client.address))
       for (const limit of [3, 100]) {
-        const seen = []
-        for (let page_id: string | null = ''; page_id !== null;) {
-          const query = new URLSearchParams({ conversation_id: id, limit: String(limit) })
-          if (page_id !== '') query.set('page_id', page_id)
-          // No key is sent.
-          const requested = new Request(`${url.replace(/\/$/, '')}/api/shared-events/search?${query}`)
-          const page = (await (await customFetch(requested)).json()) as Awaited<
-            ReturnType<typeof client.searchShared>
-          >['body']
-          const isFull = page.items.length === limit || (page.next_page_id ?? null) === null
-          hold('W2', isFull, `a page of ${page.items.length} has a next one`)
-          seen.push(...page.items)
-          page_id = page.next_page_id ?? null
-          hold('C1', seen.length < 1_000, 'paging does not end')
-        }
-        same('W2', 'what is shown', idsOf(seen), idsOf(visible))
+        const read = (page: Query) => stranger.searchShared({ conversation_id: id, ...page })
+        same('W2', 'what is shown', idsOf(await inPages('W2', limit, read)), idsOf(visible))
       }
       const one = await client.searchShared({ conversation_id: id, kind__eq: 'ActionEvent' })
       same('W2', 'by kind', bodyOf(one).items.length, log.filter(({ kind }) => kind === 'ActionEvent').length)
@@ -294,33 +316,20 @@ const SECRETS: readonly ServerCheck[] = [
   ]),
   ...needing('parts', [
     test('W2 X1 what a provider has sealed is shown in no page, event or socket', async (trial) => {
-      const { client } = trial
       const id = await trial.begin()
-      const part = { type: 'document', nested: [{ encrypted_content: ENCRYPTED_TEXT, kept: 'shown' }] }
-      const output = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
-      const { event_id = '' } = bodyOf(output)
-      const shown = [
-        JSON.stringify(await trial.log(id)),
-        JSON.stringify(bodyOf(await client.event(id, event_id))),
-      ]
-      for (const text of shown) {
-        hold('X1', text.includes('"kept":"shown"'), 'the part itself is gone')
-        hold('X1', !text.includes(ENCRYPTED_TEXT), 'it shows encrypted_content')
-      }
+      const eventId = await saySealed(trial, id)
+      const shown = [await trial.log(id), bodyOf(await trial.client.event(id, eventId))]
+      for (const value of shown) holdSealed(value)
     }),
     ...needing('sockets', [
       test('X1 what a provider has sealed is shown in no socket', async (trial) => {
-        const { client } = trial
         const id = await trial.begin()
         const live = await caughtUp(trial, id, -1)
-        const part = { type: 'document', encrypted_content: ENCRYPTED_TEXT }
-        const text = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
-        const { event_id } = bodyOf(text)
-        const late = client.connect(id, { after: -1 })
+        const eventId = await saySealed(trial, id)
+        const late = trial.client.connect(id, { after: -1 })
         for (const socket of [live, late]) {
-          const frame = await received(trial, socket, event_id)
+          holdSealed(await received(trial, socket, eventId))
           socket.close()
-          hold('X1', !JSON.stringify(frame).includes(ENCRYPTED_TEXT), 'a frame shows encrypted_content')
         }
       }),
     ]),
