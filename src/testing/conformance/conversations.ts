@@ -124,6 +124,7 @@ export const CONVERSATIONS: readonly Check[] = [
       for (const call of [
         () => store.read(id),
         () => store.append(id, [pause('a')]),
+        () => store.append(id, []),
         () => store.acquireLease(id, 'a', 1),
         () => store.updateConversation(id, {}),
       ])

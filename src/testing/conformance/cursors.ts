@@ -4,7 +4,7 @@ import { allPages } from '../../store/kit/query/page.ts'
 import { equal, holds, rejects, rejectsEach } from './assert.ts'
 import { type Check, reopening, test } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
-import { finds, readsWhileWriting, searchAll } from './pages.ts'
+import { readsWhileWriting, searchAll } from './pages.ts'
 
 const mixed = (count: number, prefix: string, hour = '00') =>
   Array.from({ length: count }, (_, i) =>
@@ -22,12 +22,6 @@ async function cursorOf(store: Store, query: EventQuery): Promise<string> {
 }
 
 export const CURSORS: readonly Check[] = [
-  test('cursor: pages partition the result for any limit, and downwards is the mirror of upwards', async (store) => {
-    const id = await begin(store, 'c', mixed(60, 'p'))
-    const whole = idsOf(await searchAll(store, { conversationId: id }))
-    equal(new Set(whole).size, 60, 'events found')
-    await finds(store, { conversationId: id }, whole, [1, 2, 3, 7, 19, 20, 59, 60, 61, 100])
-  }),
   test('cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound', async (store) => {
     const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
     const facts = sizes.map((size, i) => say(`p${i}`, 'x'.repeat(size)))
@@ -65,19 +59,6 @@ export const CURSORS: readonly Check[] = [
     const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
     const { items, cursor: next } = await store.search(seven)
     equal([items.length, next], [7, null], 'all that the filter lets through')
-  }),
-  test('cursor: the limit may change from page to page', async (store) => {
-    const id = await begin(store, 'c', mixed(30, 'p'))
-    const whole = idsOf(await searchAll(store, { conversationId: id }))
-    const matches: (string | null)[] = []
-    let cursor: string | null = null
-    for (const limit of [1, 10, 3, 100]) {
-      const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
-      const { items, cursor: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
-      matches.push(...idsOf(items))
-      cursor = next
-    }
-    equal([matches, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
   }),
   test('cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter', async (store) => {
     for (const [i, more] of [
@@ -148,26 +129,17 @@ export const CURSORS: readonly Check[] = [
       order: 'timestamp',
       limit: 50,
     }
-    equal((await store.search(same)).items.length, 15, 'the same query in another form')
+    const whole = await searchAll(store, { ...query, limit: 20 })
+    const rest = (await store.search(same)).items
+    equal(rest, whole.slice(5), 'the same query in another form, with another limit')
   }),
   test('cursor: altered, cut short or no cursor at all it is invalid_cursor', async (store) => {
     const id = await begin(store, 'c', pauses(5))
     const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
     holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
     const longer = [`${cursor}A`, `A${cursor}`, `${cursor}=`, ` ${cursor}`]
-    const wrong = new Set([
-      '',
-      'x',
-      '0',
-      '2',
-      'p1',
-      '{}',
-      ' ',
-      '\u0000',
-      '😀',
-      ...longer,
-      cursor.toUpperCase(),
-    ])
+    const others = ['', 'x', '0', '2', 'p1', '{}', ' ', '\u0000', '😀', cursor.toUpperCase()]
+    const wrong = new Set([...longer, ...others])
     for (let index = 0; index < cursor.length; index += 1) {
       wrong.add(cursor.slice(0, index))
       wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))

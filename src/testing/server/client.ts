@@ -308,12 +308,13 @@ export function connectSocket(
   const base = `${url.replace(/\/$/, '').replace(/^http/, 'ws')}/sockets/events/${encodeURIComponent(id)}`
   const socket = new Socket(`${base}${queryText({ format: 'envelope', ...query })}`)
   const frames: LiveFrame[] = []
-  const waiting = new Set<() => void>()
   const closed = Promise.withResolvers<{ code: number; reason: string }>()
   const opened = Promise.withResolvers<void>()
   let end: { readonly code: number; readonly reason: string } | null = null
+  let changed = Promise.withResolvers<void>()
   const wake = (): void => {
-    for (const look of waiting) look()
+    changed.resolve()
+    changed = Promise.withResolvers()
   }
   const finish = (code: number, reason: string): void => {
     if (end !== null) return
@@ -338,30 +339,18 @@ export function connectSocket(
   socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
   // Some implementations emit only this for a failed connection.
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
-  const until = <T>(look: () => T | undefined): Promise<T | undefined> =>
-    new Promise((resolve) => {
-      const again = (): void => {
-        const result = look()
-        if (result === undefined && end === null) return
-        waiting.delete(again)
-        resolve(result)
-      }
-      waiting.add(again)
-      again()
-    })
+  async function* fromFirst(): AsyncGenerator<LiveFrame, void, undefined> {
+    for (let index = 0; ; index += 1) {
+      while (index >= frames.length && end === null) await changed.promise
+      const frame = frames[index]
+      if (frame === undefined) return
+      yield frame
+    }
+  }
   return {
     frames,
     async find(fits) {
-      let seen = 0
-      const result = await until(() => {
-        while (seen < frames.length) {
-          const frame = frames[seen]
-          seen += 1
-          if (frame !== undefined && fits(frame)) return frame
-        }
-        return undefined
-      })
-      if (result !== undefined) return result
+      for await (const frame of fromFirst()) if (fits(frame)) return frame
       throw new Error(`The socket ended with ${end?.code} ${end?.reason} after ${frames.length} frames.`)
     },
     closed: closed.promise,
@@ -372,11 +361,7 @@ export function connectSocket(
     close: () => socket.close(),
     async *[Symbol.asyncIterator]() {
       try {
-        for (let index = 0; ; index += 1) {
-          const frame = await until(() => frames[index])
-          if (frame === undefined) return
-          yield frame
-        }
+        yield* fromFirst()
       } finally {
         socket.close()
       }
