@@ -1,22 +1,23 @@
 /** Checks of `within`: the caller's own rows in the transaction of an append. */
 
 import fc from 'fast-check'
+import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'
-import { equal, rejects } from './assert.ts'
+import { equal, rejects, rejectsAll } from './assert.ts'
 import type { Check, OwnRows, Trial } from './check.ts'
-import { begin, idsOf as idsOfEvents, pause, pauses, say } from './facts.ts'
+import { begin, idsOf, pause, pauses, say } from './facts.ts'
 
 type Within = NonNullable<AppendOptions['within']>
 
 const READER = 'reader'
 
-const storedIds = async (store: Store, id: string): Promise<(string | null)[]> =>
-  idsOfEvents(await store.read(id))
+const storedIds = async (store: Store, id: string): Promise<(string | null)[]> => idsOf(await store.read(id))
 
+/** The rows that begin with a prefix, without it, in order. */
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
-  let matches: readonly string[] = []
+  const matches: string[] = []
   const keep = (list: readonly string[]): void => {
-    matches = list
+    for (const text of list) if (text.startsWith(prefix)) matches.push(text.slice(prefix.length))
   }
   const within: Within = (tx) => {
     const list = rows.list(tx)
@@ -24,11 +25,18 @@ async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<stri
   }
   if ((await store.getConversation(READER)) === null) await begin(store, READER)
   await store.append(READER, [pause(crypto.randomUUID())], { within })
-  return matches
-    .filter((text) => text.startsWith(prefix))
-    .map((text) => text.slice(prefix.length))
-    .toSorted()
+  return matches.toSorted()
 }
+
+/** Work that inserts a row and then fails, at once or later as the table requires. */
+const failing =
+  (rows: OwnRows, text: string, error: Error): Within =>
+  (tx) => {
+    const inserted = rows.insert(tx, text)
+    if (typeof inserted === 'object' && inserted !== null && 'then' in inserted)
+      return Promise.resolve(inserted).then(() => Promise.reject(error))
+    throw error
+  }
 
 async function refuses({ store }: Trial): Promise<void> {
   await begin(store, 'c')
@@ -66,81 +74,70 @@ export const OWN_ROWS: readonly Check[] = [
   check(
     'what throws leaves neither events nor rows, and the log goes on',
     async ({ store }, rows, prefix) => {
-      const before = await store.createConversation({ id: 'c' })
       const thrown = new Error('no')
-      for (const [nth, within] of Object.values({
-        before: () => {
-          throw thrown
-        },
-        after: (tx: unknown) => {
-          const inserted = rows.insert(tx, `${prefix}after`)
-          if (typeof (inserted as Promise<unknown> | undefined)?.then === 'function')
-            return (inserted as Promise<unknown>).then(() => Promise.reject(thrown))
-          throw thrown
-        },
-      }).entries()) {
-        const outcome = await store.append('c', pauses(2), { within }).then(
-          () => null,
-          (error: unknown) => error,
-        )
-        equal(outcome === thrown, true, `the error of attempt ${nth}`)
-        equal(
-          [await store.getConversation('c'), await storedIds(store, 'c')],
-          [before, []],
-          'the conversation',
-        )
+      const before = await store.createConversation({ id: 'c' })
+      const throwing = (): never => {
+        throw thrown
       }
-      await rejects('invalid_argument', 'what is no function', () =>
-        store.append('c', [pause('x')], { within: 'x' as unknown as Within }),
-      )
+      for (const within of [throwing, failing(rows, `${prefix}after`, thrown)]) {
+        const [outcome] = await Promise.allSettled([store.append('c', pauses(2), { within })])
+        equal(outcome.status === 'rejected' && outcome.reason === thrown, true, 'it fails with that error')
+        equal(await store.getConversation('c'), before, 'the record')
+        equal(await storedIds(store, 'c'), [], 'the log')
+      }
+      const within = 'x' as unknown as Within
+      await rejects('invalid_argument', 'no function', () => store.append('c', [pause('x')], { within }))
       equal(await rowsIn(store, rows, prefix), [], 'the rows')
       await store.append('c', [pause('a')], { createdAt: before.createdAt })
       equal(await storedIds(store, 'c'), ['a'], 'events afterwards')
     },
   ),
   check('no work is done for an append that is refused', async ({ store }, rows, prefix) => {
-    await begin(store, 'c')
-    await store.append('c', [pause('a')])
+    await begin(store, 'c', [pause('a')])
     const within: Within = (tx) => rows.insert(tx, `${prefix}refused`)
-    const refused: readonly (readonly [string, () => Promise<unknown>])[] = [
-      ['version_conflict', () => store.append('c', [pause('b')], { within, expected: 0 })],
-      ['id_conflict', () => store.append('c', [say('a', 'other')], { within })],
-      ['unknown_parent', () => store.append('c', [pause('b', { parent_id: 'no' })], { within })],
-      ['lease_lost', () => store.append('c', [pause('b')], { within, lease: { owner: 'o', generation: 1 } })],
-      ['unknown_conversation', () => store.append('d', [pause('b')], { within })],
-    ]
-    for (const [code, append] of refused) await rejects(code as 'id_conflict', code, append)
+    const append = (fact: Fact, options: AppendOptions = {}) =>
+      store.append('c', [fact], { ...options, within })
+    await rejectsAll({
+      version_conflict: () => append(pause('b'), { expected: 0 }),
+      id_conflict: () => append(say('a', 'other')),
+      unknown_parent: () => append(pause('b', { parent_id: 'no' })),
+      lease_lost: () => append(pause('b'), { lease: { owner: 'o', generation: 1 } }),
+      unknown_conversation: () => store.append('d', [pause('b')], { within }),
+    })
     equal([await rowsIn(store, rows, prefix), await storedIds(store, 'c')], [[], ['a']], 'rows and events')
   }),
   check('rows and events agree, whatever fails beside them, at once', async (trial, rows, prefix) => {
     const { store, runsOf } = trial
-    const attempts = fc.array(fc.constantFrom('plain', 'rows', 'throws'), { minLength: 1, maxLength: 12 })
+    const kind = fc.constantFrom('plain', 'rows', 'throws', 'rejects')
+    const attempts = fc.array(kind, { minLength: 1, maxLength: 12 })
+    const error = new Error('no')
     let run = 0
-    await fc.assert(
-      fc.asyncProperty(attempts, async (kinds) => {
-        const id = `c${(run += 1)}`
-        await begin(store, id)
-        const outcomes = await Promise.allSettled(
-          kinds.map((kind, nth) => {
-            const within: Within = (tx) => {
-              const inserted = rows.insert(tx, `${prefix}${id} ${nth}`)
-              if (kind !== 'throws') return inserted
-              return Promise.resolve(inserted).then(() => Promise.reject(new Error('no')))
-            }
-            return store.append(id, [pause(`e${nth}`)], kind === 'plain' ? {} : { within })
-          }),
-        )
-        const succeeded = outcomes.map(({ status }) => status === 'fulfilled')
-        const expected = kinds.map((kind) => kind !== 'throws')
-        equal(succeeded, expected, 'outcomes')
-        const nths = (is: (kind: string) => boolean): string[] =>
-          kinds.flatMap((kind, nth) => (is(kind) ? [String(nth)] : []))
-        const events = (await storedIds(store, id)).map((one) => String(one).slice(1)).toSorted()
-        equal(events, nths((kind) => kind !== 'throws').toSorted(), 'events')
-        const ownId = (await rowsIn(store, rows, `${prefix}${id} `)).toSorted()
-        equal(ownId, nths((kind) => kind === 'rows').toSorted(), 'rows')
-      }),
-      { numRuns: runsOf(20) },
-    )
+    const property = fc.asyncProperty(attempts, async (kinds) => {
+      const id = await begin(store, `c${(run += 1)}`)
+      const outcomes = await Promise.allSettled(
+        kinds.map((kind, nth) => {
+          const text = `${prefix}${id} ${nth}`
+          const insert = (tx: unknown): unknown => rows.insert(tx, text)
+          const options = {
+            plain: {},
+            rows: { within: insert },
+            throws: { within: failing(rows, text, error) },
+            // A store whose transactions are synchronous refuses the promise.
+            rejects: {
+              within: (tx: unknown) => Promise.resolve(insert(tx)).then(() => Promise.reject(error)),
+            },
+          }
+          return store.append(id, [pause(String(nth))], options[kind])
+        }),
+      )
+      const indices = [...kinds.keys()].map(String)
+      const kept = indices.filter((nth) => ['plain', 'rows'].includes(kinds[Number(nth)] ?? '')).toSorted()
+      const withRow = indices.filter((nth) => kinds[Number(nth)] === 'rows').toSorted()
+      const fulfilled = indices.filter((nth) => outcomes[Number(nth)]?.status === 'fulfilled')
+      equal(fulfilled.toSorted(), kept, 'appends that were acknowledged')
+      equal((await storedIds(store, id)).toSorted(), kept, 'events')
+      equal(await rowsIn(store, rows, `${prefix}${id} `), withRow, 'rows')
+    })
+    await fc.assert(property, { numRuns: runsOf(20) })
   }),
 ]

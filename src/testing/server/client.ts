@@ -311,13 +311,14 @@ export function connectSocket(
   const closed = Promise.withResolvers<{ code: number; reason: string }>()
   const opened = Promise.withResolvers<void>()
   let end: { readonly code: number; readonly reason: string } | null = null
+  const isOpen = (): boolean => end === null
   let changed = Promise.withResolvers<void>()
   const wake = (): void => {
     changed.resolve()
     changed = Promise.withResolvers()
   }
   const finish = (code: number, reason: string): void => {
-    if (end !== null) return
+    if (!isOpen()) return
     end = { code, reason }
     closed.resolve(end)
     opened.resolve()
@@ -341,7 +342,7 @@ export function connectSocket(
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
   async function* fromFirst(): AsyncGenerator<LiveFrame, void, undefined> {
     for (let index = 0; ; index += 1) {
-      while (index >= frames.length && end === null) await changed.promise
+      while (index >= frames.length && isOpen()) await changed.promise
       const frame = frames[index]
       if (frame === undefined) return
       yield frame
@@ -356,7 +357,7 @@ export function connectSocket(
     closed: closed.promise,
     send: (value) =>
       void opened.promise.then(() => {
-        if (end === null) socket.send(JSON.stringify(value))
+        if (isOpen()) socket.send(JSON.stringify(value))
       }),
     close: () => socket.close(),
     async *[Symbol.asyncIterator]() {

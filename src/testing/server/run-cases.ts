@@ -41,6 +41,9 @@ export async function holdPrefixes(trial: Trial, id: string): Promise<void> {
   })
 }
 
+const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
+  (await trial.notes()).filter((note) => note.includes(id))
+
 export const RUNS: readonly ServerCheck[] = [
   it('I2 T5 a message is replied to, and the conversation is finished', async (trial, id) => {
     await trial.play(id, [{ says: ['Good morning to you.'] }])
@@ -49,13 +52,13 @@ export const RUNS: readonly ServerCheck[] = [
     same('I2', 'messages of the user', messagesOf(log, 'user').length, 1)
   }),
   it('P1 P6 each call of a reply is executed once and has its own result, and an unknown tool and bad arguments have one too', async (trial, id) => {
-    const [a, b, c] = ['a', 'b', 'c'].map((word) => `${word}-${id}`)
+    const [a, b, c] = [`a-${id}`, `b-${id}`, `c-${id}`]
     const calls = [
-      trial.note(`${a}`),
-      trial.note(`${b}`),
+      trial.note(a),
+      trial.note(b),
       { call: 'no_such_tool', args: { x: 1 } },
       { ...trial.note(''), args: '{"text": ' },
-      trial.note(`${c}`),
+      trial.note(c),
     ]
     await trial.say(id, [{ says: calls }, { says: ['Done.'] }])
     const settled = await trial.until('P1', 'a call has no result', async () => {
@@ -68,10 +71,8 @@ export const RUNS: readonly ServerCheck[] = [
     const log = await trial.log(id)
     holdPaired('P1', log)
     const texts = callsIn(log).map((call) => JSON.stringify(resultsOf(log, call)))
-    for (const [index, word] of [a, b, undefined, undefined, c].entries()) {
-      if (word !== undefined)
-        hold('P1', texts[index]?.includes(word) === true, `call ${index + 1} has another's result`)
-    }
+    for (const [index, word = ''] of [a, b, undefined, undefined, c].entries())
+      hold('P1', texts[index]?.includes(word) === true, `call ${index + 1} has another's result`)
     same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
   }),
   ...needing('notes', [
@@ -79,8 +80,7 @@ export const RUNS: readonly ServerCheck[] = [
       const words = [`x-${id}`, `y-${id}`, `x-${id}`]
       const turns = words.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
-      const notes = (await trial.notes()).filter((note) => note.includes(id))
-      same('P6', 'what the tool has kept', notes, words)
+      same('P6', 'what the tool has kept', await notesOf(trial, id), words)
     }),
   ]),
   ...needing('requests', [
@@ -162,13 +162,9 @@ async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTur
 
 export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true> =>
   trial.until('P7', 'the next call does not wait', async () => {
-    const { execution_status } = bodyOf(await trial.client.get(id))
-    const { length } = callsIn(await trial.log(id))
-    return length === calls && execution_status === 'waiting_for_confirmation'
+    const isWaiting = (await trial.status(id)) === 'waiting_for_confirmation'
+    return isWaiting && callsIn(await trial.log(id)).length === calls
   })
-
-const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
-  (await trial.notes()).filter((note) => note.includes(id))
 
 export const CONSENT: readonly ServerCheck[] = needing('confirmation', [
   test('P7 calls wait for consent, are executed once they have it, and the next ones wait again', async (trial) => {
@@ -199,8 +195,7 @@ export const CONSENT: readonly ServerCheck[] = needing('confirmation', [
     const results = callsIn(log).flatMap((call) => resultsOf(log, call))
     same('P7', 'the results', pluck(results, 'kind'), ['UserRejectObservation'])
     hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
-    const { execution_status } = bodyOf(await trial.client.get(id))
-    hold('T5', execution_status !== 'waiting_for_confirmation', 'it waits for consent still')
+    hold('T5', (await trial.status(id)) !== 'waiting_for_confirmation', 'it waits for consent still')
     await trial.accepted(() => trial.client.run(id))
     await trial.rest(id)
     const whole = await trial.log(id)
@@ -242,6 +237,12 @@ async function quiet(trial: Trial, id: string): Promise<void> {
   })
 }
 
+async function interrupt(trial: Trial, id: string): Promise<void> {
+  bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
+  await trial.rest(id, 'paused')
+  await quiet(trial, id)
+}
+
 export const STOPS: readonly ServerCheck[] = [
   ...needing('pause', [
     it('I3 after a pause is acknowledged no step begins until the conversation is run again, and then it continues', async (trial, id) => {
@@ -280,15 +281,11 @@ export const STOPS: readonly ServerCheck[] = [
     it('I4 an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues', async (trial, id) => {
       await trial.say(id, [{ says: ['Never done'], endless: true }])
       await trial.running(id)
-      bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
-      await trial.rest(id, 'paused')
-      await quiet(trial, id)
+      await interrupt(trial, id)
       const log = await trial.log(id)
       const index = log.findIndex(({ kind }) => kind === 'InterruptEvent')
       hold('I4', index >= 0, 'the log has no InterruptEvent')
-      const later = log
-        .slice(index + 1)
-        .filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
+      const later = log.slice(index).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
       // The text so far may be kept.
       hold('I4', later.length <= 1, `${later.length} events were appended after the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
@@ -297,9 +294,7 @@ export const STOPS: readonly ServerCheck[] = [
     it('P9 an interrupt during calls gives every pending call a result', async (trial, id) => {
       await trial.say(id, [{ says: [trial.note('quick'), trial.hold()] }, { says: ['Not said.'] }])
       await called(trial, id, 2)
-      bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
-      await trial.rest(id, 'paused')
-      await quiet(trial, id)
+      await interrupt(trial, id)
       holdPaired('P9', await trial.log(id))
       await trial.play(id, [{ says: ['Here again.'] }])
       holdPaired('P9', await trial.log(id))
