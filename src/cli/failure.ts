@@ -37,11 +37,14 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: st
   EDQUOT: FULL,
 }
 
+const TOO_LONG = 'a line, or a file that is not read by lines, has more than 536,870,888 characters; split it'
+
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Converts a file system error to an error of the command; returns any other error unchanged. */
+/** Converts an error of the file system, or of a text that is too long, to an error of the command. */
 export function fromSystem(error: unknown, subject?: string): unknown {
+  if (codeOf(error) === 'ERR_STRING_TOO_LONG') return new FileError('unreadable', TOO_LONG, subject)
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return error
   const [code, message] = SYSTEM_ERRORS[codeOf(error)] ?? ['unreadable', getSystemErrorMessage(error.errno)]
   return new FileError(code, message, subject)

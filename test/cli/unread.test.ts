@@ -5,6 +5,7 @@
 
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { fromSystem } from '../../src/cli/failure.ts'
 import { answers, colloquy, folder } from './world.ts'
 import { makeZip } from './zip.ts'
 
@@ -46,6 +47,19 @@ describe('what is quarantined whole', () => {
     for (const name of ['b.jsonl', 'c.jsonl'])
       expect(await colloquy(['replay', index(name)])).toMatchObject({ code: 0, err: '' })
   })
+})
+
+it('a line that is longer than any string can be is named', () => {
+  const failure = expect.objectContaining({
+    code: 'unreadable',
+    message: expect.stringContaining('split it'),
+  })
+  try {
+    Buffer.alloc(2 ** 29).toString('latin1')
+  } catch (error) {
+    expect(fromSystem(error)).toEqual(failure)
+  }
+  expect.assertions(1)
 })
 
 describe('a file of another form', () => {
