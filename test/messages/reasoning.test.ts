@@ -73,6 +73,7 @@ describe('reasoning in Chat Completions', () => {
     ['an empty field of vLLM', { reasoning: '' }],
     ['both fields', { reasoning_content: 'a', reasoning: 'a' }],
     ['two texts', { reasoning_content: 'a', reasoning: 'b' }],
+    ['GitHub Copilot', { reasoning_text: 'Hm.', reasoning_opaque: 'c2ln' }],
     ['LiteLLM', { reasoning_content: 'Hm.', thinking_blocks: blocks }],
     ['OpenRouter', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }],
   ])('goes back as it came: %s', (_, fields) => {
@@ -80,7 +81,8 @@ describe('reasoning in Chat Completions', () => {
   })
 
   it('goes to no other model', () => {
-    const sent = chatMessage({ reasoning_content: 'a', reasoning: 'b' }, { model: 'gpt-6' })
+    const fields = { reasoning_content: 'a', reasoning: 'b', reasoning_text: 'c', reasoning_opaque: 'd' }
+    const sent = chatMessage(fields, { model: 'gpt-6' })
     expect(sent).toEqual({ role: 'assistant', tool_calls: CALLS })
   })
 

@@ -78,6 +78,9 @@ export const KINDS = {
    */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
+  /** GitHub Copilot's reasoning, and its signature. */
+  reasoning_text: { in: 'part', side: 'assistant' },
+  reasoning_opaque: { ...wholePart({ reasoning_opaque: string }), signed: 'reasoning_opaque' },
   /** Thinking of Claude, as LiteLLM passes it on. */
   thinking_blocks: { ...wholePart({ thinking_blocks: objects }), signed: 'thinking_blocks' },
   /** Signed reasoning, as routers pass it on. */

@@ -126,14 +126,11 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const { tool_calls, ...rest } = delta
     objectsOf(tool_calls).forEach(addCall)
     gather(fields, rest)
-    const { reasoning_content, reasoning, content, refusal, thinking_blocks, reasoning_details } = rest
+    const { content, refusal, thinking_blocks, reasoning_details } = rest
     const text = textIn(content) + stringOf(refusal)
     if (text !== '' || objectsOf(tool_calls).length > 0) isReasoned = true
     else if (objectsOf(thinking_blocks ?? reasoning_details).length > 0) isReasoned = false
-    return [
-      ...replyDelta.reasoning(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
-      ...replyDelta.text(text),
-    ]
+    return [...replyDelta.reasoning(reasoningText(rest)), ...replyDelta.text(text)]
   }
 
   return collectStream(fromOpenAIChat, options, {
@@ -248,7 +245,7 @@ export interface ChatReply {
 
 /**
  * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning
- * (`reasoning_content` or `reasoning`) is sent back to its model in the same field; text of `thinking` parts
+ * (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same field; text of `thinking` parts
  * is read, but not sent back. The last call of a truncated reply and all calls of a refused, filtered or
  * failed one are not executed.
  *
@@ -266,8 +263,8 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
   const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)
-  const { content, refusal, reasoning_content } = message
-  const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
+  const { content, refusal } = message
+  const reasoning = reasoningText(message)
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
     // The fields that had reasoning, empty or not; its text is in the field that all events have.
@@ -303,9 +300,12 @@ function idOf({ id, created }: RawObject): string {
     : responseId
 }
 
-const REASONING = ['reasoning_content', 'reasoning'] as const
+const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 
-const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning'] as const
+const KNOWN = ['role', 'content', 'refusal', 'tool_calls', ...REASONING] as const
+
+const reasoningText = (message: RawObject): string =>
+  REASONING.map((field) => stringOf(message[field])).find(Boolean) ?? thoughtIn(message['content'])
 
 export const ENDINGS: Endings = { length: 'truncated', content_filter: 'filtered' }
 

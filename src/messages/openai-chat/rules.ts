@@ -53,6 +53,8 @@ const shape = listOf(
         annotations: listOf(object),
         reasoning_content: text,
         reasoning: text,
+        reasoning_text: text,
+        reasoning_opaque: text,
         thinking_blocks: listOf(object),
         reasoning_details: listOf(object),
         extra_content: object,

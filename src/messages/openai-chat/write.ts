@@ -100,14 +100,18 @@ const joined = (texts: readonly string[]): string => texts.join('\n')
 
 const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: AssistantMessage) => {
   const text = (reasoning_content ?? '').toWellFormed()
-  return { reasoning_content: { reasoning_content: text }, reasoning: { reasoning: text } }
+  return {
+    reasoning_content: { reasoning_content: text },
+    reasoning: { reasoning: text },
+    reasoning_text: { reasoning_text: text },
+  }
 })
 
 function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
   const field = kindName(value)
-  if (field !== 'reasoning_content' && field !== 'reasoning') return value
+  if (field !== 'reasoning_content' && field !== 'reasoning' && field !== 'reasoning_text') return value
   const { model, reasoning } = options
-  const isWanted = field === 'reasoning' || message.tool_calls.length > 0 || reasoning === 'all'
+  const isWanted = field !== 'reasoning_content' || message.tool_calls.length > 0 || reasoning === 'all'
   if (!isWanted || (model !== undefined && !isOfModel(message, LIMITS.grammar, model))) return null
   return typeof value[field] === 'string' ? value : reasoningFields(message)[field]
 }
