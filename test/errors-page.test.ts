@@ -23,22 +23,23 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_query: 'A search or list has an invalid filter, order or limit. Correct the query.',
   invalid_rules: 'Redaction rules are invalid. Correct them.',
   invalid_cursor: 'A cursor is damaged or belongs to another query. Start from the first page.',
-  invalid_id: 'An id is empty, too long, or has control characters. Choose another id.',
+  invalid_id:
+    'An id is empty, longer than 200 characters, reserved, or has control characters. Choose another id.',
   unknown_conversation: 'The conversation does not exist, or was deleted. Create it.',
   conversation_exists: 'A conversation with this id exists. Open it, or choose another id.',
-  version_conflict:
-    'Another writer appended or changed the record first. Read again, decide again, and retry.',
-  id_conflict: 'Another event or item has this id. Use a new id.',
+  version_conflict: 'Another writer appended or changed the record first. Read it again and retry.',
+  id_conflict:
+    'Another event or item has this id, or another run changed the session. Use a new id, or read the latest state and retry.',
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
   transient_event: 'The kind is for live readers only and is never stored. Publish it instead.',
   lease_lost: 'Another process claimed the conversation. Stop; do not append the rest.',
-  invalid_event: 'A value is not an event. The issues name the invalid fields.',
+  invalid_event: 'A value is not an event. `data.issues` lists the invalid fields.',
   unknown_call: 'No pending or working call has this id. Read the calls again.',
   already_running: 'Another run holds the lease. Pause or interrupt it, or pass `wait: true`.',
   context_too_long: 'The provider rejected a request as too long. Pass a condenser to the run.',
   closed: 'The engine, service or sandbox manager is closed. Create another one.',
-  store_busy: 'The database is locked by another process. Retry.',
-  store_full: 'The disk or the quota is full. Make space, then retry.',
+  store_busy: 'Another process or transaction is using the database. Retry.',
+  store_full: 'The disk or the quota is full. Free space, then retry.',
   store_read_only: 'The database accepts no writes, as after a failover. Connect to the primary.',
   store_unavailable:
     'This process cannot use the database. Correct the cause that the text names, then retry.',
@@ -214,7 +215,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists every error text of the library, the service and the command by its code. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command by code. Texts that the code assembles are not listed, such as those of SQLite and PostgreSQL errors. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

@@ -50,7 +50,7 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
  */
 export function sessionStore({ store }: { readonly store: Store }): Required<SessionStore> {
   if (typeof store?.append !== 'function')
-    throw new ColloquyError('invalid_argument', 'Pass a Colloquy store as store, such as memoryStore().')
+    throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as memoryStore().')
   const transcripts = new LRUCache<string, Transcript>({ max: 100 })
   const queues = new Map<string, Promise<unknown>>()
 

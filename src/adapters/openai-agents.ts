@@ -103,7 +103,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
           if (earlier.value === digest) return { result: undefined }
           throw new ColloquyError(
             'id_conflict',
-            'The operationId was already used for another transaction. Use a new one.',
+            'This operationId was used for another transaction. Use a new one.',
           )
         }
         const operation = { ...stateUpdate(OPERATION, digest), id }

@@ -24,7 +24,9 @@ export function checkNumber(
 /** Returns an integer from `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
-  return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)
+  return fine
+    ? (value as number)
+    : invalidArgument(name, `must be an integer of ${least} or more, or Infinity`)
 }
 
 export const invalid = (message: string, data: Readonly<Record<string, unknown>>): ColloquyError =>

@@ -188,7 +188,7 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
   if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
     throw new ColloquyError(
       'unknown_event',
-      `Event ${JSON.stringify(messageId)} is not a user's message. Pass the id of one.`,
+      `Event ${JSON.stringify(messageId)} is not a user message. Pass the id of one.`,
       { event_id: messageId },
     )
   }

@@ -27,7 +27,11 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   const { log } = state
   const erased = findEventIn(log, id)
   if (erased === undefined)
-    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(id)} does not exist.`, { id })
+    throw new ColloquyError(
+      'unknown_event',
+      `No event ${JSON.stringify(id)} in this conversation. Check the id and the conversation.`,
+      { id },
+    )
   const plan: PlannedReplacement[] = []
   const replace = (entry: Entry, after: Fact): void => {
     const before = factOf(entry)

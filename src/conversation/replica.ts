@@ -227,7 +227,7 @@ export class Replica {
     for (let attempt = 0; ; attempt += 1) {
       const state = await this.whole()
       if (isPendingCall(state, eventId))
-        invalidArgument('id', 'must not name a pending call. Reject or interrupt the call first')
+        invalidArgument('id', 'must not be the id of a pending call. Reject or interrupt the call first')
       const plan = planErasure(state, eventId)
       const unsigned = plan.flatMap(({ after }) => (after.id === eventId ? [] : (after.id ?? [])))
       try {

@@ -86,8 +86,7 @@ export async function deleteConversations(
   checkDeletion(options)
   if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)
   const query = queryOf(filter)
-  if (Object.keys(query).length === 0)
-    invalidArgument('filter', 'must name ids, an owner, tags or an instant')
+  if (Object.keys(query).length === 0) invalidArgument('filter', 'must have ids, owner, tags or before')
   // Ordered by creation time, so that no change moves a conversation to another page.
   return deleteEach(engine, allConversations(engine.store, { ...query, order: 'created_at' }), options)
 }

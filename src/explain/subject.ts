@@ -26,7 +26,11 @@ export function subjectOf(state: State, event: string | number): Subject {
     if (subject && findUnit(branchOf(condensation).view, subject) !== undefined) return subject
   }
   const what = typeof event === 'number' ? `at position ${event}` : quote(event)
-  throw new ColloquyError('unknown_event', `no event ${what} in this conversation`, { event_id: event })
+  throw new ColloquyError(
+    'unknown_event',
+    `No event ${what} in this conversation. Check the id and the conversation.`,
+    { event_id: event },
+  )
 }
 
 const SUFFIX = summaryId('')

@@ -45,9 +45,13 @@ export function switchTo(state: State, eventId: string | null): State {
 export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   const entry = findEventIn(log, eventId)
   if (entry !== undefined) return entry
-  throw new ColloquyError('unknown_event', `no event ${quote(eventId)} in this conversation`, {
-    event_id: eventId,
-  })
+  throw new ColloquyError(
+    'unknown_event',
+    `No event ${quote(eventId)} in this conversation. Check the id and the conversation.`,
+    {
+      event_id: eventId,
+    },
+  )
 }
 
 /** Tips of the branches, in log order: entries that can be HEAD without such an entry below them. O(n). */

@@ -80,7 +80,9 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
     for (const listed of page.tools.filter(include)) {
       const name = rename(listed.name)
       if (tools.has(name))
-        throw invalid(`The server lists two tools named ${name}. Rename one with mcpTools(client, { name }).`)
+        throw invalid(
+          `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,
+        )
       tools.set(name, toolOf(client, listed, name, options))
     }
     cursor = page.nextCursor

@@ -38,7 +38,7 @@ export function dialectOf(server: ServerName | undefined): Dialect {
   if (!Object.hasOwn(SERVERS, server))
     throw new ColloquyError(
       'invalid_argument',
-      `Unknown server. Use one of ${Object.keys(SERVERS).join(', ')}.`,
+      `Unknown server ${JSON.stringify(server)}. Use one of ${Object.keys(SERVERS).join(', ')}, or omit \`server\`.`,
     )
   return SERVERS[server]
 }

@@ -201,7 +201,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   if (side === undefined) {
     throw new ColloquyError(
       'invalid_argument',
-      `The parameters of ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
+      `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
       { name },
     )
   }

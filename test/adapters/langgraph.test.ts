@@ -201,7 +201,9 @@ describe('the LangGraph saver', () => {
   })
 
   it('says what is missing from its store and from a configuration', async () => {
-    expect(() => colloquySaver({} as never)).toThrow('Pass a Colloquy store as store, such as memoryStore().')
+    expect(() => colloquySaver({} as never)).toThrow(
+      '`store` must be a Colloquy store, such as memoryStore().',
+    )
     const saver = colloquySaver({ store: memoryStore() })
     const text = 'configurable.checkpoint_id must be a non-empty string.'
     await expect(saver.putWrites(THREAD, [], 'task')).rejects.toThrow(text)

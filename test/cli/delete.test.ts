@@ -216,7 +216,7 @@ describe('erase', () => {
       ['x', id, 'no conversation "x"'],
       ['a', 'x', 'no event "x"'],
       ['a', id.slice(0, 8), 'write the whole id'],
-      ['a', '__root__', 'no event'],
+      ['a', '__root__', 'event "__root__"'],
     ] as const) {
       const command = [...argv, '--conversation', conversation, '--event', event, '--yes']
       const { code, out, err } = await colloquy(command)

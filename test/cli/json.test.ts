@@ -272,7 +272,9 @@ describe('several files', () => {
       const { code, all, err } = await answers([...argv, 'q', index('a.jsonl'), index('b.jsonl')])
       expect(code).toBe(1)
       expect(all.map((answer) => answer.error?.code ?? null)).toEqual(['unknown_event', null])
-      expect(err).toMatch(/^colloquy: .*a\.jsonl: no event "q" in this conversation\n$/)
+      expect(err).toMatch(
+        /^colloquy: .*a\.jsonl: No event "q" in this conversation\. Check the id and the conversation\.\n$/,
+      )
     }
   })
 })

@@ -111,7 +111,7 @@ describe('colloquy serve', () => {
       ['--host', '192.0.2.1'],
       { [KEYS]: 'k' },
       1,
-      /is no address of this machine/,
+      /is not an address of this machine/,
     ],
     [
       'a folder that is not there',

@@ -46,7 +46,7 @@ describe('why FILE EVENT_ID', () => {
   it('refuses what is not there, what is not told apart, and a second event', async () => {
     expect(await colloquy(['why', SAMPLE, 'nope'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('no event'),
+      err: expect.stringContaining('No event'),
     })
     const many = await colloquy(['why', SAMPLE, '01KJW2'])
     expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more: type more of the id') })
@@ -76,8 +76,8 @@ describe('replay --at and a --leaf', () => {
   it('refuse what is not told apart, what is not there, and a line beside the tree', async () => {
     for (const [typed, says] of [
       ['01KJW2', 'and 22 more: type more of the id'],
-      ['nope', 'no event "nope" in this conversation'],
-      ['99', 'no event "99" in this conversation'],
+      ['nope', 'No event "nope" in this conversation'],
+      ['99', 'No event "99" in this conversation'],
     ] as const)
       for (const argv of [index, view])
         expect(await colloquy([...argv, typed])).toMatchObject({

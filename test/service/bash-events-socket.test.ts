@@ -159,7 +159,10 @@ it('has at most 50 readers, and room for another when one closes', async () => {
   const clients = Array.from({ length: 50 }, () => connect({ resend_mode: 'all' }))
   const id = await run('echo all')
   await Promise.all(clients.map((client) => outputOf(client, id)))
-  expect(await connect().closed).toEqual({ code: CLOSE.busy, reason: 'Too many bash event connections' })
+  expect(await connect().closed).toEqual({
+    code: CLOSE.busy,
+    reason: 'Too many readers of bash events. Try again later.',
+  })
   clients[0]?.socket.close()
   await clients[0]?.closed
   await outputOf(connect({ resend_mode: 'all' }), id)

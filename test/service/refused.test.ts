@@ -71,7 +71,7 @@ const SEARCHES: readonly Row[] = [
     'more than 100 events at once',
     { path: `/api/shared-events?conversation_id=${SHARED}&${ids(101)}` },
     400,
-    'Cannot get more than 100 events at once, but got 101.',
+    'Cannot get more than 100 events at once: the request has 101 ids.',
   ],
 ]
 

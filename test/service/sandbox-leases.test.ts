@@ -92,7 +92,7 @@ describe('a lease', () => {
   it('ends when its machine is silent: then another starts the sandbox again, and says what is lost', async () => {
     now += MINUTE + 1
     expect(await stateOf(b)).toBe(
-      'PAUSED: It belonged to the machine a, which is silent. Resume starts it again here, without its files.',
+      'PAUSED: It belonged to the machine a, which stopped renewing its lease. Resume starts it again here, without its files.',
     )
     await b.sandboxes.resume('x')
     expect(await stateOf(b)).toBe('RUNNING: It started again here. Its files were on the machine a.')

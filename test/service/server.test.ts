@@ -230,7 +230,7 @@ describe('an address', () => {
   it('that is taken, or is none, is told of in one line', async () => {
     const { port } = await start()
     await expect(start({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`)
-    await expect(start({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1 is no address of this machine')
+    await expect(start({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1 is not an address of this machine')
   })
 
   it.each<[string, boolean]>([

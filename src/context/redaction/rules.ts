@@ -83,7 +83,7 @@ function checkName(name: BuiltInPattern): BuiltInPattern {
 }
 
 function checkKey(key: string | Uint8Array): Uint8Array {
-  if (key.length === 0) throw invalid('The mask key is empty. Pass at least 16 bytes, or omit it.')
+  if (key.length === 0) throw invalid('`key` is empty. Pass at least 16 bytes, or omit it.')
   return typeof key === 'string' ? new TextEncoder().encode(key) : key.slice()
 }
 

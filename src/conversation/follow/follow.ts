@@ -394,11 +394,11 @@ export async function follow(
     invalidArgument('name', `must be 1 to ${NAME_LENGTH} printable characters`)
   for (const field of NUMBER_OPTIONS)
     if (!isCount(all[field], MAX_DELAY))
-      invalidArgument(field, `must be a whole number from 1 to ${MAX_DELAY}`)
+      invalidArgument(field, `must be an integer from 1 to ${MAX_DELAY}`)
   checkOneOf('from', all.from, ['start', 'now'], invalidArgument)
   if (typeof handler !== 'function') invalidArgument('handler', 'must be a function')
   if (!isCount(limit, MAX_PAGE_SIZE))
-    invalidArgument('limit', `must be a whole number from 1 to ${MAX_PAGE_SIZE}`)
+    invalidArgument('limit', `must be an integer from 1 to ${MAX_PAGE_SIZE}`)
   const { store } = context
   await storeStart(store, name, all.from)
   const over = new AbortController()

@@ -157,7 +157,10 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         .catch((error: unknown) => {
           const hasNoIndex = hasCode(error, 'invalid_query') && error.data['field'] === 'query'
           throw hasNoIndex
-            ? new HttpProblem(501, 'This service has no full-text index. Open its store with fullText: true.')
+            ? new HttpProblem(
+                501,
+                'This service has no full-text index. Open its store with fullText: true, or pass --full-text.',
+              )
             : error
         })
       return {

@@ -213,7 +213,7 @@ const isStatusUpdate = (event: Event): boolean =>
 
 function approveAll(state: State): readonly Event[] {
   if (state.header.status !== 'waiting_for_confirmation')
-    throw new HttpProblem(409, 'No call of this conversation waits for confirmation.')
+    throw new HttpProblem(409, 'No call of this conversation is waiting for confirmation.')
   const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
   return decideApprove(
     state,

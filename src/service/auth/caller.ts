@@ -65,7 +65,10 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
     const key = (await keys?.find(credential.text)) ?? null
     if (key === null) return null
     if (key.org_id === null || org === null || key.org_id === org) return { type: 'api_key', key }
-    throw new HttpProblem(403, 'The key belongs to another organization.')
+    throw new HttpProblem(
+      403,
+      'The key belongs to an organization other than X-Org-Id. Send its own, or omit the header.',
+    )
   }
 }
 

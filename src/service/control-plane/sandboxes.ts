@@ -63,7 +63,7 @@ export class Sandboxes {
 
   constructor(store: Store, { provider, limit, now = Date.now }: SandboxesOptions) {
     if (!Number.isSafeInteger(limit) || limit < 1)
-      invalidArgument('maxSandboxes', 'must be a whole number above 0')
+      invalidArgument('maxSandboxes', 'must be an integer of 1 or more')
     this.#provider = provider
     this.#most = limit
     this.#leaseNow = now
@@ -271,7 +271,7 @@ export class Sandboxes {
     const { machine, status } = lease
     const status_detail = this.#isElsewhere(lease)
       ? `It belongs to the machine ${machine}.`
-      : `It belonged to the machine ${machine}, which is silent. Resume starts it again here, without its files.`
+      : `It belonged to the machine ${machine}, which stopped renewing its lease. Resume starts it again here, without its files.`
     return { ...NO_STATE, status: this.#isElsewhere(lease) ? status : 'PAUSED', status_detail }
   }
 
@@ -326,7 +326,7 @@ export class Sandboxes {
 
   #required(): SandboxProvider {
     if (this.#provider !== null) return this.#provider
-    throw new HttpProblem(409, 'This service has no sandboxes.')
+    throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
   /** Pauses the oldest others until one more may run: running ones before starting ones, to lose no start. */
@@ -381,7 +381,7 @@ export async function bringUp(
   for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
     const { status, status_detail } = await sandboxes.state(id)
     if (status === 'RUNNING') return
-    const why = status_detail === null ? '' : `: ${status_detail}`
+    const why = status_detail === null ? '.' : `: ${status_detail}`
     if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${why}`)
     if (performance.now() > deadline) {
       throw new HttpProblem(409, `The sandbox did not start within ${sandboxTimeout} ms${why}`)

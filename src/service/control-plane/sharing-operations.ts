@@ -298,6 +298,6 @@ async function fileOf(
   const files = requireFiles(sandboxes.files)
   const { sandbox_id: sandboxId } = appOf(await getConversationOr404(store, id))
   const folder = sandboxId === null ? null : (await sandboxes.state(sandboxId)).working_dir
-  if (folder === null) throw new HttpProblem(404, 'The conversation has no sandbox with a working directory.')
+  if (folder === null) throw new HttpProblem(404, 'The conversation has no working directory in a sandbox.')
   return { files, path: path.startsWith('/') ? path : `${folder}/${path}` }
 }

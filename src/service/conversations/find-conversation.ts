@@ -38,7 +38,7 @@ const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-
 /** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
   if (id === null || !NOT_IN_PATHS.has(id)) return
-  const msg = 'Value error, no URL could contain this id'
+  const msg = 'Value error, the id is reserved: URLs use it for another path'
   throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
 }
 

@@ -41,10 +41,7 @@ export const FLAT: Layout = {
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {
   if (record.version >= MAX_FILES)
-    throw new HttpProblem(
-      413,
-      'The log is too long for a zip. Use `colloquy export` to write it to a folder.',
-    )
+    throw new HttpProblem(413, 'The log is too long for a zip. Use `colloquy export --format directory`.')
   const name = plainId(record.id)
     .replaceAll(/[^\w.-]/g, '_')
     .slice(0, 100)

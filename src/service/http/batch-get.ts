@@ -15,7 +15,10 @@ export const TOO_LARGE = {
 
 export function checkIds(ids: readonly string[], what: string): void {
   if (ids.length <= MAX_IDS) return
-  throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, but got ${ids.length}.`)
+  throw new HttpProblem(
+    400,
+    `Cannot get more than ${MAX_IDS} ${what} at once: the request has ${ids.length} ids.`,
+  )
 }
 
 type BatchSpec = OperationName & {

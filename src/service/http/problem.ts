@@ -109,10 +109,12 @@ export function toProblem(
   const name = PARAMETER_NAMES[field] ?? field
   const isBody = body !== undefined && !Object.hasOwn(query, name)
   const part = Object.hasOwn(params, name) ? 'path' : isBody ? 'body' : 'query'
+  const { message } = error
+  const named = message.startsWith(field) ? name + message.slice(field.length) : message
   return invalid({
     type: 'value_error',
     loc: name === '' ? [part] : [part, name],
-    msg: `Value error, ${error.message}`,
+    msg: `Value error, ${named}`,
   })
 }
 

@@ -363,8 +363,8 @@ function trackUpgrades(
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use: use another port, or 0 for any free one',
-  EACCES: 'requires more permissions',
-  EADDRNOTAVAIL: 'is no address of this machine',
+  EACCES: 'requires more permissions: use a port of 1024 or more',
+  EADDRNOTAVAIL: 'is not an address of this machine',
   ENOTFOUND: 'is no address of this machine',
   EAI_AGAIN: 'is no address of this machine',
 }

@@ -270,11 +270,11 @@ export const organizationOperations = (
       async handle({ path: { org_id }, request }) {
         const header = request.headers.get('x-org-id')
         if (header !== null && header !== org_id)
-          throw new HttpProblem(400, 'X-Org-Id does not match the organization in the path.')
+          throw new HttpProblem(400, 'X-Org-Id does not match the organization in the path. Omit the header.')
         const caller = await identify(request)
         const bound = caller.type === 'api_key' ? caller.key.org_id : null
         if (bound !== null && bound !== org_id)
-          throw new HttpProblem(404, 'You are not a member of this organization.')
+          throw new HttpProblem(404, 'The key belongs to another organization.')
         // A session key owns the service; an API key may do everything except manage keys.
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']

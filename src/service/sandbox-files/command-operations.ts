@@ -128,7 +128,8 @@ export class Commands {
    * @throws HttpProblem 429 for too many readers.
    */
   follow(includeStored: boolean, signal: AbortSignal): AsyncGenerator<CommandEvent, void, undefined> {
-    if (this.#readers.size >= MAX_READERS) throw new HttpProblem(429, 'Too many bash event connections')
+    if (this.#readers.size >= MAX_READERS)
+      throw new HttpProblem(429, 'Too many readers of bash events. Try again later.')
     const reader: Reader = { wake: null }
     this.#readers.add(reader)
     signal.addEventListener('abort', () => {

@@ -11,7 +11,10 @@ export const REFUSED = {
 
 export function requireFiles(files: SandboxFiles | null): SandboxFiles {
   if (files !== null) return files
-  throw new HttpProblem(403, 'This service gives clients no access to sandbox files.')
+  throw new HttpProblem(
+    403,
+    'Clients have no access to sandbox files. Set sandbox_workspaces in serve.json, or pass `givesFiles: true`.',
+  )
 }
 
 export interface FileEntry {

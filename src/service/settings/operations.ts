@@ -120,7 +120,10 @@ export const settingsOperations = ({
     async handle({ path: { name } }) {
       const users = await agentProfiles.namesFor(name)
       if (users.length > 0)
-        throw new HttpProblem(409, `Agent profiles use this profile: ${users.join(', ')}. Change them first.`)
+        throw new HttpProblem(
+          409,
+          `These agent profiles use this profile: ${users.join(', ')}. Change them first.`,
+        )
       await profiles.remove(name)
       await settings.onProfileRenamed(name, null)
       return { name, message: 'The profile was deleted.' }

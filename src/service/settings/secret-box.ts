@@ -72,7 +72,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `The value of ${location} was encrypted with another secret. Start the service with that secret.`,
+          `Stored secrets (${location}) were encrypted with another secret. Start the service with that secret.`,
         )
       }
     },
@@ -248,7 +248,7 @@ const refusal = (loc: Path) =>
   invalid({
     type: 'value_error',
     loc: ['body', ...loc],
-    msg: 'Value error, The stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
+    msg: 'Value error, the stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
   })
 
 const isEqualJson = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === canonicalJson(b)

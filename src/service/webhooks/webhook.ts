@@ -88,7 +88,7 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   for (const field of NUMBER_OPTIONS) {
     const count = webhook[field]
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
-      throw invalid(`${field} of webhook ${name} must be a whole number from 1 to ${MAX_COUNT}.`)
+      throw invalid(`${field} of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
     }
   }
   return webhook

@@ -136,7 +136,11 @@ export const canvasOperations = (extensions: CanvasExtensions): Operation[] => [
       409: 'Already installed',
     },
     async handle({ body: { ref, force = false, ...source } }) {
-      if ((ref ?? null) !== null) throw new HttpProblem(400, 'Folders have no versions. Omit `ref`.')
+      if ((ref ?? null) !== null)
+        throw new HttpProblem(
+          400,
+          'Extensions are installed from folders, which have no versions. Omit `ref`.',
+        )
       return shown(await extensions.install(source, force))
     },
   }),

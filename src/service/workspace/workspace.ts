@@ -48,7 +48,7 @@ function editorUrl(
     throw invalid({
       type: 'url_parsing',
       loc: ['query', 'base_url'],
-      msg: 'Input should be a URL of http or https',
+      msg: 'Input should be an http or https URL',
     })
   }
   const path = basePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '')
@@ -85,7 +85,8 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
         507: 'The disk is full',
       },
       async handle({ query }) {
-        if (workspace === null) throw new HttpProblem(403, 'This service has no workspace.')
+        if (workspace === null)
+          throw new HttpProblem(403, 'This service has no workspace. Set --workspace, or pass `workspace`.')
         await workspace.createDirectory(query.path)
       },
     }),

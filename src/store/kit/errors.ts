@@ -12,7 +12,7 @@ export const unknownConversation = (conversationId: string): ColloquyError =>
 export const conversationExists = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'conversation_exists',
-    `A conversation ${JSON.stringify(conversationId)} already exists. Open it, or choose another id.`,
+    `Conversation ${JSON.stringify(conversationId)} already exists. Open it, or choose another id.`,
     { conversationId },
   )
 

@@ -104,7 +104,7 @@ export const itemOf = (
 export function checkClaim(collection: string, { ttl, limit }: ItemClaim): Required<ItemClaim> {
   checkName('collection', collection)
   if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
-    invalidArgument('ttl', 'must be a whole number of milliseconds above 0')
+    invalidArgument('ttl', 'must be an integer of 1 or more, in milliseconds')
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 

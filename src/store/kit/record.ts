@@ -61,7 +61,7 @@ export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
 export function checkLease(owner: string, ttl: number): void {
   checkConversationId('owner', owner)
   if (!(Number.isSafeInteger(ttl) && ttl > 0))
-    invalidArgument('ttl', 'must be a whole number of milliseconds above 0')
+    invalidArgument('ttl', 'must be an integer of 1 or more, in milliseconds')
 }
 
 /**

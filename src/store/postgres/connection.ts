@@ -366,19 +366,24 @@ const SQL_STATES: readonly (readonly [start: string, code: ErrorCode])[] = [
 ]
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  store_busy: 'PostgreSQL aborted the transaction for another one or a time limit. Retry',
-  store_full: 'The disk or a limit of PostgreSQL is full. Make room, then retry',
-  invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one',
+  store_busy: 'PostgreSQL is busy: a conflict, a time limit or too many connections. Retry.',
+  store_full: 'The disk of PostgreSQL is full, or a limit is reached. Free space, then retry.',
+  invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one.',
   store_read_only:
-    'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission',
-  store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry',
+    'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission.',
+  store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry.',
 }
 
 function toStoreError(cause: unknown): ColloquyError {
   if (isColloquyError(cause)) return cause
   const sqlState = codeOf(cause)
   const code = SQL_STATES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'
-  return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${messageOf(cause)}`, { sqlState }, { cause })
+  return new ColloquyError(
+    code,
+    `${SENTENCES[code] ?? ''} PostgreSQL reports: ${messageOf(cause)}.`,
+    { sqlState },
+    { cause },
+  )
 }
 
 /** The first line of the message; a host with several addresses has one message per address. */

@@ -250,7 +250,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   LOCKED: BUSY,
   READONLY: [
     'store_read_only',
-    'The database is read-only. Open it for writing, and check that its file is writable.',
+    'The database is read-only. Open it without `readOnly`, and check that its file is writable.',
   ],
   FULL: ['store_full', 'The disk or the database is full. Make room, then retry.'],
   CORRUPT: ['store_unavailable', 'The database file is damaged. Restore it from a backup.'],

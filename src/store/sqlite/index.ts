@@ -383,7 +383,7 @@ function createSchema(connection: Connection, readOnly: boolean): void {
   if (readOnly)
     throw new ColloquyError(
       'store_read_only',
-      'The database has no Colloquy tables. Open it once for writing.',
+      'The database has no Colloquy tables. Open it once without `readOnly`.',
       { missing: 'schema' },
     )
   connection.share(() => {
@@ -403,7 +403,7 @@ function createTextIndex(connection: Connection, readOnly: boolean): void {
   if (readOnly)
     throw new ColloquyError(
       'store_read_only',
-      'The database has no full-text index. Open it once for writing with fullText: true.',
+      'The database has no full-text index. Open it once with `fullText: true` and without `readOnly`.',
       { missing: 'text' },
     )
   connection.share(() => {

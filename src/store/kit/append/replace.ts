@@ -44,10 +44,14 @@ export function checkReplaced(
   stored: StoredEvent | null | undefined,
 ): asserts stored is StoredEvent {
   if (stored === null || stored === undefined)
-    throw new ColloquyError('unknown_event', `Event ${JSON.stringify(id)} does not exist.`, {
-      conversationId,
-      id,
-    })
+    throw new ColloquyError(
+      'unknown_event',
+      `No event ${JSON.stringify(id)} in this conversation. Check the id and the conversation.`,
+      {
+        conversationId,
+        id,
+      },
+    )
   if (canonicalJson(stored.fact) !== canonicalJson(before))
     throw new ColloquyError(
       'version_conflict',

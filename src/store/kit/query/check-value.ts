@@ -92,7 +92,7 @@ export function checkInstant(field: string, value: Given): bigint | null {
   if (text === null) return null
   return (
     parseInstant(text) ??
-    invalidQuery(field, 'must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00')
+    invalidQuery(field, 'must be a date and time in ISO 8601, such as 2026-01-31T10:00:00.5+01:00')
   )
 }
 
@@ -120,7 +120,7 @@ const LONGEST = 2 ** 31 - 1
 export function checkPollInterval(value: Given, otherwise: number): number {
   if (value === undefined) return otherwise
   if (typeof value === 'number' && value > 0 && value <= LONGEST) return value
-  return invalidArgument('pollInterval', `must be a number of milliseconds above 0, at most ${LONGEST}`)
+  return invalidArgument('pollInterval', `must be more than 0 and at most ${LONGEST} milliseconds`)
 }
 
 export function checkOneOf<T extends string>(
