@@ -94,18 +94,21 @@ export async function startWork(
   })
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, job.lost, context.closing, replica.gone])
-  const stopWhenCompleted = ({ log }: State): void => {
-    if (findEventIn(log, completionId(call.id)) !== undefined) ended.abort()
+  const isCompleted = ({ log }: State): boolean => findEventIn(log, completionId(call.id)) !== undefined
+  const stopWhenCompleted = (state: State): void => {
+    if (isCompleted(state)) ended.abort()
   }
+  const isOpen = (): boolean =>
+    !replica.gone.aborted && isWorkingIn(replica.state, call) && !isCompleted(replica.state)
   const ends = [replica.follow(), replica.changes.add(stopWhenCompleted)]
   const confirmed = Promise.withResolvers<boolean>()
   let result: PromiseLike<CallCompletion> | null = null
   const finish = async (): Promise<void> => {
     for (const end of ends) end()
     release()
-    // Work that the engine's close cuts off is due at once for the next run of any process.
+    // Work that did not complete its call is due at once for the next run of any process.
     const isCutOff = context.closing.aborted && !ended.signal.aborted
-    await (isCutOff ? job.release(0) : job.finish()).catch(() => job.abandon())
+    await (isCutOff || isOpen() ? job.release(0) : job.finish()).catch(() => job.abandon())
   }
   const work = async (): Promise<void> => {
     try {
@@ -218,14 +221,25 @@ async function continueOrLose(
   append: (decide: Decision) => Promise<unknown>,
 ): Promise<void> {
   const work = await startWork(context, replica.id, action, job)
-  const result = resume?.({ ...action.event, id: action.id }, task, work) ?? null
+  let result: PromiseLike<CallCompletion> | null
+  try {
+    result = resume?.({ ...action.event, id: action.id }, task, work) ?? null
+  } catch (error) {
+    result = Promise.reject(error)
+  }
   if (result !== null) {
     work.completeWith(result)
     work.confirm(true)
     return
   }
-  await append((state) => (isWorkingIn(state, action) ? decideComplete(state, action.id, LOST, 'lost') : []))
-  work.confirm(false)
+  try {
+    await append((state) =>
+      isWorkingIn(state, action) ? decideComplete(state, action.id, LOST, 'lost') : [],
+    )
+  } finally {
+    // Unconfirmed work would keep its job, and `close` would wait for it.
+    work.confirm(false)
+  }
 }
 
 const LOST = 'The process that did the work has ended.'

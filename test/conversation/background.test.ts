@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { background, type StepTool } from '../../src/steps/index.ts'
@@ -258,6 +259,85 @@ describe.each([
       how === 'resumed' ? 'environment: late' : 'environment: The process that did the work has ended.',
     )
     await next.close()
+  })
+
+  /** A store with a conversation whose call outlived its process. */
+  const abandoned = async () => {
+    const store = makeStore()
+    const { engine, conversation } = await begun('hello', store)
+    const made = stepWith(
+      { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
+      [call('a')],
+    )
+    await conversation.run(made.step)
+    await engine.close()
+    return store
+  }
+
+  it('that cannot be resumed has failed, and the engine closes', async () => {
+    const engine = createEngine({ store: await abandoned() })
+    const conversation = await engine.open('c')
+    await conversation.sendMessage('and?')
+    const { step } = stepWith({ execute: async () => 'x' })
+    const resumed = Object.assign(step, {
+      resume(): never {
+        throw new Error('no such job')
+      },
+    })
+    await conversation.run(resumed, { until: 'settled' })
+    expect(await logOf(conversation)).toContain('environment: no such job')
+    await engine.close()
+  })
+
+  it('is ended by the next run if an interrupt keeps this one from ending it', async () => {
+    const store = await abandoned()
+    const stop = new AbortController()
+    const engine = createEngine({
+      store: wrapStore(store, {
+        changeItems: async (changes) => {
+          if (changes[0]?.collection === COLLECTION) stop.abort()
+          return store.changeItems(changes)
+        },
+      }),
+    })
+    const conversation = await engine.open('c')
+    await conversation.sendMessage('and?')
+    const { step } = stepWith({ execute: async () => 'x' })
+    expect(await conversation.run(step, { signal: stop.signal })).toMatchObject({ status: 'paused' })
+    expect(await working(conversation)).toEqual(['a'])
+    await expect
+      .poll(async () => (await store.listItems(COLLECTION)).items[0]?.dueAt ?? Infinity)
+      .toBeLessThan(Date.now() + 1)
+    await conversation.resume()
+    await conversation.run(step)
+    expect(await working(conversation)).toEqual([])
+    await engine.close()
+    expect((await store.listItems(COLLECTION)).items).toEqual([])
+  })
+
+  it('is ended by the next run if the store never took its completion', async () => {
+    const store = makeStore()
+    let failures = 0
+    const { engine, conversation } = await begun(
+      'hello',
+      wrapStore(store, {
+        append: async (id, events, options) => {
+          if (!JSON.stringify(events).includes('the report')) return store.append(id, events, options)
+          failures += 1
+          throw new ColloquyError('store_unavailable', 'The database is away.')
+        },
+      }),
+    )
+    const { step } = stepWith({ execute: async () => background(Promise.resolve('the report')) }, [call('a')])
+    await conversation.run(step)
+    await expect.poll(() => failures, { timeout: 5_000 }).toBe(8)
+    await expect
+      .poll(async () => (await store.listItems(COLLECTION)).items[0]?.dueAt ?? Infinity)
+      .toBeLessThan(Date.now() + 1)
+    await conversation.sendMessage('and?')
+    await conversation.run(step)
+    expect(await working(conversation)).toEqual([])
+    await engine.close()
   })
 
   it('is left alone while another process does its work', async () => {
