@@ -143,11 +143,10 @@ export async function applyRetention(
   const job = added ?? (await jobs.claim(1))[0]
   if (job === undefined) return null
   try {
-    const report = await deleteEach(engine, expired(job.lost), options)
-    await job.finish()
-    return report
+    return await deleteEach(engine, expired(job.lost), options)
   } finally {
-    job.abandon()
+    // Also after a failure, so that the call can be repeated at once.
+    await job.finish().catch(() => job.abandon())
   }
 }
 

@@ -384,6 +384,8 @@ describe('applyRetention', () => {
       engine.applyRetention({ keepLast: 2, signal: AbortSignal.abort(new Error('stop')) }),
     ).rejects.toThrow('stop')
     expect(await ids()).toEqual(all.toSorted())
+    // Nobody applies it any more.
+    expect(await engine.applyRetention({ keepLast: 2 })).not.toBeNull()
     await engine.close()
   })
 
