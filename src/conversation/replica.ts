@@ -200,8 +200,8 @@ export class Replica {
   }
 
   follow(): () => void {
-    this.#followed += 1
     this.#unwatch ??= this.#store.watch(this.id, () => this.#wake())
+    this.#followed += 1
     this.#wake()
     let isFollowing = true
     return () => {
@@ -697,9 +697,10 @@ export async function waitForState(
   const fail = (): void => first.reject(over.reason as Error)
   // Keeps the process alive: timers of `AbortSignal.timeout` do not.
   const alive = setInterval(() => undefined, 2 ** 30)
-  const ends = [replica.changes.add(check), replica.follow()]
+  const ends = [replica.changes.add(check)]
   over.addEventListener('abort', fail, { once: true })
   try {
+    ends.push(replica.follow())
     replica.refresh().then(check, first.reject)
     return await first.promise
   } finally {

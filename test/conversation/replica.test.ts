@@ -11,6 +11,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { pause, user } from '../build.ts'
 import { counter } from './states.ts'
 import { wrapStore } from './stores.ts'
+import { begun } from './script.ts'
 
 const stamp = { newId: counter(), clock: () => 1_767_225_600_000_000n }
 
@@ -104,5 +105,16 @@ it.each([
   await a.state()
   expect(await opensDuring(() => a.state())).toBe(reopensOne ? 5 : 0)
   expect(await opensDuring(() => b.state().then(() => a.state()))).toBe(reopensBoth ? 10 : 0)
+  await engine.close()
+})
+
+it('keeps no timer, which would keep the process alive, of a wait on a closed store', async () => {
+  const { engine, conversation, store } = await begun()
+  await store.close()
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  for (let time = 0; time < 10; time += 1)
+    await expect(conversation.waitFor('finished')).rejects.toMatchObject({ code: 'store_closed' })
+  expect(timers() - before).toBeLessThan(10)
   await engine.close()
 })
