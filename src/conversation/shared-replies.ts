@@ -137,11 +137,13 @@ export class SharedReplies {
   }
 
   #pollAgain(): void {
-    this.#nextPoll = this.#parts.schedule(() => {
+    const next = this.#parts.schedule(() => {
       void this.poll().then(() => {
-        if (this.#nextPoll !== null) this.#pollAgain()
+        // Listeners that left and came back during the poll have scheduled another one.
+        if (this.#nextPoll === next) this.#pollAgain()
       })
     }, EVERY)
+    this.#nextPoll = next
   }
 
   async #isRead(): Promise<boolean> {

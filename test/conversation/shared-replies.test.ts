@@ -7,7 +7,10 @@ import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
+import { SharedReplies } from '../../src/conversation/shared-replies.ts'
+import { Replies } from '../../src/conversation/streamed.ts'
 import type { Event } from '../../src/event/types.ts'
+import { initialState } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate, says } from './script.ts'
 import { heardStore, wrapStore } from './stores.ts'
@@ -182,4 +185,32 @@ it('of a deleted conversation are looked for again where that failed, and end no
   expect(await engine.delete('c')).toBe(false)
   expect(looked).toBe(1)
   await engine.close()
+})
+
+it('are polled for once at a time, also by a reader that comes back during a poll', async () => {
+  const planned = new Set<() => void>()
+  const shared = new SharedReplies({
+    items: memoryStore(),
+    id: 'c',
+    replies: new Replies(() => initialState()),
+    isElsewhere: () => true,
+    isClosing: () => false,
+    schedule(work) {
+      planned.add(work)
+      return () => planned.delete(work)
+    },
+    open: new Set(),
+  })
+  const leave = shared.listen()
+  for (const work of planned) {
+    planned.delete(work)
+    work()
+  }
+  leave()
+  const leaveAgain = shared.listen()
+  await shared.poll()
+  await sleep(0)
+  expect(planned.size).toBe(1)
+  leaveAgain()
+  expect(planned.size).toBe(0)
 })
