@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 
 it('runs what was said at whatever moment an earlier command to run ends', async () => {
   const engine = createEngine({ store: memoryStore() })
@@ -112,5 +114,30 @@ it('looks after the other runs when one conversation cannot be opened, and tells
   await runs.settle()
   expect((await (await open('b')).state()).header.status).toBe('finished')
   expect(failures).toMatchObject([{ message: 'No room for it.' }])
+  await engine.close()
+})
+
+it('lets other requests for runs go when one of a deleted conversation cannot be removed', async () => {
+  const inner = memoryStore()
+  const engine = createEngine({
+    store: wrapStore(inner, {
+      changeItems: async (changes) => {
+        if (changes[0]?.id === 'a' && changes[0].put === null)
+          throw new ColloquyError('store_busy', 'The database is busy.')
+        return inner.changeItems(changes)
+      },
+    }),
+  })
+  const { lostRuns, runs } = createService({ engine, agent: scriptedAgent() })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage('One')
+  const wanted = (id: string) => ({ body: { conversation_id: id, from: 1 }, dueIn: 0 })
+  await inner.changeItems([
+    { collection: 'wanted-runs', id: 'a', put: wanted('gone') },
+    { collection: 'wanted-runs', id: 'b', put: wanted('c') },
+  ])
+  await lostRuns.check()
+  await runs.settle()
+  expect((await conversation.state()).header.status).toBe('finished')
   await engine.close()
 })

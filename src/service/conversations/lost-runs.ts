@@ -92,7 +92,8 @@ export class LostRuns {
             for (const rest of jobs.slice(index)) rest.abandon()
             throw error
           }
-          if (hasCode(error, 'unknown_conversation')) await job.finish()
+          // The other jobs must not be held by this process if the store fails now.
+          if (hasCode(error, 'unknown_conversation')) await job.finish().catch(() => job.abandon())
           else {
             job.abandon()
             this.#onFailure(error)
