@@ -32,7 +32,7 @@ const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 /** Usage by usage id (`usage_to_metrics`) and in total (`metrics`). Reads evicted events from the store. */
 async function statsOf(
   store: Store,
-  { id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>,
+  { id, createdAt, metadata }: Pick<ConversationRecord, 'id' | 'createdAt' | 'metadata'>,
   { log }: State,
 ): Promise<{ readonly stats: JsonObject; readonly metrics: JsonObject }> {
   const known = counts.get(store) ?? new LRUCache<string, Promise<CountedUsage>>({ max: MAX_CACHED })
@@ -40,13 +40,15 @@ async function statsOf(
   // A fork does not count the events that it copied.
   const { counted_from: from } = metadata
   const start = typeof from === 'number' ? from : 0
+  // Not of an earlier conversation with the id, nor of a fork before it had this field.
+  const key = `${id} ${createdAt} ${start}`
   // One after the other, so that no event is counted twice.
-  const counting = (known.get(id) ?? Promise.resolve(null)).then((before) =>
+  const counting = (known.get(key) ?? Promise.resolve(null)).then((before) =>
     countOn(store, id, log, before ?? startAt(start)),
   )
-  known.set(id, counting)
+  known.set(key, counting)
   const { count } = await counting.catch((error: unknown) => {
-    known.delete(id)
+    known.delete(key)
     throw error
   })
   const usage = count.usage()
