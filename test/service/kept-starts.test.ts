@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { create } from '../../src/service/agent-server/create.ts'
+import { Starts } from '../../src/service/conversations/starts.ts'
+import { secretBox } from '../../src/service/settings/secret-box.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { wrapStore } from '../conversation/stores.ts'
@@ -37,6 +39,22 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await begin(store, { specs: BROKEN }, SEALED)
     expect((await start(SECRETS)).status).toBe('ERROR')
     await until(async () => (await keptIn(store)) === 0)
+  })
+
+  it('a change of a conversation that is deleted meanwhile leaves nothing', async () => {
+    const store = make()
+    await begin(store, undefined, SEALED)
+    await client.post('/api/conversations', { ...SECRETS, conversation_id: ID })
+    const deleted = wrapStore(store, {
+      async updateConversation(id, ...rest) {
+        await send('DELETE', `/api/conversations/${id}`)
+        return store.updateConversation(id, ...rest)
+      },
+    })
+    await expect(
+      new Starts(deleted, secretBox(SEALED.secret)).change(ID, (before) => before),
+    ).rejects.toThrow()
+    expect(await keptIn(store)).toBe(0)
   })
 
   it('a creation that fails leaves nothing, and one that has come out keeps it', async () => {

@@ -84,6 +84,9 @@ export class Starts {
       before = record
       after = await this.store(change(await this.of(record)))
       return { metadata: { ...record.metadata, ...after } }
+    }).catch(async (error: unknown) => {
+      await this.forgetUnlessMade({ id, metadata: { ...after } }).catch(() => undefined)
+      throw error
     })
     await this.forget(before)
     return after
