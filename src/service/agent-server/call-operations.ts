@@ -1,5 +1,6 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
+import { nullOn } from '../../event/errors.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -33,8 +34,11 @@ export class CallTokens {
   }
 
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
-    for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
-      await this.#records.remove(id)
+    for (const { collection, id, version } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
+      // A token that has replaced it meanwhile stays.
+      await this.#store
+        .changeItems([{ collection, id, expected: version, put: null }])
+        .catch(nullOn('version_conflict'))
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
     const hash = await sha256(token)
