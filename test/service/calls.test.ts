@@ -16,7 +16,9 @@ import { background, type StepTool } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { call, says } from '../conversation/script.ts'
+import { CallTokens } from '../../src/service/agent-server/call-operations.ts'
+import { call, gate, says } from '../conversation/script.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
 import { mortal } from './mortal-store.ts'
 
@@ -217,6 +219,43 @@ describe.each([
     expect(await complete(60)).toBe(200)
     await end()
   })
+})
+
+it('the removal of old tokens leaves one that replaces an old one meanwhile', async () => {
+  const store = memoryStore()
+  const tokens = new CallTokens(store)
+  await tokens.issue('c', 'a', 0)
+  let renewed: string | null = null
+  const slow = wrapStore(store, {
+    async claimItems(collection, claim) {
+      const items = await store.claimItems(collection, claim)
+      renewed = (await tokens.issue('c', 'a')).token
+      return items
+    },
+  })
+  await new CallTokens(slow).issue('c', 'b')
+  expect(await tokens.isValid('c', 'a', String(renewed))).toBe(true)
+})
+
+it('a call whose run is interrupted before it is recorded as working is watched by no process', async () => {
+  const inner = memoryStore()
+  const slow = gate()
+  const store = wrapStore(inner, {
+    async changeItems(changes) {
+      if (changes[0]?.collection === 'working-calls') await slow.pass()
+      return inner.changeItems(changes)
+    },
+  })
+  const client = await clientOver(store, { agent: agentWith(forever) })
+  const content = [{ type: 'text', text: 'Hi' }]
+  const { body } = await client.post<{ id: string }>('/api/conversations', { initial_message: { content } })
+  await slow.reached
+  await client.post(`/api/conversations/${body.id}/interrupt`)
+  slow.open()
+  await expect
+    .poll(async () => (await inner.listItems('working-calls')).items, { timeout: 5_000 })
+    .toEqual([])
+  await client.engine.close()
 })
 
 it('hostile requests are rejected, and change nothing', async () => {

@@ -52,11 +52,14 @@ export class WorkingCalls {
       const { id } = conversation
       const from = (await conversation.state()).log.entries.length
       job = await this.#jobs.take(id, (before) => before ?? { conversation_id: id, from })
-      const unlisten = this.#runs.onEnd(id, () => {
+      const watch = (): void => {
         unlisten()
         if (job !== null) this.#worker.start(job)
         job = null
-      })
+      }
+      const unlisten = this.#runs.onEnd(id, watch)
+      // An interrupt may have ended the run meanwhile.
+      if (!this.#runs.has(id)) watch()
     }
     const call: Step = async function* (input) {
       if (typeof step !== 'function')
