@@ -128,7 +128,8 @@ export async function* subscribeTree(
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {
       const call = parentCall(child)
-      if (call === null || actions.has(call) || !(await hasEvent(context, id, call))) add(child.id, depth + 1)
+      if (call === null || actions.has(call) || !(await hasEvent(context, id, call).catch(ifDeleted)))
+        add(child.id, depth + 1)
     }
   }
   const poll = async (): Promise<void> => {

@@ -14,7 +14,9 @@ import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool } from '../../src/steps/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { begun, call, gate, says } from './script.ts'
+import { wrapStore } from './stores.ts'
 
 const WAIT = { timeout: 5_000 }
 
@@ -271,6 +273,33 @@ describe('subscribeTree', () => {
     await expect.poll(() => seen.filter((line) => line === '0 user').length, WAIT).toBe(2)
     await conversation.delete()
     await expect(reading).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await engine.close()
+  })
+
+  it('goes on without a subagent that is deleted while its own ones are looked for', async () => {
+    const inner = memoryStore()
+    let isDeleted = false
+    const store = wrapStore(inner, {
+      async listConversations(query) {
+        const page = await inner.listConversations(query)
+        const isFirst = query?.parentConversationId === 'child' && !isDeleted
+        isDeleted ||= isFirst
+        if (isFirst) await engine.delete('child')
+        return page
+      },
+    })
+    const { engine, conversation } = await begun('hello', store)
+    const tags = { subagent: 'true' }
+    await engine.create({ id: 'child', parentConversationId: 'c', tags })
+    const metadata = { subagent: { action_id: 'a' } }
+    await engine.create({ id: 'grandchild', parentConversationId: 'child', tags, metadata })
+    const seen: string[] = []
+    for await (const { conversationId, item } of conversation.subscribeTree()) {
+      if (item.type === 'caught_up') seen.push(conversationId)
+      if (conversationId === 'child') await conversation.sendMessage('again')
+      if (conversationId === 'c' && item.type === 'event' && item.seq === 1) break
+    }
+    expect(seen).toEqual(['c', 'child'])
     await engine.close()
   })
 
