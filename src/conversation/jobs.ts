@@ -226,18 +226,21 @@ export class JobWorker<T extends object> {
     const running = { isStale: false, done: before }
     const work = async (): Promise<void> => {
       await before
-      for (let next = first; ; next = () => this.#jobs.take(id)) {
-        running.isStale = false
-        const job = await next()
-        await this.#workOn(job)
-        if (!running.isStale || this.#isClosed) return
+      try {
+        for (let next = first; ; next = () => this.#jobs.take(id)) {
+          running.isStale = false
+          const job = await next()
+          await this.#workOn(job)
+          if (!running.isStale || this.#isClosed) return
+        }
+      } catch (error) {
+        this.#report(error)
+      } finally {
+        // In the same turn as the last check of `isStale`, so that no wake is lost.
+        if (this.#running.get(id) === running) this.#running.delete(id)
       }
     }
     running.done = work()
-      .catch((error: unknown) => this.#report(error))
-      .finally(() => {
-        if (this.#running.get(id) === running) this.#running.delete(id)
-      })
     this.#running.set(id, running)
   }
 

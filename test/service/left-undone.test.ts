@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { Jobs, JobWorker } from '../../src/conversation/jobs.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService } from '../../src/service/service.ts'
@@ -140,4 +141,27 @@ it('lets other requests for runs go when one of a deleted conversation cannot be
   await runs.settle()
   expect((await conversation.state()).header.status).toBe('finished')
   await engine.close()
+})
+
+it('works again on a job that is woken at whatever moment its work ends', async () => {
+  const jobs = new Jobs({ store: memoryStore(), collection: 'jobs', ttl: 60_000 })
+  for (let moments = 0; moments < 20; moments += 1) {
+    const ended = Promise.withResolvers<void>()
+    let times = 0
+    const worker = new JobWorker(
+      jobs,
+      async (job) => {
+        times += 1
+        await job.release(0)
+        ended.resolve()
+      },
+      (error) => expect.fail(String(error)),
+    )
+    worker.start(await jobs.add(`job-${moments}`, {}))
+    await ended.promise
+    for (let moment = 0; moment < moments; moment += 1) await Promise.resolve()
+    worker.wake(`job-${moments}`)
+    await worker.settle()
+    expect([moments, times]).toEqual([moments, 2])
+  }
 })
