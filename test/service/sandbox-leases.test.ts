@@ -16,6 +16,7 @@ let store: Store
 
 function machine(name?: string) {
   const statuses = new Map<string, SandboxStatus>()
+  const refused = new Set<string>()
   const begin = async (id: string): Promise<void> => void statuses.set(id, 'RUNNING')
   const provider: SandboxProvider = {
     ...(name !== undefined && { machine: name }),
@@ -27,11 +28,14 @@ function machine(name?: string) {
       const status = statuses.get(id)
       return status === undefined ? null : { ...NO_STATE, status }
     },
-    delete: async (id) => void statuses.delete(id),
+    delete: async (id) => {
+      if (refused.has(id)) throw new Error('Permission denied.')
+      statuses.delete(id)
+    },
     close: async () => undefined,
   }
   const open = (): Sandboxes => new Sandboxes(store, { provider, limit: 3, now: () => now })
-  return { statuses, open, sandboxes: open() }
+  return { statuses, refused, open, sandboxes: open() }
 }
 
 let a: ReturnType<typeof machine>
@@ -113,6 +117,17 @@ describe('a lease', () => {
     const done = await Promise.allSettled(others.map(({ sandboxes }) => sandboxes.resume('x')))
     expect(done.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(others.filter(({ statuses }) => statuses.has('x'))).toHaveLength(1)
+  })
+
+  it('is renewed though the files of another sandbox cannot be deleted', async () => {
+    await a.sandboxes.start(null, 'y')
+    a.refused.add('x')
+    await b.sandboxes.delete('x')
+    for (let n = 0; n < 10; n += 1) {
+      now += 15_000
+      await expect(a.sandboxes.sweep()).rejects.toThrow('Permission denied.')
+    }
+    expect((await b.sandboxes.state('y')).status_detail).toBe('It belongs to the machine a.')
   })
 
   it('goes with the sandbox', async () => {

@@ -186,28 +186,43 @@ export class Sandboxes {
     })
   }
 
-  /** Deletes, pauses and resumes as other processes requested. Returns the ids of resumed sandboxes. */
+  /**
+   * Deletes, pauses and resumes as other processes requested. Returns the ids of resumed sandboxes. @throws the
+   * first failure of the provider, after the other sandboxes.
+   */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       const resumed: string[] = []
+      let failure: { readonly error: unknown } | null = null
       for (const id of this.#begun) {
-        const record = (await this.#records.find(id))?.record ?? null
-        if (record !== null && this.#isElsewhere(record.lease)) {
-          // This machine was silent for longer than its lease, and another one started the sandbox again.
-          await this.#provider?.pause(id)
-          this.#begun.delete(id)
-        } else if (record === null) {
-          await this.#provider?.delete(id)
-          this.#begun.delete(id)
-        } else if (record.wanted === 'PAUSED') await this.#pause(id)
-        else if (record.wanted === 'RUNNING') {
-          await this.#resume(record)
-          resumed.push(id)
+        try {
+          if (await this.#sweep(id)) resumed.push(id)
+        } catch (error) {
+          failure ??= { error }
         }
       }
       await this.#renewLeases()
+      if (failure !== null) throw failure.error
       return resumed
     })
+  }
+
+  /** Returns whether the sandbox was resumed. */
+  async #sweep(id: string): Promise<boolean> {
+    const record = (await this.#records.find(id))?.record ?? null
+    if (record !== null && this.#isElsewhere(record.lease)) {
+      // This machine was silent for longer than its lease, and another one started the sandbox again.
+      await this.#provider?.pause(id)
+      this.#begun.delete(id)
+    } else if (record === null) {
+      await this.#provider?.delete(id)
+      this.#begun.delete(id)
+    } else if (record.wanted === 'PAUSED') await this.#pause(id)
+    else if (record.wanted === 'RUNNING') {
+      await this.#resume(record)
+      return true
+    }
+    return false
   }
 
   /** A sandbox that still runs belongs to another process, which is requested to pause it. */
