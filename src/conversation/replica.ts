@@ -224,7 +224,7 @@ export class Replica {
 
   /** Replaces the content of an event, and records it. Returns the record, if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
-    for (let attempt = 0; ; attempt += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
       if (isPendingCall(state, eventId))
         invalidArgument('id', 'must not be the id of a pending call. Reject or interrupt the call first')

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import { toAnthropic } from '../../src/messages/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -127,6 +128,24 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
 })
 
 describe('an erasure', () => {
+  it('is given up after 20 attempts if the log always changes meanwhile', async () => {
+    let attempts = 0
+    const engine = createEngine({
+      store: {
+        ...memoryStore(),
+        async replaceEvents() {
+          attempts += 1
+          throw new ColloquyError('version_conflict', 'The event has changed.')
+        },
+      },
+    })
+    const conversation = await engine.create()
+    const [hello] = await conversation.sendMessage(WORDS)
+    await expect(conversation.eraseEvent(hello?.id ?? '')).rejects.toMatchObject({ code: 'version_conflict' })
+    expect(attempts).toBe(20)
+    await engine.close()
+  })
+
   it('is refused for what is not there, a call that waits, and a store that cannot', async () => {
     const { replaceEvents: _, ...store } = memoryStore()
     for (const one of [memoryStore(), store]) {

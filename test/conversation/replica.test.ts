@@ -108,10 +108,11 @@ it.each([
   await engine.close()
 })
 
+const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
 it('keeps no timer, which would keep the process alive, of a wait on a closed store', async () => {
   const { engine, conversation, store } = await begun()
   await store.close()
-  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   for (let time = 0; time < 10; time += 1)
     await expect(conversation.waitFor('finished')).rejects.toMatchObject({ code: 'store_closed' })

@@ -132,10 +132,9 @@ it('lets other requests for runs go when one of a deleted conversation cannot be
   const { lostRuns, runs } = createService({ engine, agent: scriptedAgent() })
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('One')
-  const wanted = (id: string) => ({ body: { conversation_id: id, from: 1 }, dueIn: 0 })
   await inner.changeItems([
-    { collection: 'wanted-runs', id: 'a', put: wanted('gone') },
-    { collection: 'wanted-runs', id: 'b', put: wanted('c') },
+    { collection: 'wanted-runs', id: 'a', put: { body: { conversation_id: 'gone', from: 1 }, dueIn: 0 } },
+    { collection: 'wanted-runs', id: 'b', put: { body: { conversation_id: 'c', from: 1 }, dueIn: 0 } },
   ])
   await lostRuns.check()
   await runs.settle()

@@ -260,28 +260,31 @@ it('counts what a fork costs anew, unless it is told to go on', async () => {
   expect([await costOf(true), await costOf(false)]).toEqual([0, 2])
 })
 
-it('counts no cost of an earlier conversation with the id, nor of a fork that was read too early', async () => {
-  const stats = (accumulated_cost: number): Event => ({
-    kind: 'ConversationStateUpdateEvent',
-    key: 'stats',
-    value: { usage_to_metrics: { agent: { accumulated_cost } } },
-  })
-  const made = async () => {
-    const conversation = await client.engine.create({ id: 'again' })
-    const costOf = async (metadata: JsonObject = {}): Promise<unknown> => {
-      const { record, state } = await conversation.look()
-      const { metrics } = await wholeInfoOf(client.engine.store, { ...record, metadata }, state)
-      return (metrics as JsonObject)['accumulated_cost']
-    }
-    return { conversation, costOf }
+const stats = (accumulated_cost: number): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  key: 'stats',
+  value: { usage_to_metrics: { agent: { accumulated_cost } } },
+})
+
+/** A conversation that is always created under the same id. */
+async function again() {
+  const conversation = await client.engine.create({ id: 'again' })
+  const costOf = async (metadata: JsonObject = {}): Promise<unknown> => {
+    const { record, state } = await conversation.look()
+    const { metrics } = await wholeInfoOf(client.engine.store, { ...record, metadata }, state)
+    return (metrics as JsonObject)['accumulated_cost']
   }
-  const first = await made()
+  return { conversation, costOf }
+}
+
+it('counts no cost of an earlier conversation with the id, nor of a fork that was read too early', async () => {
+  const first = await again()
   await first.conversation.append([stats(1), stats(2)])
   expect(await first.costOf()).toBe(2)
   // A fork that was read before the request that made it stored this field.
   expect(await first.costOf({ counted_from: 2 })).toBe(0)
   await first.conversation.delete()
-  const second = await made()
+  const second = await again()
   expect(await second.costOf()).toBe(0)
   await second.conversation.append(stats(3))
   expect(await second.costOf()).toBe(3)
