@@ -125,9 +125,14 @@ export async function startWork(
   return {
     call,
     signal,
-    async report(progress) {
-      if (!(await confirmed.promise)) return
-      await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
+    report(progress) {
+      const reported = confirmed.promise.then(async (isWorking) => {
+        if (!isWorking) return
+        await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
+      })
+      // Marks a rejection as handled: a step does not await it.
+      reported.catch(() => undefined)
+      return reported
     },
     completeWith(promise) {
       // Marks a rejection as handled: it may happen before anything awaits it.

@@ -340,6 +340,35 @@ describe.each([
     await engine.close()
   })
 
+  it('goes on if the store fails at its progress, for which a step does not wait', async () => {
+    const store = makeStore()
+    const failed = gate()
+    const { engine, conversation } = await begun(
+      'hello',
+      wrapStore(store, {
+        append: async (id, events, options) => {
+          if (!JSON.stringify(events).includes('call_progress')) return store.append(id, events, options)
+          failed.open()
+          throw new ColloquyError('store_busy', 'The database is busy.')
+        },
+      }),
+    )
+    const made = stepWith(
+      {
+        background: true,
+        execute: async (_args, { report }) => {
+          void report?.({ progress: 0.5 })
+          await failed.pass()
+          return 'done'
+        },
+      },
+      [call('a')],
+    )
+    await conversation.run(made.step, { until: 'settled' })
+    expect(sent(made)).toContain('done')
+    await engine.close()
+  })
+
   it('is left alone while another process does its work', async () => {
     const store = makeStore()
     const { engine, conversation } = await begun('hello', store)
