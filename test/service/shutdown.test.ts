@@ -119,6 +119,29 @@ const START = JSON.stringify({
 })
 const UPGRADE = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n'
 
+it('the lease of another process is not released with a run whose agent hangs', async () => {
+  const store = memoryStore()
+  const asked = Promise.withResolvers<void>()
+  const agent = (): Promise<Step> => {
+    asked.resolve()
+    return new Promise(() => undefined)
+  }
+  const server = await serve({ store, port: 0, shutdownTimeout: 200, agent })
+  const engine = createEngine({ store })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage('Hi')
+  await fetch(`${server.url}/api/conversations/c/run`, { method: 'POST' })
+  await asked.promise
+  const { step, reached, open } = gate()
+  const run = conversation.run(step)
+  await reached
+  await server.close()
+  expect(await store.getLease('c')).not.toBeNull()
+  open()
+  expect(await run).toMatchObject({ status: 'finished' })
+  await engine.close()
+})
+
 it('connections that only the kernel has accepted get a response', async () => {
   const { url, child, stop } = await served(['--db', folder({})('events.db')])
   child.kill('SIGSTOP')

@@ -163,6 +163,7 @@ function release(command: RunCommand): void {
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
+  readonly #begun = new Set<string>()
   readonly #slots: Slots
   readonly #commands = new Map<string, RunCommand>()
   readonly #joining = new Set<Promise<void>>()
@@ -285,9 +286,10 @@ export class Runs {
     let isWaiting = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
     // Wait until the agent exists: the status of a crashed run is still `running`.
-    const ended = this.#run(conversation, from, () =>
-      resolve(conversation.waitFor('running', { signal: runOver.signal })),
-    )
+    const ended = this.#run(conversation, from, () => {
+      this.#begun.add(id)
+      resolve(conversation.waitFor('running', { signal: runOver.signal }))
+    })
     const live = ended
       .catch((error: unknown) => {
         // The waiting caller receives the error itself.
@@ -295,6 +297,7 @@ export class Runs {
       })
       .finally(() => {
         this.#live.delete(id)
+        this.#begun.delete(id)
         free()
         runOver.abort()
         for (const listener of this.#endListeners.get(id) ?? []) listener()
@@ -380,8 +383,9 @@ export class Runs {
     clearTimeout(timer)
   }
 
+  /** Ids of the conversations whose lease a run of this service can hold: its agent exists. */
   get ids(): readonly string[] {
-    return [...this.#live.keys()]
+    return [...this.#begun]
   }
 
   async settle(): Promise<void> {
