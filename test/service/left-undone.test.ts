@@ -164,3 +164,38 @@ it('works again on a job that is woken at whatever moment its work ends', async 
     expect([moments, times]).toEqual([moments, 2])
   }
 })
+
+it('sends due messages though a sandbox cannot be deleted', async () => {
+  const store = memoryStore()
+  const engine = createEngine({ store })
+  const { controlPlane } = createService({
+    engine,
+    agent: scriptedAgent(),
+    controlPlane: {
+      provider: {
+        specs: [{ id: 's', command: null, created_at: '', initial_env: {}, working_dir: '' }],
+        start: async () => undefined,
+        state: async () => null,
+        pause: async () => undefined,
+        resume: async () => undefined,
+        delete: () => Promise.reject(new Error('The folder is busy.')),
+        close: async () => undefined,
+      },
+    },
+  })
+  const conversation = await engine.create({ id: 'c' })
+  const { createdAt: incarnation } = await conversation.record()
+  await controlPlane.sandboxes.start(null, 'busy')
+  const message = { id: 'm', content: [{ type: 'text', text: 'Hi' }], created_at: incarnation }
+  const queue = { messages: [message], sandbox_id: null, incarnation }
+  await store.changeItems([
+    // As another process does that deletes it.
+    { collection: 'sandboxes', id: 'busy', put: null },
+    { collection: 'pending-messages', id: 'c', put: { body: queue, dueIn: 0 } },
+  ])
+  await expect(controlPlane.start()).rejects.toThrow('The folder is busy.')
+  await controlPlane.pending.worker.settle()
+  expect((await store.listItems('pending-messages')).items).toEqual([])
+  await controlPlane.close()
+  await engine.close()
+})

@@ -68,8 +68,8 @@ export function createPlane(
   const continueWork = async (): Promise<void> => {
     await tasks.worker.startDue()
     await deletions.worker.startDue()
-    for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
     await pending.worker.startDue()
+    for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
   }
   const closing = new AbortController()
   const whenUp = async (id: string): Promise<void> => {
