@@ -59,6 +59,11 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     this.#values = new ChannelValues(items, this.serde)
   }
 
+  /** Values are stored by version, so two branches from one checkpoint must not have the same versions. */
+  override getNextVersion(current: number | undefined): number {
+    return Math.floor(super.getNextVersion(current)) + Math.random()
+  }
+
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (config.configurable?.['thread_id'] === undefined) return undefined
     const { thread, namespace, checkpoint } = positionIn(config)

@@ -162,6 +162,17 @@ describe('the LangGraph saver', () => {
     ])
   })
 
+  it('keeps the values of a branch when a run starts another one from the checkpoint before', async () => {
+    const { graph } = graphOf(colloquySaver({ store: memoryStore() }), false, { steps: 1 })
+    await graph.invoke(inputOf('input'), THREAD)
+    const before = await graph.getState(THREAD)
+    await graph.updateState(before.config, inputOf('one'), 'join')
+    const one = await graph.getState(THREAD)
+    await graph.updateState(before.config, inputOf('other'), 'join')
+    expect(idsOf((await graph.getState(one.config)).values).at(-1)).toBe('one')
+    expect(idsOf((await graph.getState(THREAD)).values).at(-1)).toBe('other')
+  })
+
   it('keeps whole values when another process has deleted the thread', async () => {
     const store = memoryStore()
     const [one, other] = [colloquySaver({ store }), colloquySaver({ store })]
