@@ -6,6 +6,7 @@ import { type Content, isImagePart, isTextPart, type JsonObject } from '../event
 import type { Event } from '../event/types.ts'
 import { toMessages } from '../messages/neutral.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
 /** The items of an event. A reply's first event has all its items, its other events an empty list. */
@@ -212,6 +213,6 @@ function imageUrl(image: unknown): string | null {
     mediaType = 'image/png',
   } = image as { url?: unknown; data?: unknown; mediaType?: string }
   if (typeof url === 'string') return url
-  const base64 = data instanceof Uint8Array ? btoa(String.fromCodePoint(...data)) : data
+  const base64 = data instanceof Uint8Array ? base64Of(data) : data
   return typeof base64 === 'string' ? `data:${mediaType};base64,${base64}` : null
 }

@@ -375,6 +375,15 @@ describe('a session over a conversation', () => {
     ])
   })
 
+  it('stores an image of any size', async () => {
+    const { conversation, session } = await open()
+    const image = { data: new Uint8Array(200_000), mediaType: 'image/png' }
+    const photo = { ...result('c1'), output: { type: 'image', image } } as AgentInputItem
+    await session.addItems([user('Rome?'), call('c1'), photo])
+    expect((await session.getItems()).length).toBe(3)
+    expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
+  })
+
   it('shows what others appended as items', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('One')])
