@@ -107,9 +107,11 @@ export function itemsIn(event: Event): readonly AgentInputItem[] | null {
 /** Stores bytes as lists of numbers, because a log is JSON. */
 const encode = (items: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(items, (_, value: unknown) =>
-      value instanceof Uint8Array ? { $bytes: [...value] } : value,
-    ),
+    JSON.stringify(items, function (this: Readonly<Record<string, unknown>>, key, value: unknown) {
+      // A Buffer of Node has already been converted by its `toJSON`.
+      const original = this[key]
+      return original instanceof Uint8Array ? { $bytes: [...original] } : value
+    }),
   )
 
 function decode(value: unknown): unknown {

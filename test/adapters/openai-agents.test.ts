@@ -384,6 +384,14 @@ describe('a session over a conversation', () => {
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
   })
 
+  it('gives back the bytes of a Buffer', async () => {
+    const { session } = await open()
+    const photo = (data: Uint8Array) =>
+      ({ ...result('c1'), output: { type: 'image', image: { data } } }) as AgentInputItem
+    await session.addItems([user('Rome?'), call('c1'), photo(Buffer.from([1, 2, 3]))])
+    expect((await session.getItems()).at(-1)).toEqual(photo(new Uint8Array([1, 2, 3])))
+  })
+
   it('shows what others appended as items', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('One')])
