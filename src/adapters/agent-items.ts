@@ -4,6 +4,7 @@ import type { AgentInputItem } from '@openai/agents-core'
 import { isObject, without } from '../event/json.ts'
 import { type Content, isImagePart, isTextPart, type JsonObject } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
+import type { ToolMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { base64Of } from '../messages/text-files.ts'
@@ -134,10 +135,8 @@ export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem
         return []
       case 'user':
         return [{ role: 'user', content: message.content.flatMap(inputParts) }]
-      case 'tool': {
-        const { tool_call_id: callId, name, content } = message
-        return [{ type: 'function_call_result', callId, name, status, output: content.flatMap(inputParts) }]
-      }
+      case 'tool':
+        return [resultItem(message)]
       default: {
         const content = message.content.filter(isTextPart).map(({ text }) => ({ type: 'output_text', text }))
         const calls = message.tool_calls.map(({ id: callId, name, arguments: text }) => ({
@@ -154,6 +153,11 @@ export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem
       }
     }
   }) as AgentInputItem[]
+}
+
+export function resultItem({ tool_call_id: callId, name, content }: ToolMessage): AgentInputItem {
+  const output = content.flatMap(inputParts)
+  return { type: 'function_call_result', callId, name, status: 'completed', output } as AgentInputItem
 }
 
 function inputParts(part: Content): object[] {

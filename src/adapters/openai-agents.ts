@@ -8,12 +8,13 @@ import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
-import type { Event } from '../event/types.ts'
+import type { ActionEvent, Event } from '../event/types.ts'
 import { isToolResult } from '../event/kinds.ts'
+import { resultMessage } from '../messages/results.ts'
 import { findEvent, pathTo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { retryConflicts } from '../store/kit/items.ts'
-import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
+import { eventsOfItems, itemsIn, itemsOfEvents, resultItem } from './agent-items.ts'
 
 /** A session of OpenAI Agents, with transactions and rewrites of its history. */
 export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHistoryRewriteAwareSession
@@ -221,9 +222,15 @@ function replaceLast(
 
 function segmentsOf(state: State): Segment[] {
   const segments: { parentId: string | null; items: AgentInputItem[]; others: Event[] | null }[] = []
+  const calls = new Map<string, ActionEvent>()
   for (const { event, parent } of pathTo(state)) {
     if (event === null) continue
-    const items = itemsIn(event)
+    // Another writer's result of a call of the session is an item of its own.
+    const call = isToolResult(event) ? calls.get(event.tool_call_id) : undefined
+    const result = isToolResult(event) && call !== undefined ? [resultItem(resultMessage(event, call))] : null
+    const items = itemsIn(event) ?? result
+    if (event.kind === 'ActionEvent' && items !== null) calls.set(event.tool_call_id, event)
+    else if ('tool_call_id' in event) calls.delete(event.tool_call_id)
     const last = segments.at(-1)
     if (items === null && last?.others) last.others.push(event)
     else if (items === null || items.length > 0 || last === undefined)

@@ -412,6 +412,19 @@ describe('a session over a conversation', () => {
     expect((await session.getItems()).length).toBe(2)
   })
 
+  it('shows the results that others gave to its calls', async () => {
+    const { conversation, session } = await open()
+    await session.addItems([user('Rome?'), call('c1'), call('c2'), result('c1')])
+    await conversation.reject(undefined, 'Not there.')
+    await conversation.sendMessage('Why?')
+    const output = [{ type: 'input_text', text: 'Action rejected: Not there.' }]
+    expect((await session.getItems()).slice(3)).toEqual([
+      result('c1'),
+      { type: 'function_call_result', callId: 'c2', name: 'weather', status: 'completed', output },
+      { role: 'user', content: [{ type: 'input_text', text: 'Why?' }] },
+    ])
+  })
+
   it('rewrites calls, and refuses an operation that was another one', async () => {
     const { session } = await open()
     await session.addItems([user('Rome?'), call('c1'), result('c1')])
