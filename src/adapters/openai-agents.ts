@@ -78,7 +78,11 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
       return limit <= 0 ? [] : items.slice(-limit)
     },
     addItems: (items) => change(() => ({ items, result: undefined })),
-    popItem: () => change((history) => ({ ...replaceLast(history, 1, []), result: itemsOf(history).at(-1) })),
+    popItem: () =>
+      change((history) => {
+        const result = itemsOf(history).at(-1)
+        return result === undefined ? { result } : { ...replaceLast(history, 1, []), result }
+      }),
     clearSession: () =>
       change((history, state) => {
         const cleared = { ...stateUpdate(CLEARED, null), id: clearedId(clearsIn(state) + 1) }

@@ -412,6 +412,14 @@ describe('a session over a conversation', () => {
     expect((await session.getItems()).length).toBe(2)
   })
 
+  it('pops nothing from a conversation without items', async () => {
+    const { conversation, session } = await open()
+    const system_prompt = { type: 'text', text: 'Be brief.' } as const
+    await conversation.append({ kind: 'SystemPromptEvent', source: 'agent', system_prompt, tools: [] })
+    expect(await session.popItem()).toBe(undefined)
+    expect((await conversation.messages()).map(({ role }) => role)).toEqual(['system'])
+  })
+
   it('shows the results that others gave to its calls', async () => {
     const { conversation, session } = await open()
     await session.addItems([user('Rome?'), call('c1'), call('c2'), result('c1')])
