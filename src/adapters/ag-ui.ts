@@ -80,15 +80,16 @@ export async function* agUiEvents(
       return [...result, ...((await subagents?.advance()) ?? [])]
     }
     isOver = true
+    const ended = new AbortController()
     const options = {
       to,
       from,
       ...(begin && { run: begin }),
-      ...(signal && { signal }),
+      signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
       ...(onError && { onError }),
     }
     const chunks = uiMessageStream(conversation, options)
-    for await (const chunk of subagents === null ? chunks : withPauses(chunks)) {
+    for await (const chunk of subagents === null ? chunks : withPauses(chunks, ended)) {
       if (chunk?.type === 'error') {
         yield { type: EventType.RUN_ERROR, message: chunk.errorText }
         return
@@ -126,7 +127,10 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
 const POLL_INTERVAL = 200
 
 /** Yields a generator's items, and null after every {@link POLL_INTERVAL} milliseconds without an item. */
-async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null, void, undefined> {
+async function* withPauses<T>(
+  items: AsyncGenerator<T>,
+  ended: AbortController,
+): AsyncGenerator<T | null, void, undefined> {
   try {
     for (let next = items.next(); ;) {
       let timer: ReturnType<typeof setTimeout> | undefined
@@ -141,6 +145,8 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
       if (first !== null) next = items.next()
     }
   } finally {
+    // Without this, the generator would end only with its next item.
+    ended.abort()
     await items.return(undefined)
   }
 }

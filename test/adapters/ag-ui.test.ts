@@ -373,6 +373,33 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
+  it('ends at once for a client that leaves while a subagent works', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const slow = subagent({
+      name: 'slow',
+      description: 'Takes long.',
+      step: async function* () {
+        await wait(300)
+        yield [calls('b'), ends('b', 'sunny')]
+        await promise
+        yield says('Found.')
+      },
+    })
+    const { step: by } = script([[asks('a', 'slow')], [says('Thanks.')]], (input) =>
+      executeCalls(input, new Map([['slow', slow]]), {}),
+    )
+    await conversation.sendMessage('Go.')
+    const run = () => conversation.run(by)
+    for await (const event of agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, run, engine }))
+      if (event.type === 'TOOL_CALL_START' && event.toolCallId === 'b') break
+    expect((await conversation.state()).header.status).toBe('running')
+    resolve()
+    await expect.poll(async () => (await conversation.state()).header.status).toBe('finished')
+    await engine.close()
+  })
+
   it('keeps the messages of the subagents of subagents, each after its call', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
