@@ -1,6 +1,7 @@
 import { type ActivityMessage, type AGUIEvent, EventType } from '@ag-ui/core'
 import { PROGRESS_KEY } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
+import { maskSecrets } from '../event/mask.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { UIChunk } from '../messages/ui/types.ts'
@@ -108,13 +109,16 @@ export function eventsOfLogged(
   activity: ActivityMessage | undefined,
   details: ReadonlySet<LogDetail>,
 ): AGUIEvent[] {
-  const events: AGUIEvent[] = details.has('raw') ? [{ type: EventType.RAW, event, source: 'colloquy' }] : []
+  const shown = maskSecrets(event)
+  const events: AGUIEvent[] = details.has('raw')
+    ? [{ type: EventType.RAW, event: shown, source: 'colloquy' }]
+    : []
   if (activity !== undefined) {
     const { id, activityType, content } = activity
     events.push({ type: EventType.ACTIVITY_SNAPSHOT, messageId: `${id}-live`, activityType, content })
   }
-  if (event.kind === 'ConversationStateUpdateEvent')
-    events.push(...eventsOfUpdate(event, details.has('updates')))
+  if (shown.kind === 'ConversationStateUpdateEvent')
+    events.push(...eventsOfUpdate(shown, details.has('updates')))
   const isCall = event.kind === 'ActionEvent'
   if (details.has('encrypted') && (isCall || event.kind === 'MessageEvent')) {
     const { thinking_blocks: blocks = [], responses_reasoning_item: item } = isCall

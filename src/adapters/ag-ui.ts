@@ -8,6 +8,7 @@ import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messag
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
+import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
@@ -59,7 +60,7 @@ export async function* agUiEvents(
   })
   yield { type: EventType.RUN_STARTED, threadId, runId }
   const shared = await sharedStateOf(conversation)
-  if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: shared.value }
+  if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: maskSecrets(shared.value) }
   let begin = run
   for (let isOver = false; !isOver; begin = undefined) {
     // oxlint-disable-next-line no-await-in-loop

@@ -500,6 +500,22 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
+  it('sends encrypted reasoning only on request', async () => {
+    const conversation = await open()
+    await conversation.sendMessage('Go.')
+    const sealed = { id: 'i', summary: [], encrypted_content: 'sealed' }
+    const llm_message = { role: 'assistant', content: [{ text: 'Done.' }], responses_reasoning_item: sealed }
+    const run = () =>
+      conversation.run(async function* () {
+        yield [update('other', sealed), update('ag_ui.state', sealed)]
+        yield { kind: 'MessageEvent', source: 'agent', llm_message } as Event
+      })
+    const options = { input: { threadId: 't', runId: 'r' }, details: ['raw', 'updates'] as const }
+    const streams = [agUiEvents(conversation, { ...options, run }), agUiEvents(conversation, options)]
+    for (const stream of streams)
+      for await (const event of stream) expect(JSON.stringify(event)).not.toContain('"sealed"')
+  })
+
   it('changes nothing for an input that it has, and keeps the log legal, whatever is posted', async () => {
     const id = fc.oneof(fc.constantFrom('m1', 'm2', 'a'), fc.string({ unit: 'binary' }), fc.jsonValue())
     const message = fc.record(
