@@ -22,8 +22,8 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** Ids of subagents that had ended before the first snapshot, which contains their messages. */
-  #earlier: ReadonlySet<string> | null = null
+  /** What the first snapshot contains of each subagent: the parts of its reply, or null if it had ended. */
+  #earlier: ReadonlyMap<string, readonly UIPart[] | null> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
     this.#engine = engine
@@ -33,8 +33,12 @@ export class Subagents {
   /** Puts each subagent's messages after its call. */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
-    const ended = all.filter(({ status }) => isEnded(status))
-    this.#earlier ??= new Set(ended.map(({ record }) => record.id))
+    this.#earlier ??= new Map(
+      all.map(({ record, state, status }) => {
+        const to = state.branch.lastUserMessage?.id ?? null
+        return [record.id, isEnded(status) ? null : to === null ? [] : replyParts(state, to)]
+      }),
+    )
     const withChildren = (parent: string | null, own: readonly Message[]): Message[] => {
       const byCall = Map.groupBy(
         all.filter((child) => child.parent === parent),
@@ -61,10 +65,11 @@ export class Subagents {
       const subagentRunId = record.id
       const call = parentCall(record)
       const to = state.branch.lastUserMessage?.id
-      if (this.#earlier?.has(subagentRunId) === true || to === undefined || to === null) continue
+      const earlier = this.#earlier?.get(subagentRunId)
+      if (earlier === null || to === undefined || to === null) continue
       let followed = this.#followed.get(subagentRunId)
       if (followed === undefined) {
-        followed = { translate: chunkTranslator(subagentRunId), parts: [], isFinished: false }
+        followed = { translate: chunkTranslator(subagentRunId), parts: earlier ?? [], isFinished: false }
         this.#followed.set(subagentRunId, followed)
         events.push({
           type: EventType.SUBAGENT_STARTED,

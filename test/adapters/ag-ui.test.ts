@@ -400,6 +400,41 @@ describe('a conversation over AG-UI', () => {
     await engine.close()
   })
 
+  it('streams only what is new of a subagent whose first steps the snapshot contains', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { step: looks } = script([[calls('b'), ends('b', 'sunny')], [says('Found.')]])
+    const slow = subagent({
+      name: 'slow',
+      description: 'Takes long.',
+      async *step(input) {
+        if (hasResult(input.state)) await promise
+        yield* await looks(input)
+      },
+    })
+    const { step: by } = script([[asks('a', 'slow')], [says('Thanks.')]], (input) =>
+      executeCalls(input, new Map([['slow', slow]]), {}),
+    )
+    await conversation.sendMessage('Go.')
+    const run = conversation.run(by)
+    const resultOfChild = async () => {
+      const [child] = await conversation.children()
+      return child !== undefined && hasResult(await (await engine.open(child)).state())
+    }
+    await expect.poll(resultOfChild).toBe(true)
+    const seen: AGUIEvent[] = []
+    for await (const event of agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, engine })) {
+      seen.push(event)
+      if (event.type === 'SUBAGENT_STARTED') resolve()
+    }
+    await run
+    const types = seen.flatMap((event) => ('subagentRunId' in event ? [event.type] : []))
+    expect(types).toContain('TEXT_MESSAGE_CONTENT')
+    expect(types).not.toContain('TOOL_CALL_START')
+    await engine.close()
+  })
+
   it('keeps the messages of the subagents of subagents, each after its call', async () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
