@@ -8,13 +8,13 @@ export function contentOf(value: unknown): Content[] {
   if (Array.isArray(value)) {
     const content: Content[] = []
     for (const part of value as readonly unknown[]) {
-      const one = typeof part === 'string' ? textPart(part) : contentPart(objectOf(part))
+      const one = isObject(part) ? contentPart(part) : valuePart(part)
       if (one !== null) content.push(one)
     }
     return content
   }
   if (value === null || value === undefined) return []
-  return [textPart(JSON.stringify(value))]
+  return [valuePart(value)]
 }
 
 /** A text becomes a block of this type, another value its JSON. */
@@ -35,6 +35,9 @@ export function textIn(value: unknown): string {
   for (const part of objectsOf(value)) joined += stringOf(part['text'])
   return joined
 }
+
+const valuePart = (value: unknown): Content =>
+  textPart(typeof value === 'string' ? value : JSON.stringify(value))
 
 const textPart = (value: string): Content => ({ type: 'text', text: value })
 

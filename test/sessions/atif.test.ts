@@ -85,6 +85,10 @@ it.each([
   ['an observation in words', { source: 'agent', message: 'a', observation: 'MARK' }],
   ['results in words', { source: 'agent', message: 'a', observation: { results: 'MARK', extra: { a: 1 } } }],
   ['a result in words', { source: 'agent', message: 'a', observation: { results: ['MARK'] } }],
+  [
+    'a list in a result',
+    { source: 'agent', message: 'a', observation: { results: [{ content: [['MARK']] }] } },
+  ],
   ['a message that is an object', { source: 'agent', message: { said: 'MARK' } }],
 ])('%s is kept', (_, step) => {
   expect(userIn(read([trajectory({ steps: [step] })]))).toContain('MARK')
