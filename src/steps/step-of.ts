@@ -137,16 +137,16 @@ function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
 }
 
-/** An argument named `kind` is only in the text of the call. */
-function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
+/** The arguments that hooks, policies and users saw. One named `kind` is only in the text of the call. */
+export function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
   // The log's objects are frozen, but a tool may change its arguments.
   return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-async function checkArguments(
-  { parameters }: StepTool,
+export async function checkArguments(
+  { parameters }: Pick<StepTool, 'parameters'>,
   args: JsonObject,
 ): Promise<{ readonly args: JsonObject } | { readonly issues: string }> {
   if (!isStandardSchema(parameters)) return { args }

@@ -2,6 +2,7 @@
 
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
 import type { JsonObject } from '../event/shapes.ts'
+import { argumentsOf, checkArguments } from './step-of.ts'
 import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
 
 /** Options of `subagent`. */
@@ -72,8 +73,10 @@ export function subagent(options: SubagentOptions): StepTool {
     ...(options.background === true && { background: true }),
     execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
-      const { kind: _kind, ...args } = (context.call.action ?? { kind: '' }) as JsonObject
-      return subagentOutput(await callChild(prompt(args), context))
+      // The same prompt as that of `execute`: the child may already have it.
+      const checked = await checkArguments({ parameters }, argumentsOf(context.call))
+      if ('issues' in checked) return new Error(checked.issues)
+      return subagentOutput(await callChild(prompt(checked.args), context))
     },
   }
 }

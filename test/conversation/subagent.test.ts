@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
@@ -102,6 +103,33 @@ describe('a subagent', () => {
     stuck.open()
     await engine.close()
     await run
+  })
+
+  it('has one prompt, whether its call is executed or resumed', async () => {
+    const { engine, conversation } = await begun()
+    const stuck = gate()
+    const child = script([
+      async function* () {
+        await stuck.pass()
+        yield says('found it')
+      },
+    ])
+    const parameters = z.object({ city: z.string().default('Rome') })
+    const tool = helper(child.step, { background: true, parameters })
+    const action = call('a', 'helper', { action: { kind: 'helperAction' }, llm_response_id: 'r-a' })
+    await conversation.run(stepWith([tool], [action], [says('started')]).step)
+    await stuck.reached
+    const runChild = async ({ text }: { readonly text: string }) => {
+      const [record] = await conversation.children()
+      const lines = await logOf(await engine.open(String(record?.id)))
+      expect(lines).toContain(`user: ${text}`)
+      return { conversationId: 'child', status: 'finished' as const, content: [] }
+    }
+    const { signal } = new AbortController()
+    await tool.resume?.({}, { signal, call: { ...action, id: 'a' }, runChild })
+    expect.assertions(1)
+    stuck.open()
+    await engine.close()
   })
 
   it('works on in the background, and is interrupted when its call is cancelled', async () => {
