@@ -38,6 +38,8 @@ const result = (callId: string, text = 'sunny'): AgentInputItem => ({
   status: 'completed',
   output: { type: 'text', text },
 })
+const photo = (data: Uint8Array) =>
+  ({ ...result('c1'), output: { type: 'image', image: { data } } }) as AgentInputItem
 const reasoning = (id: string): AgentInputItem => ({
   type: 'reasoning',
   id,
@@ -377,17 +379,13 @@ describe('a session over a conversation', () => {
 
   it('stores an image of any size', async () => {
     const { conversation, session } = await open()
-    const image = { data: new Uint8Array(200_000), mediaType: 'image/png' }
-    const photo = { ...result('c1'), output: { type: 'image', image } } as AgentInputItem
-    await session.addItems([user('Rome?'), call('c1'), photo])
+    await session.addItems([user('Rome?'), call('c1'), photo(new Uint8Array(200_000))])
     expect((await session.getItems()).length).toBe(3)
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
   })
 
   it('gives back the bytes of a Buffer', async () => {
     const { session } = await open()
-    const photo = (data: Uint8Array) =>
-      ({ ...result('c1'), output: { type: 'image', image: { data } } }) as AgentInputItem
     await session.addItems([user('Rome?'), call('c1'), photo(Buffer.from([1, 2, 3]))])
     expect((await session.getItems()).at(-1)).toEqual(photo(new Uint8Array([1, 2, 3])))
   })
