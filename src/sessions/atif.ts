@@ -8,7 +8,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { replay } from '../state/reduce.ts'
 import type { State, StateTree } from '../state/state.ts'
-import { contentOf, textIn, isTextBlock } from './content.ts'
+import { contentOf, instantIn, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
@@ -92,7 +92,7 @@ function readTrajectory(
     id,
     title: null,
     parentId,
-    createdAt: stringOf(steps.find(({ timestamp }) => typeof timestamp === 'string')?.['timestamp']) || null,
+    createdAt: instantIn(steps.find(({ timestamp }) => instantIn(timestamp) !== null)?.['timestamp']),
     facts: writer.facts,
     notes: writer.notes(),
     subagent: subagent ?? null,

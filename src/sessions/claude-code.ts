@@ -5,7 +5,7 @@ import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.
 import type { HookEventType } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
-import { listOfBlocks, contentOf, textIn } from './content.ts'
+import { listOfBlocks, contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
   resultsOnDemand,
@@ -111,7 +111,7 @@ function readLines(
       id: agent === null ? session : subagentId(session, agent),
       title: chain.titles.at(-1) ?? null,
       parentId: agent === null ? null : session,
-      createdAt: stringOf(lines.find(({ time }) => time !== null)?.time) || null,
+      createdAt: instantIn(lines.find(({ time }) => instantIn(time) !== null)?.time),
       subagent: agent === null ? null : { actionId: null, depth: 1 },
     },
   }

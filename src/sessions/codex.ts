@@ -4,7 +4,7 @@ import type { JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
-import { listOfBlocks, contentOf, textIn } from './content.ts'
+import { listOfBlocks, contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
@@ -45,7 +45,7 @@ export function readCodex(records: readonly SessionRecord[]): Session {
       [spawn['parent_thread_id'], meta['parent_thread_id'], meta['forked_from_id']]
         .map(stringOf)
         .find(Boolean) ?? null,
-    createdAt: stringOf(meta['timestamp']) || null,
+    createdAt: instantIn(meta['timestamp']),
     subagent: subagentOf(meta),
   }
 }

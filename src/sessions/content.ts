@@ -1,5 +1,6 @@
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
+import { isInstant } from '../event/time.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
 /** Reads text and images of Anthropic, OpenAI and Gemini; keeps other types, writes other values as JSON. */
@@ -76,5 +77,9 @@ function dataUrl(media: unknown, data: unknown): string | null {
   if (/^(?:https?|data):/.test(data)) return data
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
+
+/** Returns a time that a conversation can have, or null. */
+export const instantIn = (value: unknown): string | null =>
+  typeof value === 'string' && isInstant(value) ? value : null
 
 export const isTextBlock = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'

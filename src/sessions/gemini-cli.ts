@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { fromGoogle } from '../messages/google/read.ts'
-import { contentOf, textIn } from './content.ts'
+import { contentOf, instantIn, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
@@ -25,7 +25,7 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
     ...writer.session('gemini-cli'),
     id: stringOf(about['sessionId']) || null,
     title: stringOf(about['summary']) || null,
-    createdAt: stringOf(about['startTime']) || null,
+    createdAt: instantIn(about['startTime']),
   }
 }
 

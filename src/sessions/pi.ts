@@ -7,7 +7,7 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.
 import { frozenInput, moreOf, type Reply } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
-import { listOfBlocks, contentOf, textIn, isTextBlock } from './content.ts'
+import { listOfBlocks, contentOf, instantIn, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
   resultsOnDemand,
@@ -42,7 +42,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
     id: stringOf(header['id']) || null,
     title: tree.title,
     parentId: nameIn(header['parentSession'] ?? header['branchedFrom']),
-    createdAt: stringOf(header['timestamp']) || null,
+    createdAt: instantIn(header['timestamp']),
   }
 }
 

@@ -64,6 +64,13 @@ it('an agent that was started is called as its own trajectory, also in the sessi
   ])
 })
 
+it('begins at the first time that a conversation can have', () => {
+  const timestamps = ['yesterday', '2026-02-30T10:00:00Z', '2026-01-02T10:00:00Z']
+  const steps = timestamps.map((timestamp) => ({ source: 'user', message: 'hi', timestamp }))
+  expect(read([trajectory({ steps })]).createdAt).toBe('2026-01-02T10:00:00Z')
+  expect(read([trajectory({ steps: steps.slice(0, 2) })]).createdAt).toBe(null)
+})
+
 it('what is no step and no trajectory is kept as it stands', () => {
   const session = read([
     trajectory({ session_id: 'run', steps: ['stray'], subagent_trajectories: [null] }),
