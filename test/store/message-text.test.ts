@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { OpenPart } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { foldText, messageText } from '../../src/store/kit/query/message-text.ts'
+import { eventText } from '../../src/store/kit/query/text-tokens.ts'
 import { anyEvent } from '../../src/testing/index.ts'
 import { character } from '../../src/testing/text.ts'
 
@@ -71,5 +72,20 @@ describe('the text of an event', () => {
     expect(messageText(message({ content: [] }, { extended_content: [{ text: 'X' }] }))).toBe('x')
     const content = [{ text: 'A' }, { type: 'image', image_urls: ['u'] }, { type: 'text', text: 'B' }]
     expect(messageText(message({ content, reasoning_content: 'R' }, { sender: 'S' }))).toBe('a\nb')
+  })
+
+  it('ignores what is no list or no part in a result, which stores do not check', () => {
+    const result = { kind: 'ObservationEvent', tool_name: 't', tool_call_id: 'c', action_id: 'a' }
+    const texts = ['x', 7, null, {}, [null], [7], [[]], [{ text: 7 }], [{ text: null }], [{ type: 7 }]].map(
+      (value) => [
+        eventText({ ...result, observation: { kind: 'O', content: value } } as never),
+        eventText({
+          ...result,
+          observation: { kind: 'O', content: [{ text: 'Hi' }] },
+          extended_content: value,
+        } as never)?.text,
+      ],
+    )
+    for (const each of texts) expect(each).toEqual([null, 'Hi'])
   })
 })

@@ -1,3 +1,4 @@
+import { isObject } from '../../../event/json.ts'
 import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/shapes.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
@@ -28,12 +29,16 @@ export function messageText(fact: Fact): string | null {
   return foldText(partsText(fact.llm_message.content, fact.extended_content))
 }
 
-/** The texts of lists of parts, documents included, as lines. */
+/**
+ * The texts of lists of parts, documents included, as lines. A store checks only the texts of messages, so a
+ * result may have other values in place of lists and parts.
+ */
 export function partsText(...lists: readonly (readonly Content[] | null | undefined)[]): string {
   const texts: string[] = []
-  for (const parts of lists)
-    for (const part of parts ?? [])
-      if (isTextPart(part)) texts.push(part.text)
-      else if (isOpenPart(part)) texts.push(...wordsIn(part))
+  for (const part of lists.flatMap((parts) => (Array.isArray(parts) ? (parts as Content[]) : []))) {
+    if (!isObject(part)) continue
+    if (isTextPart(part) && typeof part.text === 'string') texts.push(part.text)
+    else if (isOpenPart(part)) texts.push(...wordsIn(part))
+  }
   return texts.join('\n')
 }
