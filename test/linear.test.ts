@@ -50,7 +50,21 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
     .toSorted((a, b) => b.cost - a.cost)
     .slice(0, 100)
     .map((one) => ({ ...one, cost: Math.min(one.cost, costOfShort(one.index), costOfShort(one.index)) }))
-  for (const { make } of costs.toSorted((a, b) => b.cost - a.cost).slice(0, 1)) {
+  // Growth shows in longer texts, where noise is a small part of the cost.
+  const longer = costs
+    .toSorted((a, b) => b.cost - a.cost)
+    .slice(0, 8)
+    .map(({ make }) => {
+      const text = make(8_192)
+      return {
+        make,
+        cost: Math.min(
+          costOf(() => work(text)),
+          costOf(() => work(text)),
+        ),
+      }
+    })
+  for (const { make } of longer.toSorted((a, b) => b.cost - a.cost).slice(0, 1)) {
     expect({ text: make(20), ...overgrowth(work, make, { noise }) }).toEqual({ text: make(20) })
   }
 }

@@ -56,7 +56,11 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/context/redact-cost',
     'test/messages/{collect-cost,parts}',
   ],
-  'try what only Node has': ['test/conversation/{hooks,listeners}', 'test/event/sha-256'],
+  'try what only Node has': [
+    'test/conversation/{hooks,listeners}',
+    'test/event/sha-256',
+    'test/steps/tool-result',
+  ],
 }
 
 const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd: ROOT })

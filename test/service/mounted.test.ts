@@ -172,6 +172,10 @@ describe('a full store', () => {
     full = false
     time = 10_000
     expect([await canWrite(), writes]).toEqual([true, 3])
+    const readOnly = async (): Promise<never> => {
+      throw new ColloquyError('store_read_only', 'The database is read-only.')
+    }
+    expect(await writeProbe({ ...store, changeItems: readOnly })()).toBe(false)
     full = true
     const engine = createEngine({ store: { ...store, changeItems } })
     onTestFinished(() => engine.close())
@@ -179,7 +183,7 @@ describe('a full store', () => {
     const response = await service.fetch(new Request('http://localhost/ready'))
     expect([response.status, await response.json()]).toEqual([
       503,
-      { detail: 'The store is full. Free disk space.' },
+      { detail: 'The store is full or read-only. Free disk space, or connect to a primary.' },
     ])
     expect(response.headers.get('x-content-type-options')).toBe('nosniff')
   })

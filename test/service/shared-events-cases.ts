@@ -108,7 +108,11 @@ export const badCursor = (why: string) => [
 ]
 
 const badId = [
-  { type: 'value_error', loc: ['query', 'conversation_id'], msg: expect.stringContaining('conversationId') },
+  {
+    type: 'value_error',
+    loc: ['query', 'conversation_id'],
+    msg: expect.stringContaining('conversation_id must'),
+  },
 ]
 
 const SHARED_TIMES = [SEARCH, COUNT].flatMap((path): Refused[] => [

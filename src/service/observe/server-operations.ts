@@ -50,7 +50,11 @@ export const serverOperations = (
       const isWritable = await Promise.race([isReading, timeout]).catch(() => null)
       over.abort()
       if (isWritable === null) throw new HttpProblem(503, 'The store does not respond. Check its database.')
-      if (!isWritable) throw new HttpProblem(503, 'The store is full. Free disk space.')
+      if (!isWritable)
+        throw new HttpProblem(
+          503,
+          'The store is full or read-only. Free disk space, or connect to a primary.',
+        )
       return { status: 'ready' }
     },
   }),
@@ -121,8 +125,8 @@ const PROBE_BYTES = 16_384
 const PROBE_INTERVAL = 5_000
 
 /**
- * Returns a check whether the store has space, which overwrites 16 KiB at most every five seconds. It returns
- * false only for a full store; reads report other failures. Never rejects.
+ * Returns a check whether the store accepts writes, which overwrites 16 KiB at most every five seconds. It
+ * returns false only for a full or read-only store; reads report other failures. Never rejects.
  */
 export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
   let until = -Infinity
@@ -135,7 +139,7 @@ export function writeProbe(store: Store, now: () => number = Date.now): () => Pr
       await store.changeItems([{ collection: 'ready', id: 'probe', put: { body: { noise } } }])
       return true
     } catch (error) {
-      return !hasCode(error, 'store_full')
+      return !hasCode(error, 'store_full') && !hasCode(error, 'store_read_only')
     }
   }
   return () => {
