@@ -152,6 +152,10 @@ describe('the service is ready', () => {
   })
 })
 
+const isReadOnly = async (): Promise<never> => {
+  throw new ColloquyError('store_read_only', 'The database is read-only.')
+}
+
 describe('a full store', () => {
   it('is not ready to be written to, is asked now and then, and is ready again when there is room', async () => {
     const store = memoryStore()
@@ -172,10 +176,7 @@ describe('a full store', () => {
     full = false
     time = 10_000
     expect([await canWrite(), writes]).toEqual([true, 3])
-    const readOnly = async (): Promise<never> => {
-      throw new ColloquyError('store_read_only', 'The database is read-only.')
-    }
-    expect(await writeProbe({ ...store, changeItems: readOnly })()).toBe(false)
+    expect(await writeProbe({ ...store, changeItems: isReadOnly })()).toBe(false)
     full = true
     const engine = createEngine({ store: { ...store, changeItems } })
     onTestFinished(() => engine.close())
