@@ -136,7 +136,8 @@ export type DeltaFields = Readonly<Record<string, DeltaField>>
 /** A field that is not in the table extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
-    const { to, as, begins, publish } = fields[path] ?? { to: path, as: 'text' }
+    const known = Object.hasOwn(fields, path) ? fields[path] : undefined
+    const { to, as, begins, publish } = known ?? { to: path, as: 'text' }
     if (begins !== undefined && Object.keys(item.start).length === 0) item.start = begins
     if (as === 'list') addValue(item, to, value)
     else if (as === 'value' || typeof value !== 'string') setValue(item, to, value)

@@ -851,3 +851,18 @@ describe('a reply that ends badly keeps what was said, and executes nothing', ()
     if (events.some((event) => JSON.stringify(event).includes('5000'))) expect(result.tokens?.[0]).toBe(5000)
   })
 })
+
+it.each(['constructor', 'toString', '__proto__'])('an unknown field %s of a delta costs no text', (name) => {
+  const delta = JSON.parse(`{"type":"text_delta","text":"hi","${name}":"more"}`) as object
+  const anthropic = [
+    { type: 'content_block_delta', index: 0, delta },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+  ]
+  expect(seen(collectAnthropic(), anthropic)).toMatchObject({ outcome: 'done', words: 'hi' })
+  const { type: _, ...fields } = delta as { type: string }
+  const bedrock = [
+    { contentBlockDelta: { contentBlockIndex: 0, delta: fields } },
+    { messageStop: { stopReason: 'end_turn' } },
+  ]
+  expect(seen(collectBedrock(), bedrock)).toMatchObject({ outcome: 'done', words: 'hi' })
+})

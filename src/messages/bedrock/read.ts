@@ -139,5 +139,5 @@ function wholeBlock(item: StreamItem, isComplete: boolean): RawObject {
   if (toolResult !== undefined) return { toolResult: { ...result, content } }
   if (citationsContent !== undefined)
     return { citationsContent: { content: [{ text: stringOf(text) }], ...objectOf(citationsContent) } }
-  return Object.keys(block).length > 0 ? block : { text: stringOf(text) }
+  return text === undefined && Object.keys(block).length > 0 ? block : { text: stringOf(text), ...block }
 }
