@@ -185,13 +185,13 @@ export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
  * @example
  * laterUsage({ input_tokens: 27, output_tokens: 1 }, { input_tokens: 0, output_tokens: 47 }).input_tokens // 27
  */
-export function laterUsage(before: unknown, after: unknown): JsonObject {
+export function laterUsage(before: unknown, after: unknown, depth = 8): JsonObject {
   const merged: Record<string, JsonValue> = isObject(before) ? { ...before } : {}
   if (!isObject(after)) return merged
   for (const [key, value] of Object.entries(after)) {
     const known = merged[key] ?? null
     const isSilent = value === 0 || value === '' || (value ?? null) === null
-    if (isObject(known) && isObject(value)) merged[key] = laterUsage(known, value)
+    if (depth > 0 && isObject(known) && isObject(value)) merged[key] = laterUsage(known, value, depth - 1)
     else if (known === null || !isSilent) merged[key] = value
   }
   return merged

@@ -866,3 +866,30 @@ it.each(['constructor', 'toString', '__proto__'])('an unknown field %s of a delt
   ]
   expect(seen(collectBedrock(), bedrock)).toMatchObject({ outcome: 'done', words: 'hi' })
 })
+
+describe('a stream with values nested too deep to be written', () => {
+  let deep: object = {}
+  for (let level = 0; level < 20_000; level += 1) deep = { a: deep }
+
+  it('does not execute a call with such arguments', () => {
+    const call = { index: 0, id: 'c', function: { name: 'f', arguments: deep } }
+    const chat = [{ choices: [{ delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] }]
+    const piece = { jsonPath: `$.a${'[0]'.repeat(20_000)}`, stringValue: 'x' }
+    const functionCall = { name: 'f', partialArgs: [piece] }
+    const google = [{ candidates: [{ content: { parts: [{ functionCall }] }, finishReason: 'STOP' }] }]
+    for (const { calls, errors } of [seen(collectOpenAIChat(), chat), seen(collectGoogle(), google)]) {
+      expect(calls.map((call) => call.slice(0, 3))).toEqual(['- f'])
+      expect(errors).toHaveLength(1)
+    }
+  })
+
+  it('reads usage that is reported twice', () => {
+    const usage = { output_tokens: 5, more: deep }
+    const events = [
+      { type: 'message_start', message: { usage } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    ]
+    expect(seen(collectAnthropic(), events)).toMatchObject({ words: 'hi', tokens: [0, 5] })
+  })
+})

@@ -57,8 +57,11 @@ const newObject = (): Record<string, unknown> => Object.create(null) as Record<s
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
+/** Longer paths could nest arguments too deep to be written. */
+const MAX_PATH_LENGTH = 4096
+
 function readPath(text: string): Path | null {
-  if (!text.startsWith('$')) return null
+  if (!text.startsWith('$') || text.length > MAX_PATH_LENGTH) return null
   const path: (string | number)[] = []
   for (let offset = 1; offset < text.length; offset = PATH_STEP.lastIndex) {
     PATH_STEP.lastIndex = offset

@@ -231,7 +231,7 @@ function wholeObject(pieces: readonly RawObject[]): RawObject {
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
 
-const argumentPiece = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
+const argumentPiece = (value: unknown): string => (isObject(value) ? textOfInput(value) : stringOf(value))
 
 function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: StreamedCall): RawObject {
   const text = input.join('')
