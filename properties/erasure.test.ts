@@ -6,6 +6,7 @@ import { isPendingCall, planErasure } from '../src/conversation/erase.ts'
 import { ERASED, erasedFact } from '../src/event/erase.ts'
 import { decodeEvent } from '../src/event/decode.ts'
 import type { Fact } from '../src/event/quarantine.ts'
+import type { Event } from '../src/event/types.ts'
 import { replay } from '../src/state/reduce.ts'
 import { hold, same } from '../src/testing/failure.ts'
 import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
@@ -67,6 +68,25 @@ const KEPT = [
 const contentIn = (fact: Fact): string =>
   JSON.stringify(fact, (key, value: unknown) => (KEPT.includes(key) ? undefined : value))
 
+const call = (id: string, fields: object): Event => ({
+  kind: 'ActionEvent',
+  id,
+  thought: [],
+  tool_name: 'ls',
+  tool_call_id: id,
+  tool_call: { id, name: 'ls', arguments: '{}', origin: 'completion' },
+  llm_response_id: 'r',
+  ...fields,
+})
+
+const error = (id: string): Event => ({
+  kind: 'AgentErrorEvent',
+  id: `${id}-error`,
+  tool_name: 'ls',
+  tool_call_id: id,
+  error: 'no',
+})
+
 describe('X10, erasure', () => {
   it('of any event of a legal log keeps tree, pairing, views and status, and all requests stay valid', () => {
     always(fc.tuple(legalLog(), fc.nat()), checkErased, RUNS / 10)
@@ -74,6 +94,15 @@ describe('X10, erasure', () => {
 
   it('of any event of a hostile log as well', () => {
     always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 5)
+  })
+
+  it('of a call with reasoning, or with a blank thought, keeps its batch', () => {
+    for (const fields of [
+      { reasoning_content: 'why' },
+      { responses_reasoning_item: { summary: ['why'] } },
+      { thought: [{ text: ' ' }] },
+    ])
+      checkErased([[call('a', {}), error('a'), call('b', fields), error('b')], 0])
   })
 
   it('leaves an event of its kind, id and time, and nothing that it said', () => {

@@ -116,8 +116,12 @@ function erasableContent(event: Event): object {
 function actionContent(event: ActionEvent): object {
   const { thought, action, tool_name, tool_call_id, tool_call, llm_response_id, security_risk } = event
   const { id, name } = tool_call
+  const { reasoning_content, responses_reasoning_item } = event
+  const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
-    thought: thought.length === 0 ? [] : TEXT,
+    // A call with thought or reasoning starts a batch where one without joins it (U2).
+    thought: thought.length === 0 ? [] : thought.some(({ text }) => hasText(text)) ? TEXT : SILENCE,
+    reasoning_content: hasReasoning ? ERASED : undefined,
     thinking_blocks: thinkingOf(event),
     action: action === undefined || action === null ? action : { kind: 'ErasedAction' },
     tool_name,
