@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildInspector } from '../../src/build/library.ts'
 import { fitToBudget } from '../../src/context/budget.ts'
+import { loadLine } from '../../src/event/load.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { findings } from '../../src/explain/index.ts'
@@ -21,6 +22,7 @@ import {
 } from '../../src/inspector/model/view-reading.ts'
 import { stateOf } from '../../src/inspector/model/replayed.ts'
 import { replayed } from './replayed.ts'
+import { matching } from '../../src/inspector/model/search.ts'
 import { whatIf } from '../../src/inspector/model/what-if.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src/state/index.ts'
@@ -155,4 +157,10 @@ describe('what is read off a log', () => {
     expect(breaks).toBeGreaterThan(5)
     expect(lines).toBeGreaterThan(5)
   })
+})
+
+it('a search finds a line that cannot be read by its text only', () => {
+  const log = replayed(documentOf([loadLine('not JSON').fact, { kind: 'PauseEvent', id: 'null' }]))
+  const found = (text: string) => matching(log, { text, hidden: new Set() }).next().value
+  expect([found('null'), found('json'), found('')]).toEqual([[1], [0], [0, 1]])
 })

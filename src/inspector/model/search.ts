@@ -35,9 +35,8 @@ export function* matching(
     seen += 1
     if (seen % SLICE === 0) yield matches
     if (filter.hidden.has(kindName(event?.kind ?? null))) continue
-    const fits =
-      wanted === '' || (JSON.stringify(event) ?? quarantined?.raw ?? '').toLowerCase().includes(wanted)
-    if (fits || (event === null && (quarantined?.raw ?? '').toLowerCase().includes(wanted))) matches.push(seq)
+    const text = event === null ? (quarantined?.raw ?? '') : JSON.stringify(event)
+    if (wanted === '' || text.toLowerCase().includes(wanted)) matches.push(seq)
   }
   return matches
 }
