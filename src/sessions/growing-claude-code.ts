@@ -53,14 +53,17 @@ export function growingClaudeCode(
     calls.addSide(side.name, line)
     side.chain.add(line)
   }
-  let isSide: boolean | null = null
+  let isSideFile: boolean | null = null
   return (records) => {
-    for (const line of records.map(asLine)) {
-      if (line.uuid !== null) isSide ??= line.isSide
-      if (line.uuid === null || line.isSide === isSide) {
+    const lines = records.map(asLine)
+    const named = lines.filter(({ uuid }) => uuid !== null)
+    if (named.length > 0) isSideFile ??= named.every(({ isSide }) => isSide)
+    for (const line of lines) {
+      if (line.uuid !== null && line.isSide && isSideFile === false) addSide(line)
+      else {
         calls.add(line)
         main.add(line)
-      } else if (line.isSide) addSide(line)
+      }
     }
     agents = calls.find()
     const facts = main.read()

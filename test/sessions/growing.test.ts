@@ -155,6 +155,19 @@ describe('a growing session', () => {
     expect(Math.min(linked, running)).toBeGreaterThan(50)
   })
 
+  it('keeps the messages of a session that begins with a side chain', () => {
+    const about = { sessionId: 's', timestamp: '2026-01-01T00:00:00Z', type: 'user', parentUuid: null }
+    const lines = [
+      { ...about, uuid: 'x', isSidechain: true, message: { role: 'user', content: 'Warmup' } },
+      { ...about, uuid: 'u', isSidechain: false, message: { role: 'user', content: 'go' } },
+    ]
+    const { facts, children } = readSession(recordsOf(lines), { from: 'claude-code' })
+    const whole = readInPieces(lines, [])
+    expect(contentOf(whole.facts)).toEqual(contentOf(facts))
+    expect([...whole.sides.values()].map(contentOf)).toEqual(children.map((child) => contentOf(child.facts)))
+    expect(JSON.stringify(readInPieces(lines, [1]).facts)).toContain('"go"')
+  })
+
   it('links a side chain while its call has no result, and moves a link that the result contradicts', () => {
     const calls = { id: 'm', role: 'assistant', content: [task('t1'), task('t2')], stop_reason: 'tool_use' }
     const about = { sessionId: 's', timestamp: '2026-01-01T00:00:00Z' }
