@@ -254,7 +254,8 @@ function toolSpan(
 /** Nanoseconds since 1970. */
 const instantOf = (timestamp: string | null, before: bigint): bigint => {
   const micros = timestamp === null ? undefined : parseInstant(timestamp)
-  return micros === undefined ? before : BigInt(micros) * 1000n
+  // OTLP has no time before 1970.
+  return micros === undefined || micros < 0n ? before : BigInt(micros) * 1000n
 }
 
 function hexOf(text: string, digits: number): string {
