@@ -284,6 +284,7 @@ const attributesOf = (values: Readonly<Record<string, JsonValue>>): JsonObject[]
 
 function spanValue(value: JsonValue): JsonObject {
   if (Array.isArray(value)) return { arrayValue: { values: value.map(spanValue) } }
-  if (typeof value === 'number') return { intValue: String(value) }
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
   return { stringValue: String(value) }
 }

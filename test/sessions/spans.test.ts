@@ -100,3 +100,12 @@ it('no span has a time before 1970, which OTLP cannot represent', () => {
   const spans = JSON.stringify(toSpans(replay([old, message('m', 'agent', 2)] as never[])))
   expect(spans).not.toContain('UnixNano":"-')
 })
+
+it('a count that is not an integer is a double, because a collector refuses it as an integer', () => {
+  const { llm_message, ...reply } = message('m', 'agent', 2)
+  const counted = { ...reply, llm_message: { ...llm_message, reply: { tokens: [1.5, 1e300, 3] } } }
+  const values = JSON.stringify(toSpans(replay([message('u', 'user', 1), counted] as never[])))
+  expect(values).toContain('{"doubleValue":1.5}')
+  expect(values).toContain('{"doubleValue":1e+300}')
+  expect(values).toContain('{"intValue":"3"}')
+})
