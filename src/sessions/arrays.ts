@@ -611,7 +611,7 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 
 /** The calls of each step, then the text; the text is first if a call has no result. */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
-  const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
+  const text = listOfBlocks(content, 'text')
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))
   const isDone = calls.length > 0 && calls.every(({ state }) => state === 'result')
   return isDone

@@ -304,3 +304,14 @@ describe('messages of a user interface', () => {
     expect(session.notes).toEqual([{ what: 'written twice: content of a message', count: 1, line: 1 }])
   })
 })
+
+it('messages of user interfaces keep a content that is a list', () => {
+  const session = read(
+    [
+      { id: 'u', role: 'user', content: [...words('hi'), 7] },
+      { id: 'a', role: 'assistant', content: words('hello') },
+    ],
+    'ui-messages',
+  )
+  expect(saidIn(session)).toEqual([[...words('hi'), ...words('7')], words('hello')])
+})
