@@ -1,7 +1,7 @@
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
-import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
 
 /** Reads text and images of Anthropic, OpenAI and Gemini; keeps other types, writes other values as JSON. */
 export function contentOf(value: unknown): Content[] {
@@ -32,9 +32,8 @@ export function listOfBlocks(content: unknown, type: string): readonly RawObject
 
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value
-  let joined = ''
-  for (const part of objectsOf(value)) joined += stringOf(part['text'])
-  return joined
+  const parts: readonly unknown[] = Array.isArray(value) ? value : []
+  return parts.map((part) => stringOf(isObject(part) ? part['text'] : part)).join('')
 }
 
 const valuePart = (value: unknown): Content =>

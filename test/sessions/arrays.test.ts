@@ -315,3 +315,8 @@ it('messages of user interfaces keep a content that is a list', () => {
   )
   expect(saidIn(session)).toEqual([[...words('hi'), ...words('7')], words('hello')])
 })
+
+it('a system prompt may be a list of texts', () => {
+  const session = read([{ role: 'system', content: ['Be ', { type: 'text', text: 'kind.' }] }], 'openai-chat')
+  expect(events(session)).toMatchObject([{ kind: 'SystemPromptEvent', system_prompt: { text: 'Be kind.' } }])
+})
