@@ -223,7 +223,10 @@ function readReply(
       ? {}
       : { usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } } }),
   } as Parameters<typeof fromOpenAIChat>[0])
-  writer.reply(reply, callOrigins(origin, calls.length, '.'), () => results.length > 0)
+  // Results that name no call end all of them.
+  const named = results.map((result) => stringOf(result['source_call_id']))
+  const hasResult = (callId: string): boolean => named.includes(callId) || named.includes('')
+  writer.reply(reply, callOrigins(origin, calls.length, '.'), hasResult)
   return true
 }
 

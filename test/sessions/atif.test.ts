@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
 import { recordsOf } from '../../properties/sessions/lines.ts'
+import { listPendingCalls, replay } from '../../src/index.ts'
 import { readSession, type Session } from '../../src/sessions/index.ts'
 
 const trajectory = (fields: object) => ({
@@ -131,4 +132,24 @@ it('what a step says beside its message, calls and results is kept beside them',
         expect(stored).toContain(id)
     }),
   )
+})
+
+const call = (tool_call_id: string, input: unknown) => ({
+  tool_call_id,
+  function_name: 'sh',
+  arguments: input,
+})
+
+it('a call that cannot be read has an error, also if another call of its step has a result', () => {
+  const steps = [
+    {
+      step_id: 1,
+      source: 'agent',
+      message: '',
+      tool_calls: [call('a', {}), call('b', [1])],
+      observation: { results: [{ source_call_id: 'a', content: 'ok' }] },
+    },
+  ]
+  const { facts } = read([trajectory({ steps })])
+  expect(listPendingCalls(replay(facts.map(({ fact }) => fact)))).toEqual([])
 })
