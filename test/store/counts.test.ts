@@ -1,8 +1,10 @@
 /** Counts stop at their limit unless they are exact, in every store. The last of very many rows is still found. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
 import { MOST_COUNTED } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { allPages } from '../../src/store/kit/query/page.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -101,20 +103,22 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     }
   })
 
+  /** The ids on all pages, and the number of pages. */
+  async function listed(filter: ConversationFilter): Promise<[ids: string[], pages: number]> {
+    const read = (start: ConversationQuery) =>
+      store.listConversations({ ...filter, order: 'created_at', ...start })
+    const ids: string[] = []
+    let pages = 0
+    for await (const items of allPages(read)) {
+      ids.push(...items.map((record) => record.id))
+      pages += 1
+    }
+    return [ids, pages]
+  }
+
   it('finds the last of very many by pages that look at some of them', async () => {
-    const seen: number[] = []
-    let cursor: string | null = null
-    let matches: string[] = []
-    do {
-      const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations({
-        titleContains: `t${MANY}`,
-        order: 'created_at',
-        ...(cursor !== null && { cursor }),
-      })
-      seen.push(page.items.length)
-      matches = [...matches, ...page.items.map((record) => record.id)]
-      cursor = page.cursor
-    } while (cursor !== null)
-    expect([matches, seen.length]).toEqual([[id(MANY)], 11])
+    expect(await listed({ titleContains: `t${MANY}` })).toEqual([[id(MANY)], 11])
+    await store.createConversation({ id: 'last', tags: { a: 'x' } })
+    expect(await listed({ tags: { a: 'x' }, status: '' })).toEqual([['last'], 2])
   })
 })

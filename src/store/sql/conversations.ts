@@ -260,7 +260,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       WHERE ${fits} ORDER BY ${statement(visited.order)} LIMIT ${query.limit + 1}`,
     )
     const matches = rows.map(readRecord)
-    if (matches.length > query.limit || fits.values.length === 0) return lookedPage(query, matches, null)
+    if (matches.length > query.limit || fits.sql === allOf([]).sql) return lookedPage(query, matches, null)
     const last = yield* first<{ readonly conversation_id: string; readonly time: string }>(
       sql`SELECT conversation_id, CAST(time AS text) AS time FROM (${visited} LIMIT 1 OFFSET ${statement(String(MOST_LOOKED_AT - 1))}) AS w`,
     )
