@@ -220,6 +220,15 @@ it('a look wakes for another conversation under the id, of as many events as the
   await until(() => wakes.count === 2)
 })
 
+it('a look wakes for the deletion of a conversation without events', async () => {
+  const { pool, other, store } = await start(false, 20)
+  pool.letAll()
+  const wakes = woken(store, 'c')
+  await until(() => wakes.count === 1)
+  await other.deleteConversation('c')
+  await until(() => wakes.count === 2)
+})
+
 it('what begins a watch is a look at that conversation alone', async () => {
   const { pool, store } = await start(false)
   for (const id of ['c', 'd', 'c']) {

@@ -320,7 +320,7 @@ export class Watcher {
     try {
       const rows = await this.#connection.query<{ readonly id: string; readonly state: string }>(
         `SELECT conversation_id AS id, version || ' ' || number AS state FROM ${this.#connection.schema}.log
-        WHERE version > 0 AND conversation_id = ANY (CAST(? AS text[]))`,
+        WHERE conversation_id = ANY (CAST(? AS text[]))`,
         [[...ids]],
       )
       const states = new Map(rows.map(({ id, state }) => [id, state]))
