@@ -289,6 +289,23 @@ describe('appends at once', () => {
     },
   )
 
+  it('append no import twice where the connection is lost after they are done together', async () => {
+    let statements = 0
+    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+      const result = await send()
+      return (statements += 1) === 2 ? lose() : result
+    })
+    await store.createConversation({ id: 'c' })
+    const { id: _, ...imported } = event('none')
+    await Promise.all([
+      store.append('c', [event('a')]),
+      outcomeOf(store.append('c', [imported], { mode: 'import' })),
+      outcomeOf(store.append('c', [event('b')])),
+    ])
+    expect(await store.read('c')).toHaveLength(3)
+    await store.close()
+  })
+
   it('get on where a statement may take long enough for each of them, and not for all', async () => {
     const schema = `colloquy_${(schemas += 1)}`
     const store = await opened(schema, async (send) => send())

@@ -410,7 +410,9 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
-    if (count > 0 && options.within !== undefined) break
+    // Both have a commit of their own: a group is repeated after an error, and an import has no ids to find it by.
+    const isAlone = options.within !== undefined || options.mode === 'import'
+    if (count > 0 && isAlone) break
     events += facts.length
     if (waiting.length > 1) text += bodySize(facts)
     const ownLease = options.lease
@@ -421,8 +423,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
     if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
     lease ??= ownLease
     count += 1
-    // It has a commit of its own.
-    if (options.within !== undefined) break
+    if (isAlone) break
   }
   return waiting.splice(0, count)
 }
