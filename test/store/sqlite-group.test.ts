@@ -300,6 +300,16 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     database.close()
   })
 
+  it('do not fail with a call that finds a damaged row', async () => {
+    const database = openDatabase(driver, ':memory:')
+    const store = sqliteStore({ database })
+    for (const one of ['c', 'd']) await store.createConversation({ id: one })
+    database.exec(`UPDATE colloquy_conversation SET metadata = '' WHERE conversation_id = 'd'`)
+    const calls = [store.append('c', pause('a', 2020)), store.updateConversation('d', { title: 'D' })]
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    database.close()
+  })
+
   it('find an id that is neither indexed nor kept in memory', async () => {
     const database = openDatabase(driver, ':memory:')
     const [store, other] = [sqliteStore({ database }), sqliteStore({ database })]

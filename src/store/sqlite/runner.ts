@@ -1,4 +1,4 @@
-import { hasCode, isColloquyError } from '../../event/errors.ts'
+import { hasCode } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
 import { type Connection, PartlyWritten, toStoreError } from './database.ts'
@@ -227,9 +227,8 @@ function writeTogether(connection: Connection, group: readonly QueuedWrite[]): O
         return { value: part(work) }
       } catch (error) {
         if (error instanceof PartlyWritten) throw error
-        // After a fault SQLite may have undone the others as well.
-        const fault = toStoreError(error)
-        if (isColloquyError(fault) && fault.code.startsWith('store_')) throw error
+        // After a driver's error SQLite may have undone the others as well. A damaged row concerns only its reader.
+        if (toStoreError(error) !== error) throw error
         return { error }
       }
     }),
