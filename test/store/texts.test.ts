@@ -205,6 +205,22 @@ describe('a SQLite database that had no index of text', () => {
     await other.close()
   })
 
+  it('is indexed in the background also if the first call appends many events', async () => {
+    const file = FILES.next()
+    const before = sqliteStore({ file, synchronous: 'normal' })
+    for (const name of ['a', 'b']) await before.createConversation({ id: name })
+    await before.append('a', [say('old', 'word')])
+    await before.close()
+    const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
+    await store.append(
+      'b',
+      Array.from({ length: 300 }, (_, n) => say(`b${n}`, 'other')),
+    )
+    await complete(store)
+    expect(await idsOf(store, 'word')).toEqual(['old'])
+    await store.close()
+  })
+
   it('keeps no byte of a deleted conversation, whether its texts were in the index or not', async () => {
     for (const pause of [0, 1_000]) {
       const file = FILES.next()

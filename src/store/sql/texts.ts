@@ -271,6 +271,8 @@ export class TextIndexer {
   #written = 0
   #timer: ReturnType<typeof setTimeout> | null = null
   #isRunning = false
+  /** Whether the next run also indexes: an earlier timer for maintenance alone must not replace it. */
+  #indexesNext = false
 
   constructor(
     reads: ReturnType<typeof textReads>,
@@ -299,13 +301,16 @@ export class TextIndexer {
   }
 
   #soon(delay: number, indexes: boolean): void {
+    this.#indexesNext ||= indexes
     if (this.#isClosed || (this.#timer !== null && delay > 0) || this.#isRunning) return
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       this.#timer = null
       this.#written = 0
       this.#isRunning = true
-      void this.#run(indexes).then(
+      const indexesNow = this.#indexesNext
+      this.#indexesNext = false
+      void this.#run(indexesNow).then(
         () => {
           this.#isRunning = false
           if (this.#written > 0) this.wrote(0)
