@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
 import type { Lease, Store } from '../../src/store/contract/store.ts'
 import { until } from '../postgres/bystander.ts'
 import { codeOf } from '../../src/store/postgres/driver.ts'
@@ -86,6 +87,10 @@ const WRITES: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   'append after HEAD': (store) => store.append('c', [pause('b')]),
   'append of several': (store) => store.append('c', [pause('d'), pause('e')]),
   'append of an import': (store) => store.append('c', [pause('f')], { mode: 'import' }),
+  async replaceEvents(store) {
+    const before = (await store.get('c', 'a'))?.fact as Fact
+    await store.replaceEvents?.('c', [{ before, after: before }])
+  },
   updateConversation: (store) => store.updateConversation('c', { title: 'a' }),
   acquireLease: (store) => store.acquireLease('c', 'me', 60_000),
   releaseLease: async (store) => store.releaseLease((await store.getLease('c')) as Lease),

@@ -4,11 +4,19 @@ import type { DisposableStore } from '../contract/store.ts'
 import { checkFeedRows } from '../kit/feed.ts'
 import type { Work } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
-import { lockLog, replaceEvents } from '../sql/replace.ts'
+import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
 import { Connection } from './connection.ts'
-import { changeItems, claimItems, feedTrimmer, postgresDialect, readFeed, settleFeed } from './dialect.ts'
+import {
+  BE_DURABLE,
+  changeItems,
+  claimItems,
+  feedTrimmer,
+  postgresDialect,
+  readFeed,
+  settleFeed,
+} from './dialect.ts'
 import type { PostgresStoreOptions } from './driver.ts'
 import { replaceText, textWork } from './texts.ts'
 import { Watcher } from './watcher.ts'
@@ -58,7 +66,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
       append: (id, facts, requested) => connection.call(() => append(id, facts, requested)),
       replaceEvents: (id, replacements) =>
         connection.call(async () => {
-          await connection.transaction(lockLog(ownValue.dialect), [id], async (_, current) => {
+          await connection.transaction(BE_DURABLE, [], async (_, current) => {
             await connection.runOn(current, () =>
               replaceEvents(
                 ownValue.dialect,

@@ -11,7 +11,7 @@ import { textRow, type TextRow } from './texts.ts'
 
 export type ReplaceText = (log: number, seq: number, row: TextRow | null) => Work<void>
 
-export const lockLog = (d: Dialect): string =>
+const lockLog = (d: Dialect): string =>
   `SELECT number, text_version FROM ${d.table('log')} WHERE conversation_id = ?${d.lock}`
 
 export function* replaceEvents(
