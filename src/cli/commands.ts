@@ -509,10 +509,7 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/**
- * Returns the command that an invalid command line names, whose help page is suggested; empty if it names
- * none.
- */
+/** Returns the command that a wrong command line names, to suggest its help page; empty if it names none. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []

@@ -49,9 +49,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
   }
 }
 
-/**
- * Returns the position of the list of files. It contains their checksums, which the library does not check.
- */
+/** Returns the position of the list of files, which has the checksums that the library does not check. */
 function directoryIn(zip: Buffer): number {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')

@@ -173,10 +173,7 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
   return join(dir, `${name}-sandboxes`)
 }
 
-/**
- * Returns a logger that writes JSON lines to standard error, in order. A slow or missing reader delays no
- * request.
- */
+/** Returns a logger of JSON lines on standard error, in order. A slow or missing reader delays no request. */
 function logOn({ stderr }: Pick<Io, 'stderr'>) {
   let last = Promise.resolve()
   const write = (line: object): void => void (last = stderr.write(`${JSON.stringify(line)}\n`))

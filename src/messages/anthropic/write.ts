@@ -187,10 +187,7 @@ function resultBlock(
   }
 }
 
-/**
- * The provider refuses a reference to a missing tool, so a placeholder text with the name replaces the
- * reference.
- */
+/** The provider refuses a reference to a missing tool: a placeholder with the tool's name replaces it. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

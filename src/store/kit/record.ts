@@ -123,10 +123,7 @@ export const microsNow: Clock = () => {
 
 const latest = { millis: 0, micros: 0 }
 
-/**
- * Returns an instant in the format of records: ISO 8601 in UTC with microseconds. For the years 0 to 9999.
- * O(1).
- */
+/** Returns an instant of the years 0 to 9999 as records have it: ISO 8601 in UTC with microseconds. O(1). */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)
   const rest = Number.isSafeInteger(number) ? number % DAY : Number(BigInt(micros) % BigInt(DAY))
