@@ -8,7 +8,7 @@ import { requestRecord } from '../../src/messages/prefix.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
-import { HAS_SESSIONS, recordedReplies } from './recorded-replies.ts'
+import { describeRecorded } from './recorded-replies.ts'
 
 const call = (id: string, name: string, input: unknown) => ({ type: 'tool_use', id, name, input })
 const text = (text: string) => ({ type: 'text', text: text })
@@ -233,11 +233,10 @@ describe('collectAnthropic', () => {
   })
 })
 
-describe('recorded replies of Anthropic', () => {
-  const replies = recordedReplies('anthropic').filter(({ reply }) => Array.isArray(reply['content']))
+describeRecorded('recorded replies of Anthropic', 'anthropic', (recorded) => {
+  const replies = recorded.filter(({ reply }) => Array.isArray(reply['content']))
 
-  it('go in and out unchanged, but for calls, which nothing may stand behind', (context) => {
-    if (!HAS_SESSIONS) context.skip('the folder shared/sessions is missing')
+  it('go in and out unchanged, but for calls, which nothing may stand behind', () => {
     expect(replies.length).toBeGreaterThan(0)
     for (const { file, reply } of replies) {
       const blocks = reply['content'] as Record<string, unknown>[]

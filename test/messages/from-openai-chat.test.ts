@@ -6,7 +6,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { HAS_SESSIONS, recordedReplies } from './recorded-replies.ts'
+import { describeRecorded } from './recorded-replies.ts'
 
 const call = (id: string, input: string) => ({
   id,
@@ -189,12 +189,8 @@ describe('collectOpenAIChat', () => {
   })
 })
 
-describe('recorded replies of servers that speak Chat Completions', () => {
-  const replies = recordedReplies('openai-chat')
-
-  it('go in and out unchanged', (context) => {
-    if (!HAS_SESSIONS) context.skip('the folder shared/sessions is missing')
-    expect(replies.length).toBeGreaterThan(0)
+describeRecorded('recorded replies of servers that speak Chat Completions', 'openai-chat', (replies) => {
+  it('go in and out unchanged', () => {
     for (const { file, reply } of replies) {
       const { message } = (reply['choices'] as { message: { tool_calls: object[] } }[])[0] as never
       const { events, outcome } = fromOpenAIChat(reply as never)

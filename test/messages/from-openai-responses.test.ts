@@ -7,7 +7,7 @@ import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
-import { HAS_SESSIONS, recordedReplies } from './recorded-replies.ts'
+import { describeRecorded } from './recorded-replies.ts'
 
 const call = (call_id: string, input = '{}', status = 'completed') => {
   return { type: 'function_call', id: `fc_${call_id}`, call_id, name: 'ls', arguments: input, status }
@@ -184,12 +184,8 @@ describe('collectOpenAIResponses', () => {
   })
 })
 
-describe('recorded replies of OpenAI Responses', () => {
-  const replies = recordedReplies('openai-responses')
-
-  it('go in and out unchanged, but for reasoning without its content, and ids and steps behind it', (context) => {
-    if (!HAS_SESSIONS) context.skip('the folder shared/sessions is missing')
-    expect(replies.length).toBeGreaterThan(0)
+describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (replies) => {
+  it('go in and out unchanged, but for reasoning without its content, and ids and steps behind it', () => {
     let whole = 0
     for (const { file, reply } of replies) {
       const output = reply['output'] as Record<string, unknown>[]

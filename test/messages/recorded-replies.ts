@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { describe } from 'vitest'
 
 const FOLDER = resolve(import.meta.dirname, '../../../shared/sessions')
 
@@ -11,18 +12,26 @@ export interface RecordedReply {
   readonly reply: Readonly<Record<string, unknown>>
 }
 
-/** Whether the recorded sessions are there; a plain checkout has none. */
-export const HAS_SESSIONS = existsSync(FOLDER)
-
-/** The recorded replies of a provider by name; empty without the folder of sessions. */
-export function recordedReplies(provider: string): readonly RecordedReply[] {
-  if (!HAS_SESSIONS) return []
+/**
+ * Describes tests of a provider's recorded replies. Without the folder of sessions, they are skipped, and the
+ * title says so.
+ * @throws Error if the folder has no reply of the provider
+ */
+export function describeRecorded(
+  title: string,
+  provider: string,
+  tests: (replies: readonly RecordedReply[]) => void,
+): void {
+  if (!existsSync(FOLDER))
+    return void describe.skip(`${title}: the folder shared/sessions is missing`, () => tests([]))
   const folder = join(FOLDER, provider)
-  return readdirSync(folder)
+  const replies = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .toSorted()
     .map((file) => ({
       file,
       reply: JSON.parse(readFileSync(join(folder, file), 'utf8')) as RecordedReply['reply'],
     }))
+  if (replies.length === 0) throw new Error(`${folder} contains no recorded reply.`)
+  describe(title, () => tests(replies))
 }
