@@ -111,6 +111,18 @@ function thrownBy(node: Node, env: Env): Thrown | null {
     : { type, code: render(first, env), text: render(second, env) }
 }
 
+/** Returns the error of a row of a table: a code with its text, as a pair or as a property. */
+function rowOf(node: Node): Thrown | null {
+  const pair = node.type === 'ArrayExpression' ? nodesIn(node['elements']) : []
+  const isRow = node.type === 'Property' || pair.length === 2
+  const [code = '', text = ''] = (
+    node.type === 'Property' ? [...nodesIn(node['key']), ...nodesIn(node['value'])] : pair
+  ).map((part) => String(part['name'] ?? part['value'] ?? ''))
+  return isRow && Object.hasOwn(MEANINGS, code) && / .*\.$/.test(text)
+    ? { type: 'ColloquyError', code, text }
+    : null
+}
+
 /** Collects the sentences that a file has as constants. */
 const constantsIn = (program: Node): Env =>
   new Map(
@@ -129,7 +141,7 @@ function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
   const errors: Thrown[] = []
   const constants = constantsIn(program)
   const visit = (node: Node): void => {
-    const thrown = thrownBy(node, constants)
+    const thrown = thrownBy(node, constants) ?? rowOf(node)
     if (thrown !== null) errors.push(thrown)
     const factory = node.type === 'CallExpression' ? factories.get(calleeOf(node)) : undefined
     if (factory !== undefined) {
@@ -174,10 +186,14 @@ const programs = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'ut
 
 /** Each error text of the sources, once. */
 function allErrors(): Thrown[] {
+  const shared = new Map<string, Factory>()
+  for (const { program } of programs)
+    for (const statement of nodesIn(program['body']))
+      if (statement.type === 'ExportNamedDeclaration') factoriesIn(statement, null, shared)
   const errors = programs.flatMap(({ program }) => {
-    const factories = new Map<string, Factory>()
-    for (const other of programs) if (other.program === program) factoriesIn(program, null, factories)
-    return errorsIn(program, factories)
+    const own = new Map<string, Factory>()
+    factoriesIn(program, null, own)
+    return errorsIn(program, new Map([...shared, ...own]))
   })
   const texts = errors.filter(({ text }) => /[a-z]{3}/.test(text))
   return [...new Map(texts.map((error) => [`${error.type} ${error.code} ${error.text}`, error])).values()]
@@ -215,7 +231,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command by code. Texts that the code assembles are not listed, such as those of SQLite and PostgreSQL errors. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command by code. The issues of an invalid event and of an invalid request body are not among them. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

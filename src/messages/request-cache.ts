@@ -87,7 +87,7 @@ export function requestCache(): RequestCache {
   }
 }
 
-/** Restores the request at the latest point before the first difference; false if there is none. */
+/** Restores the request at its last saved point before the first difference; false without such a point. */
 function rewind(
   { request, list, settled, undos, points }: KnownRequest,
   messages: readonly NeutralMessage[],

@@ -178,7 +178,7 @@ export interface Service {
  */
 export function createService(options: ServiceOptions): Service {
   if (typeof options?.engine?.open !== 'function')
-    invalidArgument('engine', 'must be an engine, of createEngine')
+    invalidArgument('engine', 'must be an engine, as createEngine returns it')
   checkOptionNames(options, OPTIONS)
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')

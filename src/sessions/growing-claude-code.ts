@@ -25,7 +25,7 @@ interface ReadLines {
 /**
  * Returns a reader of a growing session, which returns the facts of the next lines. Final lines of a reply
  * that must have more blocks, as after thinking, wait for the next call. Replies continued after a result
- * become separate. Side chains and links are those of {@link readClaudeCode}.
+ * become separate. Side chains and links are read as by {@link readClaudeCode}.
  * @param childOf the conversation of a subagent, by its id, or of a side chain in the file, by its name
  */
 export function growingClaudeCode(

@@ -73,7 +73,7 @@ export function subagent(options: SubagentOptions): StepTool {
     ...(options.background === true && { background: true }),
     execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
-      // The same prompt as that of `execute`: the child may already have it.
+      // `execute` derives the same prompt, which the child may already have.
       const checked = await checkArguments({ parameters }, argumentsOf(context.call))
       if ('issues' in checked) return new Error(checked.issues)
       return subagentOutput(await callChild(prompt(checked.args), context))

@@ -57,7 +57,7 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
     return replyPart.text(textOfContents([objectOf(citationsContent)]), moreOf({ citations }))
   }
   const { reasoningText, redactedContent } = objectOf(reasoningContent)
-  // Redacted reasoning is recorded as base64, as in the HTTP interface. A stream has it in pieces.
+  // Redacted reasoning is base64 over HTTP, bytes in the SDK, and pieces of bytes in a stream.
   const pieces: readonly unknown[] = Array.isArray(redactedContent) ? redactedContent : [redactedContent]
   const bytes = pieces.flatMap((piece) => (piece instanceof Uint8Array ? [...piece] : []))
   const data = bytes.length > 0 ? base64Of(Uint8Array.from(bytes)) : pieces[0]

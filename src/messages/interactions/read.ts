@@ -124,7 +124,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   }
   const begin = (step: StreamItem, { content, summary, ...fields }: RawObject) =>
     extend(step, fields, content ?? summary)
-  /** The whole steps of the last event complete those of the stream. */
+  /** Adds what the stream lacks from the last event, which repeats all steps in full. */
   const addWhole = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = current.start
     return whole.flatMap((step) => {

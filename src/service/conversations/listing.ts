@@ -46,7 +46,7 @@ export const COUNTED = {
   returns: { type: 'integer' },
 } as const
 
-/** A number, with a header that says whether everything was counted. */
+/** A response with a number. Its header `x-count` says whether the number is exact or a minimum. */
 export const countReply = ({ count, more }: Count): Response =>
   new Response(JSON.stringify(count), {
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },

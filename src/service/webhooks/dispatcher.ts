@@ -121,7 +121,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   tries: 0,
 })
 
-/** Messages of one conversation that are sent in a row, before those of other conversations. */
+/** After this number of messages of one conversation, other conversations have their turn. */
 const IN_A_ROW = 10
 
 /** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */

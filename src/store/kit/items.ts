@@ -129,7 +129,7 @@ const QUERY = {
  */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
   checkOptionNames(query, QUERY)
-  if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, as an id')
+  if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, like an id')
   const by = checkText('by', query.by)
   if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of a key')
   const filter = {

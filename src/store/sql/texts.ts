@@ -52,7 +52,7 @@ export interface TextWork {
   match(match: TextMatch): Statement
   /** Indexes a range of a log, unless another process has. Null for a read-only store. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
-  /** Does a part of the index maintenance; returns whether there is more. Null if there is none. */
+  /** Maintains a part of the index, and returns whether more remains. Null if no maintenance is needed. */
   readonly maintain: (() => Work<boolean>) | null
 }
 

@@ -348,8 +348,8 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
 const MAX_PLAIN = 2 ** 16
 
 /**
- * Returns the tokens that the clauses may match: all of them; in short ASCII text without `_`, for clauses of
- * one term, only those of words that contain a term. O(length).
+ * Returns the tokens that the clauses may match. For clauses of one term in short ASCII text without `_`, only
+ * words that contain a term are divided into tokens. O(length).
  */
 export function tokensFor(text: string, clauses: readonly TextClause[]): readonly Token[] {
   const isPlain = text.length <= MAX_PLAIN && !text.includes('_') && /^\p{ASCII}*$/u.test(text)
