@@ -199,7 +199,7 @@ const SHAPELESS: readonly object[] = [
 ]
 
 function nested(levels: number, wrap: (value: object, level: number) => object): object {
-  let value: object = {}
+  let value: object = Object.freeze({})
   for (let level = 1; level < levels; level += 1) value = wrap(value, level)
   return value
 }

@@ -127,6 +127,10 @@ export const BLOBS: readonly Check[] = [
         holds(blobs?.length !== 0, 'an event without long strings has a list')
         const shortened = replaceStrings(body, references, ({ hash }) => blobText(hash))
         equal(JSON.stringify(fact), JSON.stringify(shortened), 'the body with references in it')
+        for (const { path, hash } of references) {
+          const text = path.reduce((value: unknown, key) => (value as Record<string, unknown>)[key], fact)
+          equal(text, blobText(hash), 'the text of a reference')
+        }
       }
       await isSound(store, 'after an append')
     },
