@@ -545,10 +545,19 @@ describe('a conversation over AG-UI', () => {
         yield [update('other', sealed), update('ag_ui.state', sealed)]
         yield { kind: 'MessageEvent', source: 'agent', llm_message } as Event
       })
-    const options = { input: { threadId: 't', runId: 'r' }, details: ['raw', 'updates'] as const }
-    const streams = [agUiEvents(conversation, { ...options, run }), agUiEvents(conversation, options)]
-    for (const stream of streams)
-      for await (const event of stream) expect(JSON.stringify(event)).not.toContain('"sealed"')
+    const input = { threadId: 't', runId: 'r' }
+    const seen = async (options: Omit<AgUiOptions, 'input'>): Promise<AGUIEvent[]> => {
+      const events: AGUIEvent[] = []
+      for await (const event of agUiEvents(conversation, { input, ...options })) events.push(event)
+      return events
+    }
+    const details = ['raw', 'updates'] as const
+    const events = [...(await seen({ details, run })), ...(await seen({ details }))]
+    for (const type of ['RAW', 'CUSTOM', 'STATE_SNAPSHOT'])
+      expect(events.map((event) => event.type)).toContain(type)
+    expect(JSON.stringify(events)).not.toContain('sealed')
+    await conversation.sendMessage('Again.')
+    expect(JSON.stringify(await seen({ details: ['encrypted'], run }))).toContain('sealed')
   })
 
   it('changes nothing for an input that it has, and keeps the log legal, whatever is posted', async () => {
