@@ -193,7 +193,7 @@ export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawOb
 
 const DEPTH = 4
 
-const isLacking = (value: unknown): boolean =>
+export const isLacking = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 
 export const valueAt = (item: unknown, steps: readonly string[]): unknown =>

@@ -13,7 +13,7 @@ import {
 } from '../reply.ts'
 import type { ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
-import { addText, closeItem, collectStream, CONTRADICTED, newItem, setValue, withValue } from '../stream.ts'
+import { addText, closeItem, collectStream, CONTRADICTED, isLacking, newItem, setValue } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
 import { LIMITS, readReasoning } from './blocks.ts'
 
@@ -159,29 +159,27 @@ function streamedItems() {
   }
   let order = -1
   const matched = new Set<StreamItem>()
-  const matchOf = (item: RawObject): StreamItem | undefined => {
-    const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
+  const claim = (item: RawObject, fits: (each: StreamItem) => boolean): StreamItem | undefined => {
     const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
-    const isMatch = (each: StreamItem): boolean =>
-      isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call)
-    const named = byId.get(id)
-    const match = named !== undefined && isFree(named) ? named : items.find(isMatch)
+    const named = byId.get(stringOf(item['id']))
+    const match =
+      named !== undefined && isFree(named) ? named : items.find((each) => isFree(each) && fits(each))
     if (match !== undefined) matched.add(match)
     return match
   }
+  const matchOf = (item: RawObject): StreamItem | undefined => {
+    const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
+    return claim(item, (each) => (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call))
+  }
   /** Some servers give an item another id in each event. */
-  const sameText = (item: RawObject, index: number): StreamItem | undefined => {
-    const match = items.find(
+  const sameText = (item: RawObject, index: number): StreamItem | undefined =>
+    claim(
+      item,
       (each) =>
-        !matched.has(each) &&
         each.order === index &&
-        typeOf(each) === item['type'] &&
         callIdOf(each) === stringOf(item['call_id']) &&
         textOfItem(closeItem(each)) === textOfItem(item),
     )
-    if (match !== undefined) matched.add(match)
-    return match
-  }
   return {
     add: ({ type, output_index, item }: RawObject): void => {
       const latest = objectOf(item)
@@ -221,7 +219,8 @@ function streamedItems() {
         .map((item) => {
           const whole = closeItem(item)
           // The first encrypted content of an item does not contain its reasoning.
-          return item.isEnded ? whole : (withValue(whole, ['encrypted_content'], undefined) as RawObject)
+          const { encrypted_content: _, ...unfinished } = whole
+          return item.isEnded ? whole : unfinished
         })
         .filter(isNamed),
   }
@@ -247,9 +246,7 @@ const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
     ? later
     : {
         ...later,
-        ...Object.fromEntries(
-          Object.entries(whole).filter(([key]) => !later[key] || moreOf({ key: later[key] }) === null),
-        ),
+        ...Object.fromEntries(Object.entries(whole).filter(([key]) => isLacking(later[key]))),
       }
 
 /** A call of which only arguments arrived has no name. */
@@ -285,8 +282,7 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
-  const executed: Outputs =
-    outputs.length === 0 ? NO_ITEMS : new Map(outputs.map((item) => [item['call_id'], item]))
+  const executed: Outputs = new Map(outputs.map((item) => [item['call_id'], item]))
   return {
     id: raw['id'],
     model: raw['model'],
@@ -302,8 +298,6 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
 
 /** Outputs of calls that the provider executed, by call id. */
 type Outputs = ReadonlyMap<unknown, RawObject>
-
-const NO_ITEMS: Outputs = new Map()
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
