@@ -69,12 +69,6 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
   isEnded: false,
 })
 
-export function valueOrNew<K, V>(values: Map<K, V>, key: K, make: () => V): V {
-  const value = values.get(key) ?? make()
-  values.set(key, value)
-  return value
-}
-
 /**
  * Items of a stream by index. Some servers give several items one index; then the latest counts, and a delta
  * of another kind begins another item.
@@ -100,8 +94,11 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-const piecesAt = ({ pieces }: StreamItem, path: string): Pieces =>
-  valueOrNew(pieces, path, () => ({ texts: [], list: [] }))
+function piecesAt({ pieces }: StreamItem, path: string): Pieces {
+  const known = pieces.get(path) ?? { texts: [], list: [] }
+  pieces.set(path, known)
+  return known
+}
 
 export const addText = (item: StreamItem, path: string, text: string): void => {
   piecesAt(item, path).texts.push(text)
