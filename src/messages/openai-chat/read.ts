@@ -16,7 +16,7 @@ import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } fr
 import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
-import { LIMITS } from './blocks.ts'
+import { LIMITS, REASONING } from './blocks.ts'
 
 /** A call that is not complete; some servers repeat its id in each chunk, or only its name. */
 interface StreamedCall {
@@ -300,9 +300,7 @@ function idOf({ id, created }: RawObject): string {
     : responseId
 }
 
-const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
-
-const KNOWN = ['role', 'content', 'refusal', 'tool_calls', ...REASONING] as const
+const KNOWN = ['role', 'content', 'refusal', 'tool_calls', ...REASONING]
 
 const reasoningText = (message: RawObject): string =>
   REASONING.map((field) => stringOf(message[field])).find(Boolean) ?? thoughtIn(message['content'])

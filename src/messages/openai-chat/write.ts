@@ -8,7 +8,7 @@ import type { AssistantTurn, Call, Piece, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
 import { argumentText } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
-import { LIMITS } from './blocks.ts'
+import { LIMITS, REASONING } from './blocks.ts'
 import type { ChatMessage, ChatPart, ChatToolCall } from './rules.ts'
 
 const NAME = /^[\w-]{1,64}$/
@@ -100,20 +100,16 @@ const joined = (texts: readonly string[]): string => texts.join('\n')
 
 const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: AssistantMessage) => {
   const text = (reasoning_content ?? '').toWellFormed()
-  return {
-    reasoning_content: { reasoning_content: text },
-    reasoning: { reasoning: text },
-    reasoning_text: { reasoning_text: text },
-  }
+  return Object.fromEntries(REASONING.map((field) => [field, { [field]: text }]))
 })
 
 function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
   const field = kindName(value)
-  if (field !== 'reasoning_content' && field !== 'reasoning' && field !== 'reasoning_text') return value
+  if (!REASONING.includes(field)) return value
   const { model, reasoning } = options
   const isWanted = field !== 'reasoning_content' || message.tool_calls.length > 0 || reasoning === 'all'
   if (!isWanted || (model !== undefined && !isOfModel(message, LIMITS.grammar, model))) return null
-  return typeof value[field] === 'string' ? value : reasoningFields(message)[field]
+  return typeof value[field] === 'string' ? value : (reasoningFields(message)[field] ?? null)
 }
 
 function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
