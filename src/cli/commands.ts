@@ -66,7 +66,7 @@ const oneOf =
     fail(`unknown --${name} '${text}': use one of ${choices.join(', ')}`)
 
 const numberIn =
-  (least: number, limit = Infinity, unit = 'a number'): Parse<number> =>
+  (least: number, limit = Infinity, unit = 'an integer'): Parse<number> =>
   (text, name) => {
     const value = Number(text)
     if (/^\d{1,15}$/.test(text) && value >= least && value <= limit) return value
@@ -115,7 +115,7 @@ const NEEDS_DATABASE = { db: required(DATABASE.db) }
 const NEEDS_STORED = { ...NEEDS_DATABASE, conversation: required(STORED.conversation) }
 const FILE = { from: option('FORM', oneOf(FROM)) }
 const LEAF = { leaf: option('EVENT_ID', asText) }
-const BUDGET = { budget: option('TOKENS', numberIn(0, Infinity, 'an integer')) }
+const BUDGET = { budget: option('TOKENS', numberIn(0)) }
 const JSON_FLAG = { json: FLAG }
 const VIEWED = { ...FILE, ...STORED, ...JSON_FLAG }
 const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
@@ -163,7 +163,7 @@ export const COMMANDS = {
     more: [
       'Exits with 1 when a line does not load. Other faults are notes: what a replay repairs, results without a call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
       'With --laws, checks the log of any server against the laws of properties/laws.md: its tree, calls and results, view, status and recorded replies. Each violation names the law, the event and the correct value; the exit code is then 1.',
-      'With --ended, the log is complete: every call must have a result, unless it waits for a user, and the status must not be running.',
+      'With --ended, checks the log as a complete one: every call must have a result, unless it waits for a user, and the status must not be running.',
       `With --grammar (${GRAMMAR_NAMES.join(', ')}), also builds the request in that provider’s message format, checks it against the provider’s rules, and checks the prefixes that replies record.`,
       `FORMAT is one of ${REPORTS.join(', ')}; junit writes one document for all FILEs.`,
     ],
@@ -199,8 +199,8 @@ export const COMMANDS = {
     more: [
       'An agent is stuck if, since the last user message, it made the same call with the same result 4 times, made the same failing call 4 times, sent 3 messages without a call, or alternated between two steps for 6 steps.',
       'With --leaf, checks the branch that ends at that event.',
-      'The nudge is a message for the model, shown once the same call has failed 3 times.',
-      'The exit code is 0 in both cases; --json reports whether the agent is stuck.',
+      'The nudge is a message for the model, printed after the same call has failed 3 times.',
+      'The exit code is 0 even if the agent is stuck; --json reports whether it is.',
     ],
   }),
   why: viewer({
@@ -220,7 +220,7 @@ export const COMMANDS = {
       ...VIEWED,
       ...LEAF,
       // With fewer there is nothing to keep after a summary.
-      'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
+      'max-events': required(option('N', numberIn(4))),
       summary: option('TEXT', asVisible),
     },
     more: [
@@ -281,7 +281,7 @@ export const COMMANDS = {
         fail('standard input (-) has no file name to use as the id: add --conversation ID')
     },
     more: [
-      'The id of a conversation is read from base_state.json or meta.json; without them it is --conversation, or else the file name.',
+      'The id of a conversation is the one in colloquy.json, base_state.json or meta.json; without them, --conversation, else the id in the session, else the name of the file or folder.',
       'Timestamps without a zone are read in ZONE (such as Europe/Berlin); the default is UTC.',
       'Importing again adds only missing events, so you can repeat an interrupted import.',
       'Creates the database file if it does not exist.',
@@ -307,7 +307,7 @@ export const COMMANDS = {
     },
     more: [
       `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
-      'Lines that could not be read as events are written unchanged, at their position.',
+      'Lines that could not be read as events are written at their position, so that import reads them unchanged.',
       'Nothing is left out: encrypted content, such as reasoning, is in the export.',
       'With --force, replaces an existing file or an earlier export.',
       'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids are kept.',
@@ -328,7 +328,7 @@ export const COMMANDS = {
       ...JSON_FLAG,
     },
     more: [
-      'Events are in order of time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
+      'Events are sorted by time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
       `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
       'With --leaf, finds only events on the branch that ends at that event.',
     ],
@@ -373,7 +373,7 @@ export const COMMANDS = {
     ],
   }),
   delete: command({
-    about: 'delete conversations of a database with everything stored for them',
+    about: 'delete conversations of a database, and everything stored for them',
     input: 'database',
     options: {
       ...NEEDS_DATABASE,
@@ -391,11 +391,11 @@ export const COMMANDS = {
     },
     more: [
       'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',
-      'With --keep-last, the N conversations that changed last stay. With it or --older-than, so do those with an active run.',
+      'With --keep-last, the N conversations that changed last stay. With --keep-last or --older-than, conversations with an active run stay, too.',
     ],
   }),
   erase: command({
-    about: 'replace the content of one event of a database by a placeholder',
+    about: 'replace the content of one event of a database with a placeholder',
     input: 'database',
     options: {
       ...NEEDS_STORED,
@@ -404,7 +404,7 @@ export const COMMANDS = {
       ...CONFIRMED,
     },
     more: [
-      'Replaces texts, files, arguments and reasoning of the event with this whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
+      'Replaces the texts, files, arguments and reasoning of an event with placeholders. EVENT_ID must be the whole id. Its position and references stay, so the conversation continues. The log records the erasure and TEXT. Copies in forks, summaries and replies are other events. Needs --yes, or --dry-run, which changes nothing.',
     ],
   }),
   serve: command({
@@ -416,7 +416,7 @@ export const COMMANDS = {
       ...PORT,
       agent: option('MODULE', asText),
       workspace: option('DIR', asText),
-      memory: option('MIB', numberIn(1, 9_999_999, 'a number of mebibytes')),
+      memory: option('MIB', numberIn(1, 9_999_999, 'an integer, in mebibytes,')),
       redact: FLAG,
       config: option('FILE', asText),
       'allow-origin': repeated('ORIGIN', asOrigin),
@@ -430,14 +430,14 @@ export const COMMANDS = {
       'Browser pages served by this machine may use the service, on any port. --allow-origin adds an origin such as https://app.example.com, or * for all.',
       'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes next to it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox has the permissions of the service and ends with it; its files are kept.',
       'Idle conversations may use about MIB mebibytes of memory; the default is 256, or cache_bytes in FILE.',
-      'With --redact, API keys, tokens, passwords and private keys are masked in data written from then on (agents see them masked, too), and in public conversations, including older events; redact in FILE selects only one of the two ("stored", "public").',
+      'With --redact, API keys, tokens, passwords and private keys are masked in data written from then on (agents see them masked, too), and in public conversations, including older events; redact in FILE is a list of "stored" (data written from then on), "public" (public conversations), or both.',
       'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
-      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), canvas_extensions (a folder with extensions of the OpenHands web page, which clients may install), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Fields of a sandbox spec: id, command, initial_env, working_dir, health; the first spec is the default; without specs, a sandbox is a working directory in which no process runs. Of a webhook: url, secret_env (an environment variable with the secret; or secret, its value), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (maximum number of conversations started per day and organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
+      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), canvas_extensions (a folder with extensions of the OpenHands web page, which clients may install), sandbox_workspaces (true: clients may use the files of sandboxes and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Fields of a sandbox spec: id, command, initial_env, working_dir, health; the first spec is the default; without specs, a sandbox is a working directory in which no process runs. Of a webhook: url, secret_env (an environment variable with the secret; or secret, its value), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (maximum number of conversations that an organization may start or fork per day, UTC), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
       'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored encrypted; without it, profiles and settings that contain one are rejected.',
       'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); a database without an index gets one in the background.',
       'With --inspect, /inspect shows conversations event by event as they happen; the page asks for a key if the service needs one.',
       'MODULE is a file of JavaScript or TypeScript that exports a step function, such as one of colloquy/steps (export const step = …, or the default export), and may export run, an object of run options (condenser, policy, hooks). Without it, the agent repeats the user message.',
-      'Prints its URL, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, ends when active work is done.',
+      'Prints its URL, and writes one line of JSON per request to standard error. On SIGINT and SIGTERM, waits up to 4.5 seconds for requests and runs, then interrupts runs and ends.',
     ],
   }),
   demo: command({
@@ -502,7 +502,7 @@ export function parseRequest(argv: readonly string[]): Request {
   const files = rest.slice(0, fileCount)
   const operand = rest[fileCount] ?? null
   if (rest.length > fileCount + 1)
-    fail(`${name} accepts only one ${input === 'nothing' ? '' : 'FILE and one '}${operandName}`)
+    fail(`${name} accepts only one ${fileCount === 0 ? '' : 'FILE and one '}${operandName}`)
   checkInput(name, files, options)
   TABLE[name].check?.(options, files)
   if (name === 'help' && operand !== null && !isCommand(operand)) throw unknownCommand(operand)
@@ -579,11 +579,11 @@ function checkInput(
     fail(`${name} needs either --yes or --dry-run (which only shows the changes)`)
   if (files.indexOf('-') !== files.lastIndexOf('-'))
     fail('standard input (-) can be read only once: pass - once')
-  if (input === 'nothing' && hasFile) fail(`${name} accepts no file`)
+  if (input === 'nothing' && hasFile) fail(`${name} accepts no FILE`)
   // The argument is not quoted: it may be a URL with a password.
   if (input === 'database' && hasFile) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)
   if (input === 'files' ? !hasFile : input.startsWith('files-or') && !hasFile && !hasDatabase)
-    fail(`${name} needs a FILE, or - for standard input`)
+    fail(`${name} needs a FILE, - for standard input${input === 'files' ? '' : ', or --db'}`)
   if (!hasDatabase || !input.startsWith('files-or')) return
   if (hasFile) fail(`${name} accepts a FILE or --db, not both`)
   if ('from' in options) fail('--from applies to a FILE, not to a database')
@@ -668,7 +668,7 @@ const shownOption = (options: OptionTable, name: string): string =>
   `--${name} ${options[name]?.value ?? ''}`.trimEnd()
 
 const ABOUT_EVENT_IDS =
-  'EVENT_ID can be shortened to a prefix that no other id has; a number that is no prefix of an id is a line number.'
+  'EVENT_ID can be shortened to a prefix that no other id has; a number that is not a prefix of an id is a line number.'
 
 const ABOUT_PAGES = [
   `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is from the previous page.`,

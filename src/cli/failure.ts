@@ -23,7 +23,7 @@ export class FileError extends Error {
 }
 
 const DENIED = ['unreadable', 'permission denied; change the permissions, or use another path'] as const
-const FULL = ['unwritable', 'the disk is full; make room, and repeat the command'] as const
+const FULL = ['unwritable', 'the disk is full; free space, and repeat the command'] as const
 
 /** Code and message of file system errors; other errors have the system's message. */
 const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: string]>> = {

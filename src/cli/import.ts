@@ -213,7 +213,7 @@ async function create(
   } catch (error) {
     if (!hasCode(error, 'invalid_argument') || !String(error.data['field']).startsWith('metadata'))
       throw error
-    report.notes.push(`its documents cannot be stored: ${error.message}`)
+    report.notes.push(`meta.json and base_state.json cannot be stored: ${error.message}`)
     return store.createConversation({ ...made, metadata: {} })
   }
 }
@@ -280,12 +280,12 @@ function planImport({ file, request }: Copy, sidecarFiles: SidecarFiles | null):
   const ownValue = read('colloquy.json')
   const ownDescription = ownValue === null ? null : describeOwn(ownValue)
   if (ownValue !== null && ownDescription === null)
-    notes.push('colloquy.json is of another version, and is ignored')
+    notes.push('colloquy.json is damaged or has another version, and is ignored')
   const description = ownDescription ?? describeDocuments(documents)
   const name = sidecarFiles?.folder ?? basename(resolve(file), extname(file))
   const id = description.id ?? conversation ?? idOfName(name)
   if (conversation !== undefined && dashed(conversation) !== dashed(id))
-    notes.push(`--conversation is not used: its documents have the id ${quoted(id)}`)
+    notes.push(`--conversation is ignored: the documents have the id ${quoted(id)}`)
   const metaId = documents.meta?.['id']
   if (typeof metaId === 'string' && dashed(metaId) !== id && ownDescription === null)
     notes.push(`meta.json has the id ${quoted(metaId)}, base_state.json another, which is used`)
@@ -378,7 +378,7 @@ async function append(
         throw new FileError(
           'other_log',
           `line ${line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
-            'import the file with another --conversation, or into another database',
+            'import it into another database, or, if it has no id of its own, with another --conversation',
         )
       })
   }

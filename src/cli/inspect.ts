@@ -99,7 +99,7 @@ async function storedLogs(
   for await (const record of eachConversation(store, { limit: 100 })) {
     if (root === null && titles.length === MAX_CONVERSATIONS) {
       const maximum = MAX_CONVERSATIONS.toLocaleString('en')
-      await page.complain(`shows the newest ${maximum}; --conversation ID for another`)
+      await page.complain(`shows the newest ${maximum} conversations; pass --conversation ID for another one`)
       break
     }
     // The conversations that one started may be anywhere in the list.
@@ -237,7 +237,7 @@ async function serveLogs(
   const server = await listen({ fetch, ...address })
   const lines = [
     `Colloquy shows ${logs.name} at ${server.url}`,
-    '  only this machine is let in; end with Ctrl-C',
+    '  only this machine has access; stop with Ctrl-C',
   ]
   if (options.open === true) openBrowser(server.url)
   await page.serve(server, lines)

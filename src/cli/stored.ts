@@ -235,7 +235,10 @@ async function post<T>(store: Store, path: string, body: object): Promise<T> {
     }
     if (response.ok) return reply as T
     const { detail = '' } = reply
-    const message = typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('; ')
+    const message =
+      typeof detail === 'string'
+        ? detail
+        : detail.map(({ msg }) => msg.replace(/^Value error, /, '')).join('; ')
     throw new FileError('unexpected', message)
   } finally {
     // The service that runs a sandbox deletes it.

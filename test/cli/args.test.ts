@@ -15,12 +15,15 @@ describe('a command that makes no sense', () => {
     { argv: ['xyz'], says: "unknown command 'xyz' (see" },
     {
       argv: ['conversations', '--db', 'x.db', '--limit', '-5'],
-      says: '--limit must be a number from 1 to 100',
+      says: '--limit must be an integer from 1 to 100',
     },
-    { argv: ['serve', '--port', '-5'], says: '--port must be a number from 0 to 65535' },
-    { argv: ['serve', '--memory', '0'], says: '--memory must be a number of mebibytes from 1 to 9999999' },
+    { argv: ['serve', '--port', '-5'], says: '--port must be an integer from 0 to 65535' },
+    {
+      argv: ['serve', '--memory', '0'],
+      says: '--memory must be an integer, in mebibytes, from 1 to 9999999',
+    },
     { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
-    { argv: ['check'], says: 'check needs a FILE, or - for standard input' },
+    { argv: ['check'], says: 'check needs a FILE, - for standard input, or --db' },
     { argv: ['check', '--json'], says: 'check needs a FILE' },
     { argv: ['check', '--frob', SAMPLE], says: 'unknown option --frob' },
     { argv: ['check', '-x', SAMPLE], says: 'unknown option -x' },
@@ -51,11 +54,11 @@ describe('a command that makes no sense', () => {
     },
     {
       argv: ['--at', 'view', 'replay'],
-      says: 'replay needs a FILE, or - for standard input (see: colloquy help replay)',
+      says: 'replay needs a FILE, - for standard input, or --db (see: colloquy help replay)',
     },
     { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
     { argv: ['check', '-', '-'], says: 'standard input (-) can be read only once: pass - once' },
-    { argv: ['demo', SAMPLE], says: 'demo accepts no file' },
+    { argv: ['demo', SAMPLE], says: 'demo accepts no FILE' },
     { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
     { argv: ['help', 'check', 'view'], says: 'help accepts only one COMMAND' },
   ])('$argv exits with 2 and one line', async ({ argv, says }) => {

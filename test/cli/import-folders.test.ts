@@ -46,7 +46,7 @@ describe('a directory', () => {
     )
     const { code, report } = await imported([index('c'), '--db', index('x.db'), '--conversation', 'other'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: UUID, added: 3, head: null } })
-    expect(report.notes.join('\n')).toContain('--conversation is not used')
+    expect(report.notes.join('\n')).toContain('--conversation is ignored')
     expect(report.notes.join('\n')).toContain('left out: observations')
     expect((await conversation(index('x.db'), UUID)).record).toEqual({
       id: UUID,

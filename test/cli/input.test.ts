@@ -162,16 +162,16 @@ describe('a directory', () => {
       valid: 1,
       issues: [{ line: 2, kind: null, type: 'json_invalid' }],
     })
-    expect(err).toMatch(/: event file 2 is not JSON; /)
+    expect(err).toMatch(/: event file 2 is not JSON: /)
   })
 })
 
 describe('what is no JSON', () => {
   it.each([
-    ['a truncated last line', `${A}\n${B}\n{"id":"c","ki`, 'line 3 is not JSON (truncated last line?); '],
-    ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON; '],
-    ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other; '],
-    ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others; '],
+    ['a truncated last line', `${A}\n${B}\n{"id":"c","ki`, 'line 3 is not JSON (truncated last line?): '],
+    ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON: '],
+    ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other: '],
+    ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others: '],
   ])('%s is quarantined and told once, and the rest answered', async (_, text, says) => {
     const file = folder({ 'a.jsonl': text })('a.jsonl')
     for (const argv of [

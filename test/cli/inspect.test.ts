@@ -115,7 +115,7 @@ describe('inspect --db', () => {
     await inFile(index('a.db'), (store) => store.createConversation({ id: 'one more' }))
     const { code, err } = await colloquy(['inspect', '--db', index('a.db')])
     expect(code).toBe(0)
-    expect(err).toContain('shows the newest 2,000; --conversation ID for another')
+    expect(err).toContain('shows the newest 2,000 conversations; pass --conversation ID for another one')
   })
 })
 

@@ -179,7 +179,7 @@ describe('the process', () => {
 
   it.skipIf(!existsSync('/dev/full'))('tells a full disk once, as none of its inputs', async () => {
     const index = many()
-    const report = 'colloquy: standard output: the disk is full; make room, and repeat the command\n'
+    const report = 'colloquy: standard output: the disk is full; free space, and repeat the command\n'
     for (const argv of [
       ['replay', SAMPLE, SAMPLE],
       ['tree', SAMPLE, SAMPLE, '--json'],

@@ -51,7 +51,7 @@ describe('colloquy serve, with nothing said', () => {
     const { code, out } = await server.stop('SIGTERM')
     expect(code).toBe(0)
     expect(out).toContain(`sandboxes are processes of this machine, in ${path('colloquy-sandboxes')}\n`)
-    expect(out).toContain(`API keys of models are not stored (${SECRET} seals them)\n`)
+    expect(out).toContain(`API keys of models are not stored (set ${SECRET} to store them encrypted)\n`)
     expect(readdirSync(path()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
   })
 
@@ -131,7 +131,7 @@ describe('colloquy serve, configured', () => {
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
       {
         level: 'warn',
-        message: 'webhook not taken',
+        message: 'webhook delivery failed',
         webhook: 'hook',
         reason: expect.stringMatching(/^\/\w.* was rejected: the receiver responded with 500$/),
       },
@@ -187,7 +187,7 @@ describe('colloquy serve, configured', () => {
     expect([current.status, (await fetch(stream)).status]).toEqual([200, 429])
     const { out } = await first.stop('SIGTERM')
     expect(out).toContain(`clients may create directories in ${location('work')}\n`)
-    expect(out).toContain(`API keys of models are stored, sealed with ${SECRET}\n`)
+    expect(out).toContain(`API keys of models are stored, encrypted with ${SECRET}\n`)
     expect(readFileSync(location('x.db'), 'latin1')).not.toContain('sk-the-api-key')
     const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)

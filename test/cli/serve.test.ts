@@ -103,7 +103,7 @@ describe('colloquy serve', () => {
     ],
     ['a wildcard without keys', ['--host', '::'], {}, 2, /gives other machines access/],
     ['keys that are none', [], { [KEYS]: ' , ' }, 2, /contains no key: add one/],
-    ['a port that is none', ['--port', '65536'], {}, 2, /--port must be a number from 0 to 65535/],
+    ['a port that is none', ['--port', '65536'], {}, 2, /--port must be an integer from 0 to 65535/],
     ['a file', ['a.jsonl'], {}, 2, /accepts no FILE/],
     ['a database in memory', ['--db', ':memory:'], {}, 2, /use a file/],
     [

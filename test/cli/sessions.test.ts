@@ -165,7 +165,7 @@ describe('importing sessions', () => {
     const first = await colloquy(['import', '--db', index('x.db'), index('all')])
     expect(first.out).toContain('5 files read, 1 file with something wrong')
     expect(first.err).toContain(
-      'notes.json: the file contains an object, but neither an array of events nor a session',
+      'notes.json: the file contains an object, not an array of events or a session',
     )
     const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }

@@ -174,7 +174,7 @@ describe('a command over a database that makes no sense', () => {
     },
     ...['0', '101', '-1', '1.5', 'x', '1e1'].map((limit) => ({
       argv: ['search', '--db', 'x.db', '--conversation', 'c', `--limit=${limit}`],
-      says: '--limit must be a number from 1 to 100',
+      says: '--limit must be an integer from 1 to 100',
     })),
     { argv: ['conversations'], says: 'conversations needs --db' },
     { argv: ['conversations', '--db', 'x.db', '--conversation', 'c'], says: 'has no option --conversation' },

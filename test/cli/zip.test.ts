@@ -67,12 +67,12 @@ describe('an archive that is', () => {
     {
       name: 'claiming more than a disk',
       zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xfffffff0 } }),
-      says: 'unpacks to too much',
+      says: 'unpacks to more than 1 GiB',
     },
     {
       name: 'a pile of one file under many names',
       zip: makeZip(many, shared),
-      says: 'unpacks to too much',
+      says: 'unpacks to more than 1 GiB',
     },
     {
       name: 'of several conversations',

@@ -72,7 +72,10 @@ export const findConversation = async (store: Store, id: string): Promise<Conver
 export async function getConversation(store: Store, id: string): Promise<ConversationRecord> {
   const record = await findConversation(store, id)
   if (record !== null) return record
-  throw new FileError('unknown_conversation', `no conversation ${quoted(id)} in this database`)
+  throw new FileError(
+    'unknown_conversation',
+    `no conversation ${quoted(id)} in this database; list the ids with colloquy conversations`,
+  )
 }
 
 /** @throws FileError `unknown_event`. */

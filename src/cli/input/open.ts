@@ -110,8 +110,15 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   const value = all.isWhole ? valueOf(all.read) : undefined
   if (value === undefined) {
     if (!isJsonFile) return openLines(all)
-    if (!all.isWhole) throw new FileError('not_json', 'the file is too large: write one event per line')
-    throw new FileError('not_json', `the file is not JSON${errorPosition(all.read.toString('utf8'))}`)
+    if (!all.isWhole)
+      throw new FileError(
+        'not_json',
+        'the file is larger than 256 MiB: write one event per line, to a .jsonl file',
+      )
+    throw new FileError(
+      'not_json',
+      `the file is not JSON${errorPosition(all.read.toString('utf8'))}; with one event per line, name it .jsonl`,
+    )
   }
   const bytes = trimmed(all.read)
   const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
@@ -290,7 +297,7 @@ async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string 
   if (folders.size > 1)
     throw new FileError(
       'several_conversations',
-      `the zip contains ${folders.size} folders with conversations: unpack it and import them one by one`,
+      `the zip contains ${folders.size} folders with conversations: unpack it, and pass them one by one`,
     )
   const [folder = '.'] = folders
   const documents: Partial<Record<DocumentName, Buffer>> = {}

@@ -142,7 +142,7 @@ function rejectDocument([piece]: readonly Piece[]): never {
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
   throw new FileError(
     'not_an_array',
-    `the file contains ${what}, but neither an array of events nor a session`,
+    `the file contains ${what}, not an array of events or a session; for one event, name it .jsonl`,
   )
 }
 
@@ -299,7 +299,7 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
   const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
-  return `${unitOf(form)} ${broken.line} is ${broken.why}${cut}${others}; quarantined, the rest is read`
+  return `${unitOf(form)} ${broken.line} is ${broken.why}${cut}${others}: quarantined; the rest is read`
 }
 
 type Log = Pick<Recording, 'state' | 'lines'>

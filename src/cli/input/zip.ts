@@ -34,7 +34,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
     checksums.set(name, zip.readUInt32LE(entry + 16))
     entry += 46 + [28, 30, 32].reduce((sum, field) => sum + zip.readUInt16LE(entry + field), 0)
     bytes += BYTES_PER_FILE + (isNeeded(name) ? originalSize : 0)
-    if (bytes > MAX_BYTES) throw new Error('it unpacks to too much data; unpack it, and pass the files')
+    if (bytes > MAX_BYTES) throw new Error('it unpacks to more than 1 GiB; unpack it, and pass the directory')
     return isNeeded(name)
   }
   try {

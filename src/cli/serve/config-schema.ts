@@ -27,7 +27,7 @@ export async function readConfig(file: string | undefined, { env }: Pick<Io, 'en
   const problems: string[] = []
   const config = configOf(data, dirname(file), (path, name, least) => {
     const result = env[name] ?? ''
-    const lack = result === '' ? 'is not set' : `must hold at least ${least} characters`
+    const lack = result === '' ? 'is not set' : `must have at least ${least} characters`
     if (result.length < least) problems.push(`${path}: the environment variable ${name} ${lack}`)
     return result
   })
@@ -93,7 +93,7 @@ const whole = (max = Number.MAX_SAFE_INTEGER) => z.int().min(1).max(max)
 
 const count = whole(MAX_COUNT)
 
-const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
+const string = z.string().refine((value) => !value.includes('\u0000'), 'must not contain NUL')
 
 const nonEmptyText = string.min(1)
 
@@ -105,26 +105,26 @@ const environment = z
   .record(nonEmptyText, string)
   .refine(
     (all) => Object.keys(all).every((name) => !name.includes('=') && !RESERVED.includes(name)),
-    `must not set a name with =, nor ${RESERVED.join(', ')}`,
+    `must not set ${RESERVED.join(', ')}, or a name that contains =`,
   )
 
-const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is no name of a header')
+const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a valid header name')
 
-const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on one line, in Latin letters')
+const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of Latin-1 characters')
 
 const sandboxSpec = z.strictObject({
   id: nonEmptyText,
   command: z.array(string).min(1).nullable(),
   initial_env: optional(environment),
   working_dir: optional(
-    nonEmptyText.refine(isWithin, 'must be a folder within the sandbox, as in workspace'),
+    nonEmptyText.refine(isWithin, 'must be a relative path within the sandbox, such as workspace'),
   ),
-  health: optional(string.regex(/^\/(?!\/)/, 'must be a path, as in /health')),
+  health: optional(string.regex(/^\/(?!\/)/, 'must be a path, such as /health')),
 })
 
 const webhook = z
   .strictObject({
-    url: z.string().refine(isReceiver, 'must be a URL of http or https, without a user in it'),
+    url: z.string().refine(isReceiver, 'must be an http or https URL without a user name or password'),
     secret: optional(z.string().min(16)),
     secret_env: optional(variable),
     id: optional(z.string().refine(isLegalId, 'must be 1 to 200 printable characters')),
@@ -150,7 +150,7 @@ export const settings = z.strictObject({
   sandbox_specs: z
     .array(sandboxSpec)
     .min(1)
-    .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
+    .refine((all) => areUnique(all.map(({ id }) => id)), 'must not contain two specs with the same id')
     .exactOptional(),
   sandbox_directory: optional(nonEmptyText),
   canvas_extensions: optional(nonEmptyText),
@@ -160,7 +160,7 @@ export const settings = z.strictObject({
     .array(webhook)
     .refine(
       (all) => areUnique(all.map(nameOf)),
-      'must not hold two with one id; without an id, the url is it, without its query',
+      'must not contain two webhooks with the same id; the default id is the url without its query',
     )
     .exactOptional(),
   max_profiles: optional(whole()),

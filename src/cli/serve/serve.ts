@@ -91,7 +91,7 @@ export async function serveConversations(
           if (webhook === '') log.fail(error, {})
           else {
             const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
-            log.warn('webhook not taken', fields)
+            log.warn('webhook delivery failed', fields)
           }
         },
       },
@@ -111,7 +111,7 @@ function* startLines(
 ): IterableIterator<string> {
   yield `  its operations: ${url}/openapi.json`
   if (inspect === true) yield `  its conversations, live: ${url}/inspect`
-  if (keys === 0) yield `  no key is needed: only this machine is let in (${KEYS} sets keys)`
+  if (keys === 0) yield `  no key is needed: only this machine has access (${KEYS} sets keys)`
   else yield `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`
   if (agent === undefined) yield '  its agent repeats user messages (--agent names another)'
   else yield `  its agent is ${agent}`
@@ -120,8 +120,8 @@ function* startLines(
   if (workspace !== undefined) yield `  clients may create directories in ${resolve(workspace)}`
   if (webhooks.length === 1) yield '  1 webhook receives events'
   if (webhooks.length > 1) yield `  ${counted(webhooks.length, 'webhook')} receive events`
-  if (secret) yield `  API keys of models are stored, sealed with ${SECRET}`
-  else yield `  API keys of models are not stored (${SECRET} seals them)`
+  if (secret) yield `  API keys of models are stored, encrypted with ${SECRET}`
+  else yield `  API keys of models are not stored (set ${SECRET} to store them encrypted)`
 }
 
 /** @throws UsageError for a variable that is set without a key: a service must not be open by mistake. */

@@ -189,7 +189,7 @@ function bracketed(unit: Unit): Row[] {
 
 const REFUSALS: Readonly<Record<string, string>> = {
   not_needed: 'nothing to do',
-  nothing_to_forget: 'too little may be forgotten for a summary to make it shorter',
+  nothing_to_forget: 'too few events may be removed for a summary to shorten the view',
 }
 
 const KEPT_FIRST = 2
