@@ -34,11 +34,9 @@ export class CallTokens {
   }
 
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
-    for (const { collection, id, version } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
+    for (const { id, version } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
       // A token that has replaced it meanwhile stays.
-      await this.#store
-        .changeItems([{ collection, id, expected: version, put: null }])
-        .catch(nullOn('version_conflict'))
+      await this.#records.make([this.#records.changeOf(id, null, version)]).catch(nullOn('version_conflict'))
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
     const hash = await sha256(token)
