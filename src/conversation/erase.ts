@@ -7,8 +7,8 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import { unsignReply } from '../event/unsign.ts'
 import { type Entry, isOnPathIn } from '../log/entry.ts'
-import { findEventIn } from '../log/log.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
+import { entryOf } from '../state/at.ts'
 import type { State } from '../state/state.ts'
 import type { Replacement } from '../store/contract/store.ts'
 
@@ -25,13 +25,7 @@ interface PlannedReplacement extends Replacement {
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
   const { log } = state
-  const erased = findEventIn(log, id)
-  if (erased === undefined)
-    throw new ColloquyError(
-      'unknown_event',
-      `No event ${JSON.stringify(id)} in this conversation. Check the id and the conversation.`,
-      { id },
-    )
+  const erased = entryOf(log, id)
   const plan: PlannedReplacement[] = []
   const replace = (entry: Entry, after: Fact): void => {
     const before = factOf(entry)

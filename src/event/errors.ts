@@ -52,6 +52,13 @@ export class ColloquyError extends Error {
   }
 }
 
+export const unknownEvent = (event: string, data: Readonly<Record<string, unknown>>): ColloquyError =>
+  new ColloquyError(
+    'unknown_event',
+    `No event ${event} in this conversation. Check the id and the conversation.`,
+    data,
+  )
+
 /**
  * Whether a caught value is an error of this library, from any copy of the package. O(1).
  * @example

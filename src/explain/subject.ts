@@ -1,6 +1,6 @@
 /** Finds the subject of an explanation: a log entry, or a summary that a Condensation put into the view. */
 
-import { ColloquyError } from '../event/errors.ts'
+import { unknownEvent } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
 import { findEventIn } from '../log/log.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
@@ -26,11 +26,7 @@ export function subjectOf(state: State, event: string | number): Subject {
     if (subject && findUnit(branchOf(condensation).view, subject) !== undefined) return subject
   }
   const what = typeof event === 'number' ? `at position ${event}` : quote(event)
-  throw new ColloquyError(
-    'unknown_event',
-    `No event ${what} in this conversation. Check the id and the conversation.`,
-    { event_id: event },
-  )
+  throw unknownEvent(what, { event_id: event })
 }
 
 const SUFFIX = summaryId('')

@@ -1,6 +1,6 @@
 /** States at other entries than HEAD, without folding again. */
 
-import { ColloquyError } from '../event/errors.ts'
+import { unknownEvent } from '../event/errors.ts'
 import { anchorOf, type Entry } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix, columnarLength } from '../log/log.ts'
 import { quote } from '../event/text.ts'
@@ -45,13 +45,7 @@ export function switchTo(state: State, eventId: string | null): State {
 export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   const entry = findEventIn(log, eventId)
   if (entry !== undefined) return entry
-  throw new ColloquyError(
-    'unknown_event',
-    `No event ${quote(eventId)} in this conversation. Check the id and the conversation.`,
-    {
-      event_id: eventId,
-    },
-  )
+  throw unknownEvent(quote(eventId), { event_id: eventId })
 }
 
 /** Tips of the branches, in log order: entries that can be HEAD without such an entry below them. O(n). */

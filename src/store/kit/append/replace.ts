@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../../event/encode.ts'
-import { ColloquyError } from '../../../event/errors.ts'
+import { ColloquyError, unknownEvent } from '../../../event/errors.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { Replacement } from '../../contract/store.ts'
@@ -43,15 +43,7 @@ export function checkReplaced(
   { id, before }: CheckedReplacement,
   stored: StoredEvent | null | undefined,
 ): asserts stored is StoredEvent {
-  if (stored === null || stored === undefined)
-    throw new ColloquyError(
-      'unknown_event',
-      `No event ${JSON.stringify(id)} in this conversation. Check the id and the conversation.`,
-      {
-        conversationId,
-        id,
-      },
-    )
+  if (stored === null || stored === undefined) throw unknownEvent(JSON.stringify(id), { conversationId, id })
   if (canonicalJson(stored.fact) !== canonicalJson(before))
     throw new ColloquyError(
       'version_conflict',
