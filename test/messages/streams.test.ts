@@ -6,7 +6,7 @@ import { replyOf } from '../../src/event/reply.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
-import { collectBedrock } from '../../src/messages/bedrock/read.ts'
+import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectInteractions } from '../../src/messages/interactions/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
@@ -629,6 +629,13 @@ describe('contents under one index, and calls in pieces', () => {
     const result = seen(collector, events)
     expect(result).toMatchObject(expected)
     expect(result.live).toBe(result.words)
+  })
+
+  it.each([{ text: '' }, { signature: 'c2ln' }])('Bedrock: a thought without text: %j', (piece) => {
+    const collector = collectBedrock()
+    for (const event of [bedrockBlock({ reasoningContent: piece }), bedrockEnd]) collector.push(event)
+    const message = { content: [{ reasoningContent: { reasoningText: { text: '', ...piece } } }] }
+    expect(collector.end()).toEqual(fromBedrock({ output: { message }, ...bedrockEnd.messageStop }))
   })
 
   it('Bedrock: redacted reasoning in pieces', () => {

@@ -96,7 +96,10 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
       const kind = kindOf(objectOf(delta))
       if (kind === undefined) return []
       const block = find(contentBlockIndex, kind)
-      const missing = { [kind]: kind === 'text' ? '' : {} }
+      const { text: thought, signature = thought } = objectOf(objectOf(delta)['reasoningContent'])
+      // A thought may lack text.
+      const inner = signature === undefined ? {} : { reasoningText: {} }
+      const missing = { [kind]: kind === 'text' ? '' : inner }
       return addDelta(block ?? open(contentBlockIndex, missing), objectOf(delta), DELTAS)
     },
     failureIn(event) {
