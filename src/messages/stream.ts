@@ -85,6 +85,10 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       byIndex.set(index, item)
       return item
     },
+    end(index: unknown): void {
+      const item = byIndex.get(index)
+      if (item !== undefined) item.isEnded = true
+    },
     /** Arguments without a call at their index belong to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)

@@ -48,7 +48,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   let message: RawObject = {}
   let usage: RawObject = {}
   let isComplete = false
-  const { all, byIndex, open, find } = itemsByIndex(kindOf, 'call')
+  const { all, byIndex, open, end, find } = itemsByIndex(kindOf, 'call')
 
   const take = (event: RawObject): readonly StreamingDeltaEvent[] => {
     switch (event['type']) {
@@ -71,11 +71,9 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         const item = known ?? (begins && open(event['index'], begins))
         return item === undefined ? [] : addDelta(item, delta, DELTAS)
       }
-      case 'content_block_stop': {
-        const item = byIndex.get(event['index'])
-        if (item !== undefined) item.isEnded = true
+      case 'content_block_stop':
+        end(event['index'])
         break
-      }
       case 'message_delta': {
         message = { ...message, ...withoutNulls(objectOf(event['delta'])) }
         usage = laterUsage(usage, event['usage'])

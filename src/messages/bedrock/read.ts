@@ -83,15 +83,14 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
  */
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
-  const { all, byIndex, open, find } = itemsByIndex(kindOf, 'toolUse')
+  const { all, open, end, find } = itemsByIndex(kindOf, 'toolUse')
   const isComplete = (): boolean => typeof about['stopReason'] === 'string'
   return collectStream(fromBedrock, options, {
     push({ contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata }) {
       about = { ...about, ...objectOf(messageStop), ...objectOf(metadata) }
       const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
       if (kindOf(objectOf(start)) !== undefined) open(first, objectOf(start))
-      const ended = byIndex.get(objectOf(contentBlockStop)['contentBlockIndex'])
-      if (ended !== undefined) ended.isEnded = true
+      end(objectOf(contentBlockStop)['contentBlockIndex'])
       const { contentBlockIndex, delta = {} } = objectOf(contentBlockDelta)
       const kind = kindOf(objectOf(delta))
       if (kind === undefined) return []
