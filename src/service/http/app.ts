@@ -125,8 +125,10 @@ async function callOperation(
   return jsonResponse(reply, operation.status)
 }
 
+const JSON_HEADERS = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' }
+
 export const jsonResponse = (body: Reply, status = 200): Response =>
-  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
+  new Response(JSON.stringify(body), { status, headers: JSON_HEADERS })
 
 function problem({ status, detail }: HttpProblem): Response {
   return jsonResponse({ detail }, status)

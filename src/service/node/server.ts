@@ -161,13 +161,6 @@ export interface Listening {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-/** The response to a request that does not reach the app, which would set `X-Content-Type-Options`. */
-function refusal(status: number, detail: string): Response {
-  const response = jsonResponse({ detail }, status)
-  response.headers.set('x-content-type-options', 'nosniff')
-  return response
-}
-
 /** Milliseconds that closing waits for the rest of a request that is not fully received. */
 const UPLOAD_GRACE = 500
 
@@ -192,7 +185,8 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   const responding = new Set<ServerResponse>()
   const listener = getRequestListener(
     async (request, { incoming, outgoing }) => {
-      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return refusal(403, FOREIGN)
+      if (onlyLocal && !namesLoopback(request.headers.get('host')))
+        return jsonResponse({ detail: FOREIGN }, 403)
       pending.add(incoming)
       try {
         return cutOff(await options.fetch(request), outgoing)
@@ -201,7 +195,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
         checkPending?.()
       }
     },
-    { overrideGlobalObjects: false, errorHandler: () => refusal(400, 'Malformed request.') },
+    { overrideGlobalObjects: false, errorHandler: () => jsonResponse({ detail: 'Malformed request.' }, 400) },
   )
   const server = createServer((incoming, outgoing) => {
     // Old health checks use HTTP/1.0 without a Host; browsers never do.
