@@ -15,7 +15,7 @@ import { ellipsize, textsOf } from './text.ts'
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
-  /** Returns a text for the model, once, after the same calls failed `action_error` times in a row. */
+  /** Returns a text for `nudgeMessage` once after the same calls failed `action_error` times in a row; or null. */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }

@@ -123,8 +123,9 @@ export interface StepTool {
    */
   readonly repeatable?: boolean
   /**
-   * Whether the model continues without the result, which follows in a later message. Default: false; a tool
-   * can also return `background(promise)`.
+   * Whether the model continues without the result, which follows in a later message. `signal` is then
+   * aborted when the call is cancelled, not when the run is interrupted. Default: false; a tool can also
+   * return `background(promise)`.
    */
   readonly background?: boolean
   /** Continues a background call from its `task` after a crash. Default: it is completed as lost. */

@@ -33,7 +33,7 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** Maximum number of retries of a failed summary. Each halves the maximum input and output. Default: 3. */
+  /** Maximum retries of a failed or too long summary. Each halves the maximum input and output. Default: 3. */
   readonly retries?: number
 }
 

@@ -303,7 +303,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. Appends under an older generation fail. */
+/** A lease on a conversation. Each one that is no renewal has a higher generation; older ones cannot append. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string

@@ -175,7 +175,10 @@ export type SqliteStoreOptions = (
   readonly pollInterval?: number
   /** The clock of records, leases and items. Default: the system's. */
   readonly clock?: Clock
-  /** Whether to index text for {@link Store.searchText}. Set in every appending process. Default: false. */
+  /**
+   * Whether to index text for {@link Store.searchText}, earlier events in the background. Set in every
+   * appending process. Default: false.
+   */
   readonly fullText?: boolean
   /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
   readonly feedRows?: number
