@@ -116,6 +116,6 @@ it('keeps no timer, which would keep the process alive, of a wait on a closed st
   const before = timers()
   for (let time = 0; time < 10; time += 1)
     await expect(conversation.waitFor('finished')).rejects.toMatchObject({ code: 'store_closed' })
-  expect(timers() - before).toBeLessThan(10)
+  expect(timers() - before).toBeLessThan(5)
   await engine.close()
 })

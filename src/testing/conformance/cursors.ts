@@ -72,17 +72,14 @@ export const CURSORS: readonly Check[] = [
         const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
         const query = { conversationId: id, order, limit: 3, ...more }
         // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
-        const write = (nth: number) =>
-          store.append(
-            id,
-            ['00', '01', '02'].flatMap((hour) => mixed(4, `x${nth}-${hour}-`, hour)),
-          )
+        const batch = (nth: number) =>
+          ['00', '01', '02'].flatMap((hour) => mixed(4, `x${nth}-${hour}-`, hour))
         await readsWhileWriting(
           3,
           idsOf(await searchAll(store, query)),
           (cursor) => store.search({ ...query, ...cursor }),
           (event) => event.id,
-          write,
+          (nth) => store.append(id, batch(nth)),
         )
       }
     }

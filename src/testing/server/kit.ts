@@ -88,11 +88,8 @@ async function inPages(
     await write(seen.length)
   }
   const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
-  hold(
-    law,
-    isFull && (sizes.length === 1 || sizes.at(-1) !== 0),
-    `pages by ${limit} hold ${sizes.join(', ')}`,
-  )
+  const hasRest = sizes.length === 1 || sizes.at(-1) !== 0
+  hold(law, isFull && hasRest, `pages by ${limit} hold ${sizes.join(', ')}`)
   return seen
 }
 
