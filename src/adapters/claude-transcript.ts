@@ -1,6 +1,7 @@
 /** Converts lines of a Claude Code transcript to events, and other writers' events to lines. */
 
 import type { SessionKey, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
+import { updateEvent } from '../conversation/decide.ts'
 import { without } from '../event/json.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
@@ -127,12 +128,9 @@ export const linesIn = (fact: Fact): string | null =>
 
 /** Returns the event that contains lines. It is in no view. */
 export const linesEvent = (text: string, timestamp: string): Event => ({
-  kind: 'ConversationStateUpdateEvent',
+  ...updateEvent(LINES, text),
   id: crypto.randomUUID(),
   timestamp,
-  source: 'environment',
-  key: LINES,
-  value: text,
 })
 
 /**

@@ -3,10 +3,10 @@
 import type { AgentInputItem, SessionHistoryRewriteAwareSession } from '@openai/agents-core'
 import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
+import { headUpdate, updateEvent } from '../conversation/decide.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
-import type { JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
 import { isToolResult } from '../event/kinds.ts'
@@ -61,7 +61,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
     retryConflicts(async () => {
       const { result, events, expected } = await conversation.read((state) => {
         const { result: value, head, items = [], operation } = decide(segmentsOf(state), state)
-        const moved = head === undefined ? [] : [stateUpdate('leaf_event_id', head)]
+        const moved = head === undefined ? [] : [headUpdate(head)]
         const appended = eventsOfItems(items, actionIds(pathTo(state, head)))
         const made = operation === undefined ? [] : [operation]
         return { result: value, events: [...moved, ...appended, ...made], expected: state.log.entries.length }
@@ -85,7 +85,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
       }),
     clearSession: () =>
       change((history, state) => {
-        const cleared = { ...stateUpdate(CLEARED, null), id: clearedId(clearsIn(state) + 1) }
+        const cleared = { ...updateEvent(CLEARED, null), id: clearedId(clearsIn(state) + 1) }
         return { ...replaceLast(history, Infinity, []), operation: cleared, result: undefined }
       }),
     replaceHistoryWithCompaction: (items) =>
@@ -111,7 +111,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
             'This operationId was used for another transaction. Use a new one.',
           )
         }
-        const operation = { ...stateUpdate(OPERATION, digest), id }
+        const operation = { ...updateEvent(OPERATION, digest), id }
         if (transaction.type === 'append_items')
           return { items: transaction.items, operation, result: undefined }
         const { expectedSuffix, replacement } = transaction
@@ -197,13 +197,6 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
     return isField && isJson(property.value, [...above, value])
   })
 }
-
-const stateUpdate = (key: string, value: JsonValue): Event => ({
-  kind: 'ConversationStateUpdateEvent',
-  source: 'environment',
-  key,
-  value,
-})
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
