@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -79,7 +80,57 @@ describe('the PostgreSQL store searches text', () => {
     await one.close()
     await other.close()
   })
+
+  it('indexes no text that is erased between its reading and its writing', async () => {
+    const schema = await SCHEMAS.take()
+    const plain = postgresStore({ client: pool, schema })
+    await plain.createConversation({ id: 'a' })
+    await plain.append('a', [say('a0', 'secretword')])
+    const before = (await plain.get('a', 'a0'))?.fact
+    if (before === undefined) throw new Error('no event')
+    const after = { ...before, llm_message: { role: 'user', content: [{ text: 'gone' }] } } as Fact
+    let erased: Promise<void> | null = null
+    const indexing = postgresStore({
+      client: afterReading(pool, async () => {
+        erased ??= plain.replaceEvents?.('a', [{ before, after }]) ?? null
+        // Long enough for the erasure, if nothing holds it up.
+        await Promise.race([erased, new Promise((resolve) => setTimeout(resolve, 500))])
+      }),
+      schema,
+      fullText: true,
+    })
+    await indexing.textIndex()
+    await complete(indexing)
+    expect(erased).not.toBeNull()
+    await erased
+    expect(await idsOf(indexing, 'secretword')).toEqual([])
+    expect(await idsOf(indexing, 'gone')).toEqual(['a0'])
+    await indexing.close()
+    await plain.close()
+  })
 })
+
+/** A pool that does something after each statement that reads bodies of events. */
+function afterReading(pool: pg.Pool, act: () => Promise<void>): pg.Pool {
+  const acting = <C extends pg.Pool | pg.PoolClient>(client: C): C =>
+    new Proxy(client, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        return async (...input: readonly unknown[]) => {
+          const result: unknown = await value.apply(target, input)
+          if (name === 'connect') return acting(result as pg.PoolClient)
+          if (
+            name === 'query' &&
+            /^SELECT[^]*\bbody\b[^]*FROM[^]*\bevent\b/.test(JSON.stringify(input[0]).slice(1))
+          )
+            await act()
+          return result
+        }
+      },
+    })
+  return acting(pool)
+}
 
 const say = (id: string, text: string): Event => ({
   kind: 'MessageEvent',

@@ -3,8 +3,6 @@
 import type { DisposableStore } from '../contract/store.ts'
 import { checkFeedRows } from '../kit/feed.ts'
 import type { Work } from '../sql/dialect.ts'
-import { eventReads } from '../sql/events.ts'
-import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
 import { Connection } from './connection.ts'
@@ -58,27 +56,24 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const fullText = options.fullText === true
   const append = appender(ownValue, schema, connection, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
+  const transact = <T>(work: () => Work<T>): Promise<T> =>
+    connection.call(async () => {
+      const results: T[] = []
+      await connection.transaction(BE_DURABLE, [], async (_, current) => {
+        results.push(await connection.runOn(current, work))
+        return false
+      })
+      return results[0] as T
+    })
   let closing: Promise<void> | null = null
   let isSettled = false
   return sqlStore(
     { ...ownValue, read: call, write: call },
     {
       append: (id, facts, requested) => connection.call(() => append(id, facts, requested)),
-      replaceEvents: (id, replacements) =>
-        connection.call(async () => {
-          await connection.transaction(BE_DURABLE, [], async (_, current) => {
-            await connection.runOn(current, () =>
-              replaceEvents(
-                ownValue.dialect,
-                eventReads(ownValue.dialect),
-                replaceText(schema),
-                id,
-                replacements,
-              ),
-            )
-            return false
-          })
-        }),
+      transact,
+      index: async (work) => ((await connection.canHold()) ? transact(work) : call(work)),
+      replaceText: replaceText(schema),
       changeItems: (changes) => () => changeItems(schema, changes, clock()),
       claimItems: (collection, claim) => () => claimItems(schema, collection, claim, clock()),
       feed: (query) =>

@@ -5,7 +5,7 @@ import type { AppendOptions, AppendResult, DisposableStore, Unwatch, Wake } from
 import { type FeedPage, FOLLOWERS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { checkGetOptions } from '../kit/blobs.ts'
-import { type CheckedReplacement, checkReplacements } from '../kit/append/replace.ts'
+import { checkReplacements } from '../kit/append/replace.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery, heldPositions, HOLD_TIME } from '../kit/feed.ts'
 import {
@@ -30,6 +30,7 @@ import { eventReads } from './events.ts'
 import { itemReads } from './items.ts'
 import type { Watches } from '../kit/watches.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
+import { replaceEvents, type ReplaceText } from './replace.ts'
 import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
 interface OwnWork {
@@ -40,7 +41,11 @@ interface OwnWork {
   ): Promise<{ readonly result: AppendResult; readonly isNew: boolean }>
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
-  replaceEvents(conversationId: string, replacements: readonly CheckedReplacement[]): Promise<void>
+  /** Runs work in one transaction. */
+  transact<T>(work: () => Work<T>): Promise<T>
+  /** As `transact`; with a client that cannot hold a transaction, as `write`. */
+  index<T>(work: () => Work<T>): Promise<T>
+  readonly replaceText: ReplaceText
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
   readonly feedRows: FeedTrimmer
   readonly texts: TextWork | null
@@ -59,7 +64,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
   const indexer =
     texts === null || ownConditions.texts === null || ownConditions.texts.index === null
       ? null
-      : new TextIndexer(texts, ownConditions.texts.maintain, engine.write)
+      : new TextIndexer(texts, ownConditions.texts.maintain, ownConditions.index)
   /** The arguments are checked before the database is opened. */
   const read = <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A): Promise<T> => {
     indexer?.start()
@@ -99,7 +104,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
 
     replaceEvents: async (id, replacements) => {
       if (!isLegalId(id)) throw unknownConversation(id)
-      await ownConditions.replaceEvents(id, checkReplacements(replacements))
+      const checked = checkReplacements(replacements)
+      await ownConditions.transact(() =>
+        replaceEvents(engine.dialect, events, ownConditions.replaceText, id, checked),
+      )
     },
 
     read: async (id, options = {}) => read(events.read, id, checkReadOptions(options)),

@@ -77,8 +77,9 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   // The event of each hit `h`, in the same statement: most pages are one.
   const event = `l.conversation_id, h.seq, e.id, CAST(e.time AS text) AS time, e.body, e.blobs`
   const joins = `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', 'e.log = h.log AND e.seq = h.seq')}`
+  // Locked, so that no body is erased between its reading and the writing of its text.
   const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
-    WHERE number > ? AND text_version < version ORDER BY number LIMIT 1`
+    WHERE number > ? AND text_version < version ORDER BY number LIMIT 1${d.lock}`
   const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
 
   function* search(query: CheckedTextQuery): Work<TextPage> {

@@ -9,8 +9,6 @@ import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
 import { appendResult, type KnownLog } from '../sql/append.ts'
-import { eventReads } from '../sql/events.ts'
-import { replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
 import {
@@ -148,8 +146,6 @@ class Poll {
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
 
-const EVENTS = eventReads(SQLITE)
-
 /** Maximum number of logs whose end is kept in memory, so that the next append need not read it. */
 const MAX_LOGS = 1_000
 
@@ -249,8 +245,9 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
         }
         return { result: appendResult(decision), isNew: decision.added.length > 0 }
       },
-      replaceEvents: (id, replacements) =>
-        runner.write(() => replaceEvents(SQLITE, EVENTS, replaceText, id, replacements)),
+      transact: runner.write,
+      index: runner.write,
+      replaceText,
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),
