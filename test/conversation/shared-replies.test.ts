@@ -202,6 +202,7 @@ it('are polled for once at a time, also by a reader that comes back during a pol
     open: new Set(),
   })
   const leave = shared.listen()
+  expect(planned.size).toBe(1)
   for (const work of planned) {
     planned.delete(work)
     work()

@@ -98,6 +98,7 @@ it('a log without a user has a turn where a reply has come, and none before', ()
 it('no span has a time before 1970, which OTLP cannot represent', () => {
   const old = { ...message('u', 'user', 1), timestamp: '1969-12-31T23:59:59Z' }
   const spans = JSON.stringify(toSpans(replay([old, message('m', 'agent', 2)] as never[])))
+  expect(spans).toMatch(/UnixNano":"\d/)
   expect(spans).not.toContain('UnixNano":"-')
 })
 
