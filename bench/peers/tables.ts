@@ -51,9 +51,9 @@ const BUSY =
 export function whereOf({ taken, machine, load, versions, rounds }: Figures): string {
   const visits = Object.entries(rounds).map(([length, count]) => `${count} at ${events(Number(length))}`)
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
-  const loads = load.map((value) => value.toFixed(1)).join(' before, ')
+  const loads = load.map((value) => value.toFixed(1)).join(' before the run and ')
   return [
-    `Measured on ${taken}: ${machine}. The load was ${loads} after. Rounds: ${visits.join(', ')} events.`,
+    `Measured on ${taken}: ${machine}. The load average was ${loads} after it. Rounds: ${visits.join(', ')} events.`,
     `Versions: ${names.join(', ')}.`,
     ...(Math.max(...load) > QUIET ? ['', BUSY] : []),
   ].join('\n')
