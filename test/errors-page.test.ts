@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_rules: 'Redaction rules are invalid. Correct them.',
   invalid_cursor: 'A cursor is damaged or belongs to another query. Start from the first page.',
   invalid_id:
-    'An id is empty, longer than 200 characters, reserved, or has control characters. Choose another id.',
+    'An id is empty, longer than 200 characters, reserved or malformed Unicode, or has control characters. Choose another id.',
   unknown_conversation: 'The conversation does not exist, or was deleted. Create it.',
   conversation_exists: 'A conversation with this id exists. Open it, or choose another id.',
   version_conflict: 'Another writer appended or changed the record first. Read it again and retry.',
@@ -32,15 +32,16 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
     'Another event or item has this id, or another run changed the session. Use a new id, or read the latest state and retry.',
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
   transient_event: 'The kind is for live readers only and is never stored. Publish it instead.',
-  lease_lost: 'Another process claimed the conversation. Stop; do not append the rest.',
-  invalid_event: 'A value is not an event. `data.issues` lists the invalid fields.',
+  lease_lost:
+    'Another process may own the work now, or the conversation was replaced. Stop; do not append the rest.',
+  invalid_event: 'A value is not an event. `data.issues`, if present, lists the invalid fields.',
   unknown_call: 'No pending or working call has this id. Read the calls again.',
   already_running: 'Another run holds the lease. Pause or interrupt it, or pass `wait: true`.',
   context_too_long: 'The provider rejected a request as too long. Pass a condenser to the run.',
   closed: 'The engine, service or sandbox manager is closed. Create another one.',
   store_busy: 'Another process or transaction is using the database. Retry.',
   store_full: 'The disk or the quota is full. Free space, then retry.',
-  store_read_only: 'The database accepts no writes, as after a failover. Connect to the primary.',
+  store_read_only: 'The database accepts no writes. Open it for writing, or connect to the primary.',
   store_unavailable:
     'This process cannot use the database. Correct the cause that the text names, then retry.',
   store_newer: 'A newer version of the library wrote the database. Upgrade this process.',
@@ -57,6 +58,7 @@ const isNode = (value: unknown): value is Node =>
 const nodesIn = (value: unknown): Node[] =>
   Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []
 const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn)
+const everyNodeIn = (node: Node): Node[] => [node, ...childrenOf(node).flatMap(everyNodeIn)]
 
 type Env = ReadonlyMap<string, string>
 
@@ -64,7 +66,7 @@ type Env = ReadonlyMap<string, string>
 function render(node: Node | undefined, env: Env): string {
   switch (node?.type) {
     case 'Literal':
-      return String(node['value'])
+      return node['value'] === null ? '…' : String(node['value'])
     case 'TemplateLiteral': {
       const quasis = nodesIn(node['quasis']).map((quasi) => (quasi['value'] as { cooked: string }).cooked)
       const values = nodesIn(node['expressions']).map((expression) => render(expression, env))
@@ -72,6 +74,8 @@ function render(node: Node | undefined, env: Env): string {
     }
     case 'Identifier':
       return env.get(String(node['name'])) ?? '…'
+    case 'MemberExpression':
+      return (node['computed'] === true && env.get(String(nodesIn(node['object'])[0]?.['name']))) || '…'
     case 'BinaryExpression':
       return node['operator'] === '+' && typeof nodesIn(node['right'])[0]?.['value'] !== 'number'
         ? render(nodesIn(node['left'])[0], env) + render(nodesIn(node['right'])[0], env)
@@ -87,6 +91,8 @@ function render(node: Node | undefined, env: Env): string {
   }
 }
 
+/** Codes of the command's tables. */
+const FILE_CODES = new Set(['not_found', 'exists', 'unreadable', 'unwritable'])
 const CLASSES = ['ColloquyError', 'HttpProblem', 'FileError', 'UsageError'] as const
 type ErrorClass = (typeof CLASSES)[number]
 
@@ -111,41 +117,47 @@ function thrownBy(node: Node, env: Env): Thrown | null {
     : { type, code: render(first, env), text: render(second, env) }
 }
 
-/** Returns the error of a row of a table: a code with its text, as a pair or as a property. */
+/** Returns the error of a row of a table: a code or status with its text, as a pair or as a property. */
 function rowOf(node: Node): Thrown | null {
   const pair = node.type === 'ArrayExpression' ? nodesIn(node['elements']) : []
   const isRow = node.type === 'Property' || pair.length === 2
   const [code = '', text = ''] = (
     node.type === 'Property' ? [...nodesIn(node['key']), ...nodesIn(node['value'])] : pair
   ).map((part) => String(part['name'] ?? part['value'] ?? ''))
-  return isRow && Object.hasOwn(MEANINGS, code) && / .*\.$/.test(text)
-    ? { type: 'ColloquyError', code, text }
-    : null
+  if (!isRow || !/[a-z]{2} /.test(text)) return null
+  if (Object.hasOwn(MEANINGS, code) && text.endsWith('.')) return { type: 'ColloquyError', code, text }
+  if (/^[45]\d\d$/.test(code) && text.endsWith('.')) return { type: 'HttpProblem', code, text }
+  return FILE_CODES.has(code) && pair.length === 2 ? { type: 'FileError', code, text } : null
+}
+
+/** Returns a constant's text; for an object, the texts of its properties as alternatives. */
+function constantOf(init: Node | undefined): string {
+  if (init?.type !== 'ObjectExpression') return render(init, new Map())
+  const values = nodesIn(init['properties']).map((row) => render(nodesIn(row['value'])[0], new Map()))
+  return values.every((text) => /[a-z]{3} /.test(text)) ? values.join(' / ') : ''
 }
 
 /** Collects the sentences that a file has as constants. */
 const constantsIn = (program: Node): Env =>
   new Map(
-    nodesIn(program['body'])
-      .filter(({ type }) => type === 'VariableDeclaration')
-      .flatMap((statement) => nodesIn(statement['declarations']))
+    everyNodeIn(program)
+      .filter(({ type }) => type === 'VariableDeclarator')
       .map(
-        (node) =>
-          [String(nodesIn(node['id'])[0]?.['name']), render(nodesIn(node['init'])[0], new Map())] as const,
+        (node) => [String(nodesIn(node['id'])[0]?.['name']), constantOf(nodesIn(node['init'])[0])] as const,
       )
-      .filter(([name, text]) => /^[A-Z_]+$/.test(name) && /[a-z]{3} /.test(text)),
+      .filter(([name, text]) => /^(?:[A-Z_]+|message)$/.test(name) && /[a-z]{3} /.test(text)),
   )
 
 /** Collects a file's errors, including those of functions that build errors from their parameters. */
-function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
+function errorsIn(program: Node, factories: Map<string, Factory>, imported: Env): Thrown[] {
   const errors: Thrown[] = []
-  const constants = constantsIn(program)
+  const constants = new Map([...imported, ...constantsIn(program)])
   const visit = (node: Node): void => {
     const thrown = thrownBy(node, constants) ?? rowOf(node)
     if (thrown !== null) errors.push(thrown)
     const factory = node.type === 'CallExpression' ? factories.get(calleeOf(node)) : undefined
     if (factory !== undefined) {
-      const values = nodesIn(node['arguments']).map((argument) => render(argument, new Map()))
+      const values = nodesIn(node['arguments']).map((argument) => render(argument, constants))
       errors.push(
         factory.thrown(new Map(factory.parameters.map((name, index) => [name, values[index] ?? '…']))),
       )
@@ -164,8 +176,7 @@ function factoriesIn(node: Node, name: string | null, factories: Map<string, Fac
     node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
   if (isFunction && ownValue !== null && ownValue !== '') {
     const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
-    const inside = (child: Node): Node[] => [child, ...childrenOf(child).flatMap(inside)]
-    const [made] = inside(node).filter((child) => thrownBy(child, new Map()) !== null)
+    const [made] = everyNodeIn(node).filter((child) => thrownBy(child, new Map()) !== null)
     const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
     if (made !== undefined && thrownBy(made, new Map(texts))?.text.includes('\u0000'))
       factories.set(ownValue, { parameters, thrown: (env) => thrownBy(made, env) ?? unexpected() })
@@ -184,16 +195,21 @@ const programs = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'ut
     return { name, program: parseSync(name, text).program as unknown as Node }
   })
 
+const exported = ({ body }: Node): Node[] =>
+  nodesIn(body).filter(({ type }) => type === 'ExportNamedDeclaration')
+
 /** Each error text of the sources, once. */
 function allErrors(): Thrown[] {
   const shared = new Map<string, Factory>()
   for (const { program } of programs)
-    for (const statement of nodesIn(program['body']))
-      if (statement.type === 'ExportNamedDeclaration') factoriesIn(statement, null, shared)
+    for (const statement of exported(program)) factoriesIn(statement, null, shared)
+  const imported = new Map(
+    programs.flatMap(({ program }) => exported(program).flatMap((node) => [...constantsIn(node)])),
+  )
   const errors = programs.flatMap(({ program }) => {
     const own = new Map<string, Factory>()
     factoriesIn(program, null, own)
-    return errorsIn(program, new Map([...shared, ...own]))
+    return errorsIn(program, new Map([...shared, ...own]), imported)
   })
   const texts = errors.filter(({ text }) => /[a-z]{3}/.test(text))
   return [...new Map(texts.map((error) => [`${error.type} ${error.code} ${error.text}`, error])).values()]
@@ -208,7 +224,8 @@ const textsOf = (type: ErrorClass, code: string): string[] =>
 const listOf = (texts: readonly string[]): string =>
   texts
     .map(
-      (text) => `- ${text.replaceAll(/\s+/g, ' ').trim().replaceAll('|', '\\|').replaceAll('<', '&lt;')}\n`,
+      (text) =>
+        `- ${text.replaceAll(/\s+/g, ' ').trim().replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('__', '\\_\\_')}\n`,
     )
     .join('')
 
@@ -231,7 +248,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command by code. The issues of an invalid event and of an invalid request body are not among them. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command by code, except the issues of an invalid event or request body. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

@@ -583,7 +583,7 @@ function checkInput(
   // The argument is not quoted: it may be a URL with a password.
   if (input === 'database' && hasFile) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)
   if (input === 'files' ? !hasFile : input.startsWith('files-or') && !hasFile && !hasDatabase)
-    fail(`${name} needs a FILE, - for standard input${input === 'files' ? '' : ', or --db'}`)
+    fail(`${name} needs a FILE (or - for standard input)${input === 'files' ? '' : ' or --db'}`)
   if (!hasDatabase || !input.startsWith('files-or')) return
   if (hasFile) fail(`${name} accepts a FILE or --db, not both`)
   if ('from' in options) fail('--from applies to a FILE, not to a database')

@@ -37,7 +37,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: st
   EDQUOT: FULL,
 }
 
-const TOO_LONG = 'a line, or a file that is not read by lines, has more than 536,870,888 characters; split it'
+const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 characters; split it'
 
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -378,7 +378,7 @@ async function append(
         throw new FileError(
           'other_log',
           `line ${line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
-            'import it into another database, or, if it has no id of its own, with another --conversation',
+            'import the file into another database, or with another --conversation',
         )
       })
   }

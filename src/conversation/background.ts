@@ -51,7 +51,7 @@ export interface StartedWork extends BackgroundWork {
   readonly confirm: (isWorking: boolean) => void
 }
 
-/** Continues the work of a call from its handle. Returns null if it cannot. */
+/** Continues the work of a call from its `task`. Returns null if it cannot. */
 export type ResumeWork = (
   call: ActionEvent & { readonly id: string },
   task: JsonValue,

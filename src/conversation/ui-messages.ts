@@ -249,8 +249,8 @@ function isOnBranch({ log }: State, id: string): boolean {
 }
 
 /**
- * Returns a response of server-sent events for the AI SDK's `DefaultChatTransport`, which handlers of Hono,
- * Next, Bun and Deno can return. In Express, copy the headers and use
+ * Returns a `Response` with server-sent events for the AI SDK's `DefaultChatTransport`. Handlers of Hono,
+ * Next, Bun and Deno can return it. In Express, copy the headers and use
  * `Readable.fromWeb(response.body).pipe(res)`. A disconnect ends the response, not the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })

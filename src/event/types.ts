@@ -81,7 +81,7 @@ export interface ConversationErrorEvent extends EventBase {
   readonly detail: string
 }
 
-/** A new `value` of the state's `key`. */
+/** An update of the conversation's state: the new `value` of `key`. */
 export interface ConversationStateUpdateEvent extends EventBase {
   readonly kind: 'ConversationStateUpdateEvent'
   readonly source?: Source

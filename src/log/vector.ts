@@ -83,7 +83,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector(this.length + 1, this.#shift, root, [value])
   }
 
-  /** Returns the version with the first `length` values. O(log32 n), without copying. */
+  /** Returns a vector of the first `length` values. O(log32 n), without copying. */
   prefix(length: number): Vector<T> {
     if (length >= this.length) return this
     if (length <= 0) return Vector.empty()

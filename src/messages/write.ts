@@ -57,7 +57,10 @@ export interface RequestWriter<Request extends object, Block extends object, M e
   ) => Writer<Block> & { readonly request: (messages: M[]) => Request }
 }
 
-/** Proves for each reply that its prefix is unchanged. @throws `empty_view` without messages. */
+/**
+ * Writes messages as a request. Leaves out the signed parts of a reply whose prefix has changed.
+ * @throws `empty_view` without messages.
+ */
 export function writeRequest<Request extends object, Block extends object, M extends object>(
   writer: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],

@@ -21,8 +21,8 @@ interface Line {
 }
 
 /**
- * Returns one JSON line for each event: how it changes what the subject's `project` returns, by default the
- * state. Values that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{
+ * Returns one JSON line for each event, with its changes to the result of `project` (default: the state): the
+ * values that it `set`, and the paths that are `gone`. Values that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{
  * bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }

@@ -23,7 +23,7 @@ describe('a command that makes no sense', () => {
       says: '--memory must be an integer, in mebibytes, from 1 to 9999999',
     },
     { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
-    { argv: ['check'], says: 'check needs a FILE, - for standard input, or --db' },
+    { argv: ['check'], says: 'check needs a FILE (or - for standard input) or --db' },
     { argv: ['check', '--json'], says: 'check needs a FILE' },
     { argv: ['check', '--frob', SAMPLE], says: 'unknown option --frob' },
     { argv: ['check', '-x', SAMPLE], says: 'unknown option -x' },
@@ -54,7 +54,7 @@ describe('a command that makes no sense', () => {
     },
     {
       argv: ['--at', 'view', 'replay'],
-      says: 'replay needs a FILE, - for standard input, or --db (see: colloquy help replay)',
+      says: 'replay needs a FILE (or - for standard input) or --db (see: colloquy help replay)',
     },
     { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
     { argv: ['check', '-', '-'], says: 'standard input (-) can be read only once: pass - once' },

@@ -136,12 +136,12 @@ describe('the service is ready', () => {
     }
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     broken = true
-    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond. Check its database.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store cannot be read. Check its database.' }])
     broken = false
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     silent = true
     const start = performance.now()
-    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond. Check its database.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store cannot be read. Check its database.' }])
     // Load balancers wait for two seconds.
     expect(performance.now() - start).toBeLessThan(2_000)
     silent = false

@@ -117,7 +117,7 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
       )
     throw new FileError(
       'not_json',
-      `the file is not JSON${errorPosition(all.read.toString('utf8'))}; with one event per line, name it .jsonl`,
+      `the file is not JSON${errorPosition(all.read.toString('utf8'))}; if it has one event per line, name it .jsonl`,
     )
   }
   const bytes = trimmed(all.read)
@@ -308,7 +308,7 @@ async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string 
   if (all.length === 0 && Object.keys(documents).length === 0)
     throw new FileError(
       'no_events',
-      `the ${form} contains no event-NNNNN-<id>.json; for sessions, pass the files, or import their directory`,
+      `the ${form} contains no event-NNNNN-<id>.json; pass sessions as files (colloquy import also accepts their directory)`,
     )
   const isDirect = all.some((path) => folderOf(path) === folder)
   const events = all

@@ -1,4 +1,4 @@
-/** Reads any input as facts, or folds it: a conversation with the line of each event. */
+/** Reads any input as facts, or folds it into a state, and records the input line of each event. */
 
 import { isUtf8 } from 'node:buffer'
 import { type Issue, type JsonObject, type Loaded, quarantine, type Quarantined } from '../../event/index.ts'
@@ -142,7 +142,7 @@ function rejectDocument([piece]: readonly Piece[]): never {
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
   throw new FileError(
     'not_an_array',
-    `the file contains ${what}, not an array of events or a session; for one event, name it .jsonl`,
+    `the file contains ${what}, not an array of events or a session; if it is a single event, name it .jsonl`,
   )
 }
 

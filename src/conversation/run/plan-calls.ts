@@ -6,7 +6,7 @@ import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
 import { type Policy, toPolicy, stricter } from './policy.ts'
 
-/** The pending calls, each in one list, in log order. */
+/** The pending calls by what happens to them, in log order. Each call is in exactly one list. */
 export interface CallPlan {
   readonly execute: readonly CallEntry[]
   readonly confirm: readonly CallEntry[]

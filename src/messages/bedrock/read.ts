@@ -113,7 +113,7 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** The field that names the kind of a block. A citation belongs to its text. */
+/** A block's kind: the name of its first field. A citation is part of a text block. */
 function kindOf(block: RawObject): string | undefined {
   const [field] = Object.keys(block)
   return field === 'citation' ? 'text' : field

@@ -67,7 +67,7 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
     if (key.org_id === null || org === null || key.org_id === org) return { type: 'api_key', key }
     throw new HttpProblem(
       403,
-      'The key belongs to an organization other than X-Org-Id. Send its own, or omit the header.',
+      'X-Org-Id does not name the organization of the key. Correct the header, or omit it.',
     )
   }
 }

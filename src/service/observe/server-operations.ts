@@ -49,7 +49,7 @@ export const serverOperations = (
       const timeout = pause(READY_TIMEOUT, over.signal).then(() => null)
       const isWritable = await Promise.race([isReading, timeout]).catch(() => null)
       over.abort()
-      if (isWritable === null) throw new HttpProblem(503, 'The store does not respond. Check its database.')
+      if (isWritable === null) throw new HttpProblem(503, 'The store cannot be read. Check its database.')
       if (!isWritable)
         throw new HttpProblem(
           503,

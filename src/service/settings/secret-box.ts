@@ -72,7 +72,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `Stored secrets (${location}) were encrypted with another secret. Start the service with that secret.`,
+          `Stored secrets (${location}) cannot be decrypted. Start the service with the COLLOQUY_SECRET (or \`secret\`) that encrypted them.`,
         )
       }
     },

@@ -15,7 +15,7 @@ import {
   invalidQuery,
 } from './query/check-value.ts'
 import { type CheckedPage, encodeCursor, inOrder, pageOf, placeAfter, scopeOf } from './query/page.ts'
-import { checkJsonObject, compareIds, isKeepable } from './record.ts'
+import { checkJsonObject, compareIds, ID_RULE, isKeepable } from './record.ts'
 
 /** A checked change, with defaults and frozen copies of its values. */
 export interface CheckedChange {
@@ -129,7 +129,7 @@ const QUERY = {
  */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
   checkOptionNames(query, QUERY)
-  if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, like an id')
+  if (!isLegalId(collection)) invalidQuery('collection', `must be ${ID_RULE}`)
   const by = checkText('by', query.by)
   if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of a key')
   const filter = {

@@ -230,11 +230,13 @@ export function laterOf(before: string, now: bigint): string {
   return time > before ? time : before
 }
 
+export const ID_RULE =
+  '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
+
 /** Checks an id against design D19. O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
-  const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
-  throw new ColloquyError('invalid_id', `${field} must be ${rule}.`, { field, id })
+  throw new ColloquyError('invalid_id', `${field} must be ${ID_RULE}.`, { field, id })
 }
 
 /**
@@ -284,7 +286,7 @@ export function checkCreatedAt(input: Given): bigint | undefined {
   if (input === undefined) return undefined
   const instant = typeof input === 'string' ? parseInstant(input) : undefined
   if (instant === undefined || instant < YEAR_0 || instant >= YEAR_10000)
-    return invalidArgument('createdAt', 'must be an instant of the years 0 to 9999')
+    return invalidArgument('createdAt', 'must be a date and time in ISO 8601, of the years 0 to 9999')
   return instant
 }
 

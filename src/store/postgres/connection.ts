@@ -367,7 +367,8 @@ const SQL_STATES: readonly (readonly [start: string, code: ErrorCode])[] = [
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL is busy: a conflict, a time limit or too many connections. Retry.',
-  store_full: 'The disk of PostgreSQL is full, or a limit is reached. Free space, then retry.',
+  store_full:
+    'The disk of PostgreSQL is full, or a configured limit is exceeded. Free space or raise the limit, then retry.',
   invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one.',
   store_read_only:
     'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission.',

@@ -252,7 +252,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     'store_read_only',
     'The database is read-only. Open it without `readOnly`, and check that its file is writable.',
   ],
-  FULL: ['store_full', 'The disk or the database is full. Make room, then retry.'],
+  FULL: ['store_full', 'The disk or the database is full. Free space, then retry.'],
   CORRUPT: ['store_unavailable', 'The database file is damaged. Restore it from a backup.'],
   NOTADB: ['store_unavailable', 'The file is not an SQLite database. Pass the path of one.'],
   CANTOPEN: [
@@ -265,7 +265,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 /** Other extended codes of READONLY report a fault of the files next to the database. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
-  'SQLite cannot write the files next to the database, which even reads require. Get permission to write in its folder.',
+  'SQLite cannot write next to the database file, as even reads require. Get permission to write in its folder.',
 ]
 
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']

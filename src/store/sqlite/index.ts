@@ -211,8 +211,8 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
     invalidArgument('synchronous', 'must be full or normal')
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
-    invalidArgument('file', 'must be the path of a file, or `database` an open database')
-  if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be a number of milliseconds')
+    invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
+  if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
   const connect = (database: SqliteDatabase): Connection =>
     setUp(database, { synchronous, readOnly, fullText })
   const source =

@@ -73,7 +73,7 @@ export const someOf = <T extends object>(
 /** A check that tests only large data. */
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
 
-/** Two checks: of one process alone, and of two processes, each with its own name. */
+/** Two checks of a rule, named `[alone, together]`: with one store, and with a second one on the same data. */
 export const alsoInTwoProcesses = (
   [alone, together]: readonly [string, string],
   run: (store: Store, other: Store, trial: Trial) => Promise<void>,

@@ -225,7 +225,7 @@ export function decideAppend(
   if (options.within !== undefined && typeof options.within !== 'function')
     invalidArgument('within', 'must be a function')
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {
-    invalidArgument('expected', 'must be any, none or a number of events')
+    invalidArgument('expected', "must be 'any', 'none' or a number of events")
   }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
