@@ -1,4 +1,4 @@
-/** Entry `colloquy/ai-sdk`: everything for the AI SDK: its models as a step, its messages, and its `useChat`. */
+/** Entry `colloquy/ai-sdk`: a step for the AI SDK's models, its message format, and streams for `useChat`. */
 
 export * from './conversation/ui-messages.ts'
 export type { AiSdkMessage } from './messages/ai-sdk/blocks.ts'

@@ -9,9 +9,9 @@ import type { UIChunk } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Translates chunks of the reply to the message `to`; null ends open parts. Create one per stream. Streamed
- * messages never have event ids: with those, a client would leave them at their streamed positions when the
- * final snapshot arrives.
+ * Returns a translator of the chunks of the reply to the message `to`; null ends open parts. Create one per
+ * stream. Streamed messages never have event ids: a client would then keep the messages at their streamed
+ * positions when the final snapshot arrives.
  */
 export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
@@ -103,7 +103,7 @@ const toolCallResult = (toolCallId: string, content: string): AGUIEvent => ({
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Events for what a reply's chunks do not contain: activities, shared state, requested details. */
+/** Returns what a reply's chunks do not contain: activities, shared state, requested details. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

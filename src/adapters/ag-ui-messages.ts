@@ -78,7 +78,7 @@ function userPart(part: Content): Exclude<Extract<Message, { role: 'user' }>['co
   return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
 }
 
-/** Null unless the message is a user's and new, or the result of a pending call. */
+/** Returns a new user message, or the result of a pending call, as an event; otherwise null. */
 export function messageEventOf(
   message: JsonObject,
   state: State,

@@ -22,7 +22,7 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** What the first snapshot contains of each subagent: the parts of its reply, or null if it had ended. */
+  /** The parts of each subagent's reply in the first snapshot; null for a subagent that had ended. */
   #earlier: ReadonlyMap<string, readonly UIPart[] | null> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
@@ -30,7 +30,7 @@ export class Subagents {
     this.#conversation = conversation
   }
 
-  /** Puts each subagent's messages after its call. */
+  /** Inserts each subagent's messages after the call that opened the subagent. */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
     this.#earlier ??= new Map(

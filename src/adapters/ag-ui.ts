@@ -1,4 +1,4 @@
-/** The entry `colloquy/ag-ui`: AG-UI events of a conversation, and events of a run's input. */
+/** The entry `colloquy/ag-ui`: AG-UI events of a conversation, and events of an AG-UI run's input. */
 
 import { EventType, type AGUIEvent, type Interrupt } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
@@ -112,7 +112,7 @@ export async function* agUiEvents(
   yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
-/** Leaves out what a reply's chunks contain. */
+/** Returns the AG-UI events of log entries, without those that a reply's chunks contain. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const { entries } = state.log
   if (entries.length === start) return []
@@ -158,8 +158,9 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
- * decisions in `resume`. Repeating it appends nothing. Run the conversation afterwards, and pass the result
- * as `input`. O(input), and with `state` O(state updates since the last change of the shared state).
+ * decisions in `resume`. Repeated input appends nothing. Run the conversation afterwards, and pass the result
+ * to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last change of the
+ * shared state).
  * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call that
  *   is not pending, such as a repeated one after the run.
  * @example

@@ -10,10 +10,10 @@ import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
-/** The items of an event. A reply's first event has all its items, its other events an empty list. */
+/** Field with an event's items. A reply's first event has all its items, and the others an empty list. */
 const ITEMS = 'openai_agents'
 
-/** Adjacent items that the model wrote become one reply. Updates `actions`, pending actions by call id. */
+/** Converts items to events, adjacent items of the model to one reply. Updates `actions`: ids by call id. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
   for (let index = 0; index < items.length;) {
@@ -105,7 +105,7 @@ export function itemsIn(event: Event): readonly AgentInputItem[] | null {
   return Array.isArray(items) ? (decode(items) as readonly AgentInputItem[]) : null
 }
 
-/** Stores bytes as lists of numbers, because a log is JSON. */
+/** Converts items to JSON, with bytes as lists of numbers, because a log is JSON. */
 const encode = (items: unknown): unknown =>
   JSON.parse(
     JSON.stringify(items, function (this: Readonly<Record<string, unknown>>, key, value: unknown) {
@@ -123,7 +123,7 @@ function decode(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
 }
 
-/** Other writers' messages as a model receives them, without system prompts and reasoning. */
+/** Returns the messages of other writers' events as items, without system prompts and reasoning. */
 export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
   const state = replay(
     events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),
@@ -165,7 +165,7 @@ function inputParts(part: Content): object[] {
   return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
 }
 
-/** A message, function call, reasoning or compaction as an item of a Responses reply; otherwise null. */
+/** Returns a message, call, reasoning or compaction as an item of a Responses reply; otherwise null. */
 function toWire(item: AgentInputItem): object | null {
   const fields = item as unknown as JsonObject
   const { id, status } = fields

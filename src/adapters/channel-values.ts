@@ -105,6 +105,6 @@ const sizeOf = (name: string, text: string): number => name.length + text.length
 /** Returns the cache key of a chunk. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
-/** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. */
+/** Returns 128 bits of a digest: names of threads and channels may be too long for an item's id. */
 export const digest = (...texts: readonly string[]): string =>
   bytesToHex(sha256(utf8ToBytes(JSON.stringify(texts))).subarray(0, 16))

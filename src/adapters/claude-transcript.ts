@@ -57,7 +57,7 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of the calls that opened subagents, by subagent, while the subagents' records may lack them. */
+  /** Ids of the calls that opened subagents, by subagent, until the subagent's record contains the id. */
   readonly subagents: Map<string, string>
   /** Events of side chains that may not be stored yet, by side chain. */
   readonly sides: Map<string, readonly Event[]>
@@ -109,7 +109,7 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   return events
 }
 
-/** Empty for a quarantined line, and for a state update that does not move HEAD. */
+/** Returns the fact's event; empty for a quarantined line, and for a state update that does not move HEAD. */
 const factEvents = ({ fact }: SessionFact): Event[] =>
   isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
     ? []
@@ -135,7 +135,7 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 
 /**
  * Returns a log's entries, and entries for other writers' events on HEAD's branch; null without entries.
- * `ids` are the events that were made from entries.
+ * `ids` are the ids of the events that were made from entries.
  */
 export function entriesOf(
   stored: readonly StoredEvent[],

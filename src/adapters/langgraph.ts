@@ -35,8 +35,8 @@ const BATCH = 100
  * throws `id_conflict` when another run has moved the thread. Pending writes are idempotent by task and
  * index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size of the
  * values).
- * @throws ColloquyError `invalid_argument` without a store, and in `put` and `putWrites` for a configuration
- *   without `thread_id`; the store's errors.
+ * @throws ColloquyError `invalid_argument` without a store, in `put` and `putWrites` for a configuration
+ *   without `thread_id`, and in `putWrites` without `checkpoint_id`; the store's errors.
  * @example
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined
@@ -50,7 +50,7 @@ export function colloquySaver(options: { readonly store: Items; readonly serde?:
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Checkpoints that this saver saw as the latest. `put` after one fails if the thread has moved. */
+  /** Checkpoints that this saver saw as the latest. After them, `put` fails if the thread has moved. */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {
@@ -59,7 +59,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     this.#values = new ChannelValues(items, this.serde)
   }
 
-  /** Values are stored by version, so two branches from one checkpoint must not have the same versions. */
+  /** A random fraction keeps versions of two branches distinct: values are stored by version. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(super.getNextVersion(current)) + Math.random()
   }

@@ -23,7 +23,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of one event, one reply or other writers. Removing them moves HEAD to `parentId`. */
+/** Items of an event, a reply or adjacent other events. Removing the items moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
@@ -141,7 +141,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Event ids of operations depend on it: after a clear, an operation id can be used again. */
+/** Counts clears. Event ids of operations depend on it, so an operation id can be used again after one. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
@@ -157,7 +157,7 @@ const MUTATION_FIELDS = {
 
 const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
 
-/** Errors do not quote the content. @throws ColloquyError `invalid_argument`. */
+/** Checks and copies a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -180,7 +180,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   return copy
 }
 
-/** Whether a value is JSON, apart from bytes and undefined. */
+/** Whether a value is JSON. Bytes and undefined are also accepted. */
 function isJson(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)
@@ -200,7 +200,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** HEAD moves before the segment of the first replaced item, whose earlier items are appended again. */
+/** Moves HEAD before the segment of the first replaced item, and appends its earlier items again. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -509,7 +509,7 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/** Returns the command that a wrong command line names, to suggest its help page; empty if it names none. */
+/** Returns the command in a wrong command line, to suggest its help page; empty if there is none. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
@@ -567,7 +567,7 @@ function parseOptions(
   return values
 }
 
-/** Checks what a command reads: files, a database and a conversation of it. @throws UsageError */
+/** Checks what a command reads: files, or a database and one of its conversations. @throws UsageError */
 function checkInput(
   name: CommandName,
   files: readonly string[],

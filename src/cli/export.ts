@@ -107,15 +107,15 @@ function nameOf(id: string): string {
 }
 
 /**
- * An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. Import
- * retries a line that is now readable.
+ * Returns an event as JSON. Returns a quarantined line unchanged, or wrapped where import would read it
+ * differently. A line that is readable now stays unchanged, so that import reads the event.
  */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** Escapes characters that control a terminal, which a line that is not an event may contain. */
+/** Escapes characters that control a terminal: a quarantined line may contain them. */
 const terminalTextOf = ({ fact }: StoredEvent): string =>
   escapeActive(isQuarantined(fact) ? wrap(fact) : JSON.stringify(fact))
 
@@ -162,7 +162,7 @@ export async function writeTo(target: Target, write: (path: string) => Promise<v
   }
 }
 
-/** Creates the output, so that no other process can; returns false if it exists and may be replaced. */
+/** Creates the output, if no other process has; returns false if it exists and may be replaced. */
 async function reserve({ output, kind, force }: Target): Promise<boolean> {
   try {
     await (kind === 'file' ? writeFile(output, '', { flag: 'wx' }) : mkdir(output))

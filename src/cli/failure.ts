@@ -10,7 +10,7 @@ export class UsageError extends Error {
 /** An input that cannot be used: exit code 1. Other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  /** Part of the `--json` contract. */
+  /** Code of the error; part of the `--json` contract. */
   readonly code: string
   /** The file or database that is wrong; null for the input of the command. */
   readonly subject: string | null

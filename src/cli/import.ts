@@ -49,7 +49,7 @@ import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 type Request = RequestOf<'import'>
 
 /**
- * Imports all files in order, even without a reader of the reports; returns the worst exit code.
+ * Imports all files in order, even if nothing reads the reports; returns the worst exit code.
  * @throws OutputError at the end, when a report could not be written, except to a closed pipe.
  */
 export async function importFiles(request: Request, { io }: Page): Promise<number> {
@@ -146,8 +146,8 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
 }
 
 /**
- * Records which calls of a log opened subagents: parent and child are imported in any order, and may have
- * grown. O(facts).
+ * Records in subagents' conversations which calls of a log opened them. Parent and child are imported in any
+ * order, and may have grown. O(facts).
  */
 async function linkSubagents(
   store: Store,
@@ -219,8 +219,8 @@ async function create(
 }
 
 /**
- * Sets the time zone of an empty conversation. Rejects another zone for one with events, whose times were
- * read in its zone.
+ * Sets the time zone of an empty conversation. Rejects another zone for a conversation with events, because
+ * the times of the events were read in the stored zone.
  */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
@@ -269,8 +269,8 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
 }
 
 /**
- * The conversation's id is the one in the file's documents, else --conversation, else the name of the file or
- * folder.
+ * Plans the import of a file. The conversation's id is from the file's documents, else from --conversation,
+ * else the name of the file or folder.
  */
 function planImport({ file, request }: Copy, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
@@ -386,9 +386,9 @@ async function append(
 }
 
 /**
- * Moves HEAD to its position in the conversation's documents, if the log replays to another HEAD. Only the
- * log decides where HEAD is (design D7), so the move is an event. Every import of the file creates the same
- * event.
+ * Moves HEAD to the event that the conversation's documents record as HEAD, if the log replays to another
+ * HEAD. Only the log decides where HEAD is (design D7), so the move is an event. Every import of the file
+ * creates the same event.
  */
 async function moveHead(
   store: Store,

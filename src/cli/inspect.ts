@@ -1,4 +1,4 @@
-/** Opens the inspector over files, or over a database: as a page that is served here, or as one file. */
+/** Opens the inspector over files or a database, as a page that is served here, or as one file. */
 
 import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -127,7 +127,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
 
 /**
  * Returns a log for the page. With `redact`, its facts are redacted, and so are its title, notes and
- * warnings, which may quote their secrets.
+ * warnings, which may quote secrets of the facts.
  */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
@@ -253,7 +253,7 @@ const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly string[]>>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Opens an address in the user's browser. Its failure is ignored: the address is printed. */
+/** Opens an address in the user's browser. A failure is ignored, because the address is also printed. */
 function openBrowser(url: string): void {
   const [command = 'xdg-open', ...words] = OPENERS[process.platform] ?? []
   spawn(command, [...words, url], { stdio: 'ignore', detached: true })

@@ -1,4 +1,4 @@
-/** The command as a function of its arguments and its surroundings, so that tests can run it like a shell. */
+/** The command as a function of its arguments and environment, so that tests can run it as a shell does. */
 
 import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -77,7 +77,7 @@ function* showDemo(page: Page, recording: Recording, file: string): IterableIter
     yield `  ${page.paint('strong', `${CALLED} ${command.padEnd(columns)}`)}  ${page.paint('dim', why)}`
 }
 
-/** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects only if its output is closed. */
+/** Resolves to the exit code: 0, 1 for bad data, 2 for bad usage. Rejects only if the output is closed. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
   // Without a reader of standard error, the exit code still reports the failure.
   const page = new Page({ ...world, stderr: lasting(world.stderr) })

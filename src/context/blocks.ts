@@ -19,15 +19,15 @@ export interface Permissions {
 
 /** A whole stretch of the view, usually a message or a batch. Its ends are cut points. */
 export interface Block {
-  /** Index of its first event in the view. */
+  /** Index of the block's first event in the view. */
   readonly position: number
   readonly count: number
   readonly units: readonly Unit[]
-  /** Whether it has a unit that always stays: the system prompt, the last user message or a pending batch. */
+  /** Whether a unit of the block always stays: the system prompt, the last user message, a pending batch. */
   readonly stays: boolean
 }
 
-/** Pending batches stay, with the rest of their stretch. */
+/** Returns the stretches of the view as blocks. Pending batches stay, with the rest of their stretch. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
@@ -55,7 +55,7 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
 export const blocksBefore = (blocks: readonly Block[], position: number): number =>
   blocks.filter((block) => block.position < position).length
 
-/** The units that always stay, without the pending ones. O(units); O(view) with a derived summary. */
+/** Returns the units that always stay, without pending batches. O(units); O(view) with a derived summary. */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,

@@ -17,7 +17,7 @@ export interface FitOptions extends Permissions {
   readonly write?: WriteMessages
 }
 
-/** The part of a view that fits: its longest end, and the units that always stay. */
+/** The part of a view that fits: the longest possible end of the view, and the units that always stay. */
 export interface Fit {
   readonly type: 'fit'
   /** Cut point before which events are left out, except those that always stay; 0 if all fit. */
@@ -107,7 +107,7 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/** Searches `from` … `to` for the smallest number that fits; null if none does. `fits` changes only once. */
+/** Returns the smallest number of `from` … `to` that fits, or null. All larger numbers must fit, too. */
 export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
   if (from > to || !fits(to)) return null
   let low = from

@@ -40,7 +40,7 @@ function lastMark(messages: readonly NeutralMessage[], end: number): string | nu
   return null
 }
 
-/** Returns the same object if nothing changes. */
+/** Marks a message's parts. Returns the same object if nothing changes. */
 function withMarks<M extends NeutralMessage>(message: M, isMarked: (part: number) => boolean): M {
   const wrong = message.content.some((part, index) => (part.cache_prompt === true) !== isMarked(index))
   if (!wrong) return message

@@ -4,7 +4,7 @@ import { invalidArgument } from '../store/kit/query/check-value.ts'
 interface NumberRange {
   readonly least: number
   readonly max?: number
-  /** Whether it must be an integer. Default: true. */
+  /** Whether the number must be an integer. Default: true. */
   readonly whole?: boolean
 }
 

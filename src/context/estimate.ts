@@ -13,7 +13,7 @@ import { checkNumber } from './check-number.ts'
 /** Counts the tokens of messages. Must not return more for fewer messages. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
-/** Cost of a character, in 88ths of a token: 5.5 of `word`, or 1.6 of `other`, are one token. */
+/** Cost of a character, in 88ths of a token: 5.5 `word` or 1.6 `other` characters are one token. */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
 /** East Asian scripts and surrogates start here: one token for each UTF-16 unit. */
@@ -24,7 +24,7 @@ const FRAME = 4
 /** Maximum cost of an image that a provider scales down. */
 const IMAGE_TOKENS = 1600
 
-/** A longer text in a part of a reply is a file. */
+/** Maximum UTF-16 units of a text in a part of a reply; a longer text counts as a file. */
 const FILE = 65_536
 
 /** Base64 characters per token: a scanned page has 100 kB, a page of text 10 kB. */
@@ -107,7 +107,7 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Characters that are not text are mostly base64. */
+/** Counts a part that is neither text nor images. Its characters outside of texts are mostly base64. */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)

@@ -56,7 +56,7 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** The content of the previous request's last message may have grown at its end. */
+/** Compares the previous request's last message, whose content may have grown at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'
@@ -65,17 +65,17 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) })
 }
 
-/** Path steps to tools, their functions, system parts, messages, and blocks, even inside results. */
+/** Steps of a path to a tool, its function, a system part, a message or a block, also in results. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** Elsewhere, such as in arguments or a schema, `cache_control` is data for the model. */
+/** Whether `cache_control` is a cache mark at a path. In arguments or a schema it is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
 type Ignores = (path: string, key: string) => boolean
 
 const ignoresMarks: Ignores = (path, key) => key === 'cache_control' && mayBeMarked(path)
 
-/** A missing field equals an undefined one. */
+/** Returns the path of the first difference, or null. A missing field equals an undefined field. */
 function difference(was: unknown, is: unknown, path = '', ignores = ignoresMarks): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
@@ -98,9 +98,10 @@ const ignoresCachePrompt: Ignores = (_, key) => key === 'cache_prompt'
 
 /**
  * Returns the number of leading messages that two requests share, ignoring cache marks: the part that a
- * provider's cache can serve. Between condensations these are all of `previous`, except a last user message
- * that grew (law K6). If a user wrote during a reply, the stable part ends before that message, because the
- * reply precedes it (`reply.after`). O(parts) for messages of the same log, which share objects.
+ * provider's cache can serve. Between condensations, all messages of `previous` are shared, except a last
+ * user message that grew (law K6). If a user wrote during a reply, the shared part ends before the user's
+ * message, because the reply precedes this message in `next` (`reply.after`). O(parts) for messages of the
+ * same log, which share objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

@@ -25,7 +25,7 @@ export interface MaskingOptions {
   readonly placeholder?: string
 }
 
-/** A change to it changes every cached prefix. */
+/** Changing this text changes every cached prefix. */
 const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**

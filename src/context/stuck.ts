@@ -15,7 +15,7 @@ import { ellipsize, textsOf } from './text.ts'
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
-  /** Returns a text for `nudgeMessage` once after the same calls failed `action_error` times in a row; or null. */
+  /** Returns a text for `nudgeMessage` if equal calls failed `action_error` times without a nudge, or null. */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }
@@ -106,7 +106,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** Whether a message ends a turn: a paused reply continues. */
+/** Whether a message is the agent's and ends its reply. A paused reply continues. */
 const isSpeech = (message: MessageEvent | null): boolean =>
   message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 
@@ -166,13 +166,13 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
 
 /** Number of steps after which a pattern is a loop. */
 export interface StuckThresholds {
-  /** Equal calls with equal results, in a row. Default: 4. */
+  /** Number of equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number
-  /** Equal calls with an error, in a row: a nudge after this many, stuck after one more. Default: 3. */
+  /** Equal failed calls in a row until `nudge` returns a text. One more is a loop. Default: 3. */
   readonly action_error: number
-  /** The agent's messages in a row, without calls between; paused replies do not count. Default: 3. */
+  /** Messages of the agent in a row, without calls between; paused replies do not count. Default: 3. */
   readonly monologue: number
-  /** Alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
+  /** Number of alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number
 }
 
@@ -200,10 +200,10 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
   })
 }
 
-/** Step 3 is the first that repeats an earlier one. */
+/** Minimum of `alternating_pattern`: step 3 is the first that repeats an earlier step. */
 const LEAST_ALTERNATION = 3
 
-/** Units read for each step of a pattern; bounds the cost at any length. */
+/** Number of units that are read for each step of a pattern; bounds the cost for a log of any length. */
 const SLACK = 10
 
 function windowOf(thresholds: StuckThresholds): number {
@@ -281,7 +281,7 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/** Returns null also if a nudge followed the first failure. */
+/** Returns the text of a nudge after `count` failures; null also if a nudge followed the first failure. */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn

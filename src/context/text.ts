@@ -2,7 +2,7 @@ import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/pieces.ts'
 const DOTS = '...'
 
-/** Marks a cut with three dots, within the maximum. */
+/** Cuts a text to `max` UTF-16 units, including three dots that mark the cut. */
 export function ellipsize(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= DOTS.length) return DOTS.slice(0, Math.max(0, max))
@@ -26,7 +26,7 @@ export const splits = (text: string, index: number): boolean => (text.codePointA
 export const textsOf = (content: readonly Content[]): string[] =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
 
-/** Includes the number of images and the names of other parts. */
+/** Returns the texts of the parts; for images their number, for other parts the name. */
 export const shownOf = (content: readonly Content[]): string[] =>
   content.map((part) => {
     if (isTextPart(part)) return part.text

@@ -13,7 +13,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
 /** Options of a transcript. Lengths are in UTF-16 units. */
 export interface TranscriptOptions {
-  /** Its first line. Default: `<<RESUMED CONVERSATION>>`. */
+  /** First line of the transcript. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
   /** Texts before and after the transcript; empty for none. Default: two notes for the model. */
   readonly header?: string
@@ -77,7 +77,7 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/** Kinds whose evicted body is an error. A result's body is evicted only with its call's. */
+/** Kinds whose body must not be evicted. A result's body is evicted only together with its call's. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /** Yields the newest block first. @throws `evicted`. */

@@ -20,7 +20,7 @@ export interface TokenCounts {
 /** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /** In the producer's currency, usually US dollars; 0 for the records of replies, which have no price. */
+  /** In the producer's currency, usually US dollars; 0 for records of replies, which have no price. */
   readonly cost: number
 }
 

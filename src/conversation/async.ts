@@ -58,7 +58,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Returns whether the work ends in time; if not, it continues. Throws an error of the work in that time. */
+/** Returns whether the work ends in time; if not, it continues. Throws if the work fails in time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)
@@ -85,7 +85,7 @@ const DELAY = 4
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 
-/** Milliseconds, doubled after each failure up to a maximum, then reduced at random by up to half. */
+/** Milliseconds to wait: doubled after each failure up to a maximum, then reduced at random by up to half. */
 export function delayAfter(
   failures: number,
   { retryDelay, maxRetryDelay }: { readonly retryDelay: number; readonly maxRetryDelay: number },
@@ -142,7 +142,7 @@ export class Listeners<T> {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** A listener's error becomes an unhandled rejection. Listeners added meanwhile are called next time. */
+  /** Calls the listeners except those added meanwhile. Their errors become unhandled rejections. */
   tell(news: T): void {
     const listeners = [...this.#listeners]
     for (const listener of listeners) {

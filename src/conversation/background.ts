@@ -29,7 +29,7 @@ export interface CallCompletion {
 /** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
-/** The work of one call that outlives its reply, in the process that does it. */
+/** The work of one call that outlives its reply, as the process that does the work controls it. */
 export interface BackgroundWork {
   /**
    * Aborted when the call is cancelled or completed elsewhere, another process takes over the work, the
@@ -47,7 +47,7 @@ export interface BackgroundWork {
 
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
-  /** Reports whether the log records the call as working. Only then is it completed. */
+  /** Reports whether the log records the call as working. If not, the work is aborted. */
   readonly confirm: (isWorking: boolean) => void
 }
 
@@ -78,7 +78,7 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** Starts a call's work in this process. After a crash its job remains, and the next run finds it. */
+/** Starts a call's work in this process. After a crash its job stays in the store for the next run. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -174,7 +174,7 @@ async function complete(
   }
 }
 
-/** Progress on HEAD's branch, or on the latest branch where the call is working; otherwise empty. */
+/** Returns a call's progress, on HEAD's branch or the latest where the call is working; empty if none. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -261,7 +261,7 @@ function completedElsewhere({ log }: State, actionId: string) {
 
 /**
  * Returns when the first job of a conversation's working calls is due, in milliseconds since 1970 on the
- * store's clock: a run can then continue or complete its call. Null without such jobs. O(its working calls).
+ * store's clock. A run can then continue or complete the call. Null without such jobs. O(working calls).
  */
 export async function workExpiresAt(store: Store, conversationId: string): Promise<number | null> {
   const times = Array.from((await itemsOf(store, conversationId)).values(), ({ dueAt }) => dueAt ?? Infinity)

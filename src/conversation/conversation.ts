@@ -110,7 +110,7 @@ export class Conversation {
     this.id = id
   }
 
-  /** Returns the current state, after the last event of any process. O(events that others appended since). */
+  /** Returns the state after the last event of any process. O(events of others since the last read). */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
@@ -327,8 +327,8 @@ export class Conversation {
   }
 
   /**
-   * Waits until the conversation has one of these statuses, and returns that state; at once if it has one
-   * now.
+   * Waits until the conversation has one of these statuses, and returns its state. Returns at once if it has
+   * such a status now.
    * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for an unknown status; the
    *   reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
    */
@@ -348,8 +348,8 @@ export class Conversation {
 
   /**
    * Ends a dead run: its pending calls get an error as their result, and the status becomes `error`. Does
-   * nothing if the status is not `running`, or if a run holds the lease. The lease of a dead process lasts
-   * until it expires. With `unheld`, recovers only if there is no lease, as after an import. `run` recovers
+   * nothing if the status is not `running`, or if a run holds the lease. A dead process holds its lease until
+   * the lease expires. With `unheld`, recovers only if there is no lease, as after an import. `run` recovers
    * by itself.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {

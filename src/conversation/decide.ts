@@ -220,7 +220,7 @@ export function decideRecover(state: State, unstarted?: ReadonlySet<string>): Ev
   return lost.length === 0 ? [] : [...lostCallResults(state, openCallsOf(state), unstarted), ...lost]
 }
 
-/** The error alone, for a run that takes over and settles the dead run's calls itself. */
+/** Returns only a dead run's error, for a run that takes over and settles the calls itself. */
 export function decideRunLost(state: State): Event[] {
   if (state.header.status !== 'running') return []
   const { length } = openCallsOf(state)
@@ -260,7 +260,7 @@ function checkCalls(
 export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/** A tool result made by the engine. It belongs to the latest pending call with its id (U3). */
+/** Returns an error as a tool result. It belongs to the latest pending call with this call id (U3). */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',
@@ -270,8 +270,8 @@ export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent =
 })
 
 /**
- * Tool results in log order. If pending calls share an id, a result without an action id goes to the latest
- * (U3), so results are assigned in reverse. O(k).
+ * Returns an error result for each call. If pending calls share a call id, a result without an action id
+ * belongs to the latest of them (U3), so results of such calls are in reverse order. O(k).
  */
 export function errorResults(
   calls: readonly EventEntry<ActionEvent>[],
@@ -346,7 +346,7 @@ export const updateEvent = (key: string, value: JsonValue): ConversationStateUpd
 export const statusUpdate = (status: Status): ConversationStateUpdateEvent =>
   updateEvent('execution_status', status)
 
-/** Moves HEAD to this event, or to the empty HEAD for null (design D7). */
+/** Returns the update that moves HEAD to this event, or to the empty HEAD for null (design D7). */
 export const headUpdate = (eventId: string | null): ConversationStateUpdateEvent =>
   updateEvent('leaf_event_id', eventId)
 

@@ -75,14 +75,14 @@ export class EngineContext {
   readonly #shares: boolean
   readonly #blobs: BlobMode
   readonly #busy = new Map<string, CachedReplica>()
-  /** Least recently used first. */
+  /** Idle replicas, least recently used first. */
   readonly #idle = new Map<string, CachedReplica>()
   #idleBytes = 0
   /** Id of the only idle replica that is larger than the cache. */
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Owners of this engine's runs, by conversation. All but one wait for the lease. */
+  /** Owners of this engine's runs, by conversation. At most one holds the lease; the others wait for it. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -129,7 +129,7 @@ export class EngineContext {
     return briefOwner(this.stamp.newId())
   }
 
-  /** The conversation stays in memory meanwhile; `close` waits. @throws `unknown_conversation`, `closed`. */
+  /** Calls `work` with a replica, which stays in memory meanwhile; `close` waits for it. @throws `closed`. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
     try {
@@ -235,7 +235,7 @@ export class EngineContext {
     return addReports(report, { ...own, items })
   }
 
-  /** Counts what is about to be deleted, calls `onDelete`, and deletes the snapshot. */
+  /** Counts what is about to be deleted. Without `dryRun`, also calls `onDelete` and deletes the snapshot. */
   async #count(id: string, { dryRun = false, onDelete }: DeletionOptions): Promise<DeletionReport> {
     const record = await this.store.getConversation(id)
     if (record === null) return EMPTY_REPORT

@@ -16,8 +16,7 @@ const HIDDEN = '***'
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
 /**
- * Matches the password of a URL in a line that is cut before its last @: a URL may be passed as another
- * argument.
+ * Matches the password of a database URL, in a line up to its last @. Any argument may contain such a URL.
  */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 

@@ -8,7 +8,7 @@ import { dashed, undashed } from '../db/store.ts'
 /** The fields of a record, and its creation time; `id` is null where no document has it. */
 export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
-  /** ISO 8601; null for now. */
+  /** ISO 8601; null for the current time. */
   readonly createdAt: string | null
 }
 

@@ -86,7 +86,7 @@ export function valueOf(bytes: Buffer | string): JsonValue | undefined {
   }
 }
 
-/** Position of the first error in invalid JSON, without a quotation, which may be a secret. */
+/** Returns the position of the first error in invalid JSON, without the text, which may be secret. */
 export function errorPosition(text: string): string {
   try {
     JSON.parse(text)
@@ -97,8 +97,8 @@ export function errorPosition(text: string): string {
 }
 
 /**
- * A `.json` file is one document. Any other text has one event a line, unless all of it is one array, or an
- * object whose first line is not JSON by itself.
+ * Opens a text. A `.json` file is one document. Any other text has one event a line, unless the whole text is
+ * an array, or an object on several lines.
  */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
@@ -139,7 +139,7 @@ interface Begun {
   readonly isWhole: boolean
 }
 
-/** Reads the first line that is not blank, or more. */
+/** Reads chunks until they contain the first line that is not blank. */
 async function begin(source: AsyncIterable<Buffer>): Promise<Begun> {
   let isBlank = true
   const nothing = { read: Buffer.alloc(0), rest: source[Symbol.asyncIterator](), isWhole: false }
@@ -244,7 +244,7 @@ const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 export type DocumentName = (typeof DOCUMENTS)[number]
 
 export interface SidecarFiles {
-  /** Name of its folder, which agent servers name by the conversation's id; null for none. */
+  /** Name of the conversation's folder, for agent servers the conversation's id; null for none. */
   readonly folder: string | null
   readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
   readonly ignored: readonly string[]
@@ -330,8 +330,8 @@ async function* readEvents(
 }
 
 /**
- * Possible session files of a folder and its subfolders, sorted by name; null for a file, or a folder with
- * events directly or in `events`.
+ * Returns possible session files of a folder and its subfolders, sorted by path. Null for a file, a folder
+ * without such files, and a folder with events directly or in `events`.
  */
 export async function sessionFilesIn(name: string) {
   const isFolder = await stat(name).then(
@@ -354,5 +354,5 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Only files with equal names are named by their paths. */
+/** Returns a file's name without extension. Only files with equal names are named by their paths. */
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))

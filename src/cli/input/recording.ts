@@ -93,7 +93,7 @@ const DETECTION_RECORDS = 32
 
 /**
  * Opens the input: streams events; reads a session whole, because a reply may span several lines.
- * @throws FileError if the input does not exist, cannot be read, or contains neither events nor a session.
+ * @throws FileError if the input contains neither events nor a session, and the errors of the file system.
  */
 export async function openFacts(
   name: string,
@@ -206,7 +206,7 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** Its subagents; empty unless they were requested. */
+  /** The conversation's subagents; empty unless they were requested. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
@@ -258,7 +258,7 @@ async function collect(
   return { conversation, children: [], form, session, state, loaded, lines, ...problems }
 }
 
-/** The parent's action that opened a conversation; null if its record does not name it. */
+/** Returns the id of the parent's action that opened a conversation; null if its record has no such id. */
 export function openingCall({ metadata }: ConversationRecord): string | null {
   const call = asObject(metadata['subagent'])?.['action_id']
   return typeof call === 'string' ? call : null
@@ -276,14 +276,14 @@ export async function listSubagents(store: Store, parentId: string): Promise<Sta
   return children
 }
 
-/** Returns what messages call one record of an input form, such as `line`. */
+/** Returns the noun for one record of an input form, such as `line`. */
 const unitOf = (form: Form): string =>
   form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
 
 export const noJsonMessage = ({ count, why }: Broken, form: Form): string =>
   count === 1 ? `the only ${unitOf(form)} is ${why}` : `none of its ${count} ${unitOf(form)}s is JSON`
 
-/** A note on a log with records, perhaps all, that could not be read. */
+/** Returns a note on a log of which some or all records could not be read. */
 export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,

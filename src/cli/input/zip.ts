@@ -16,7 +16,7 @@ const MAX_FILES = 65_535
 /** Maximum number of bytes that a zip unpacks to: they are in memory together. */
 const MAX_BYTES = 1 << 30
 
-/** A file without content also needs memory. */
+/** Bytes that each file counts besides its content: an empty file also needs memory. */
 const BYTES_PER_FILE = 64
 
 /**

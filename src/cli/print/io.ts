@@ -1,4 +1,4 @@
-/** The command line's view of the process, so that a test can replace it: streams, progress and failures. */
+/** Streams and failures of the process, as the command line uses them. A test can replace the streams. */
 
 import { hideLogins } from '../db/address.ts'
 import { fromSystem } from '../failure.ts'
@@ -17,7 +17,7 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Calls back at most once, such as on Ctrl-C. Default: the command ends with its work. */
+  /** Calls `stop` at most once, such as on Ctrl-C. Default: the command does not wait to be stopped. */
   readonly onStop?: (stop: () => void) => void
 }
 

@@ -73,7 +73,7 @@ export function* wrapWords(
   yield (before + line).trimEnd()
 }
 
-/** Quotes a text of unknown origin, shortened; the printer of the message makes it safe. */
+/** Quotes and shortens a text of unknown origin. Printing the message that contains it makes it safe. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
@@ -83,8 +83,8 @@ export function quoted(text: string): string {
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * Returns a value as JSON. The value must not have the field `encrypted_content`; where its texts quote one,
- * it is replaced with null.
+ * Returns a value as JSON. The value must not have the field `encrypted_content`. Where a text in the value
+ * quotes this field as JSON, the field's content is replaced with null.
  */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
@@ -92,7 +92,7 @@ export function toJson(value: unknown, indent = 0): string {
   return escapeActive(hidden)
 }
 
-/** JSON with escapes for active characters, which occur only inside strings. */
+/** Escapes characters of JSON on which a terminal may act. They occur only inside strings. */
 export const escapeActive = (json: string): string =>
   json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -101,7 +101,7 @@ const hide = (_key: string, value: unknown): unknown =>
 
 const POSITION = /\\[^]|"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
-/** Replaces the positions of events in a sentence of the library by their lines, except in quoted text. O(length). */
+/** Replaces positions of events in an error of the library by line numbers, except in quotes. O(length). */
 export function inLines(text: string, lines: readonly number[]): string {
   let isQuoted = false
   return text.replaceAll(POSITION, (all, event: string | undefined, seq: string) => {
@@ -131,7 +131,7 @@ const unpainted: Paint = (_tone, text) => text
 const painted: Paint = (tone, text) =>
   tone === 'text' || text === '' ? text : styleText(LOOKS[tone], text, { validateStream: false })
 
-/** Colours on a terminal only, never with NO_COLOR, anywhere with FORCE_COLOR. */
+/** Paints on a terminal, or anywhere with FORCE_COLOR, but never with NO_COLOR. */
 export function paintFor(isTTY: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   if ((env['NO_COLOR'] ?? '') !== '') return unpainted
   const force = env['FORCE_COLOR']

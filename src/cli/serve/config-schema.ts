@@ -13,8 +13,8 @@ import type { Io } from '../print/io.ts'
 export type Config = ReturnType<typeof configOf>
 
 /**
- * Reads the file; without a file, nothing is configured. Relative folders start at the file.
- * @throws FileError for an unreadable file, with all mistakes in it.
+ * Reads the file; without a file, nothing is configured. Relative paths start at the folder of the file.
+ * @throws FileError for an unreadable or invalid file, with all mistakes.
  */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')

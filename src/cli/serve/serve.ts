@@ -146,8 +146,8 @@ function secretOf({ env }: Io): string | null {
 }
 
 /**
- * Loads a module: a step, named `step` or the default export, and perhaps `run`.
- * @throws FileError for one that cannot be read, throws, or exports no step.
+ * Loads a module's step (its export `step` or its default export) and its options `run`, if any.
+ * @throws FileError for a module that cannot be read, throws, or exports no step.
  */
 async function loadAgent(file: string) {
   const refusal = (why: string) => new FileError('unreadable', why, file)
@@ -164,8 +164,8 @@ async function loadAgent(file: string) {
 }
 
 /**
- * Returns the folder for sandboxes: next to a SQLite file; for PostgreSQL in the workspace, or without one in
- * the current directory. The path is absolute and need not exist.
+ * Returns the folder for sandboxes: next to a SQLite file; for PostgreSQL in the workspace or, without a
+ * workspace, in the current directory. The path is absolute and need not exist.
  */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')

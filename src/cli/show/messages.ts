@@ -9,7 +9,7 @@ import { FileError } from '../failure.ts'
 import { counted, fit, glimpse, hideSecrets, pad, safe, toJson, width } from '../print/text.ts'
 import type { Page, Subject, View } from './page.ts'
 
-/** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
+/** Returns a state's messages, within a budget of estimated tokens if set. @throws FileError `over_budget` */
 function messagesOf(state: State, budget: number | undefined): readonly NeutralMessage[] {
   if (budget === undefined) return toMessages(state)
   const fitted = fitToBudget(state, estimateTokens, budget)

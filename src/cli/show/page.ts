@@ -127,9 +127,9 @@ export class Page {
   }
 
   /**
-   * Processes one input. An error is one line on standard error, a JSON object where results are JSON, and
-   * exit code 1.
-   * @throws OutputError when its output cannot be written.
+   * Processes one input. An error becomes one line on standard error and exit code 1; with `json`, it is also
+   * printed as a JSON object.
+   * @throws OutputError when the output cannot be written.
    */
   async attempt({ name, fields, json }: About, work: () => Promise<number>): Promise<number> {
     try {
@@ -224,7 +224,7 @@ export class Page {
     if (problems.length > limit) yield `  and ${problems.length - limit} more: colloquy check shows them all`
   }
 
-  /** Rows of findings by group, the first few of each, before the sentences of their rules. */
+  /** Yields, for each group, the rows of its first few findings, then the sentences of its rules. */
   *findingRows(findings: readonly FindingRow[]): IterableIterator<string> {
     const quoted = new Set<string>()
     const labelColumns = widest(findings.map(({ label }) => label))

@@ -6,7 +6,7 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation was refused. */
 export type RefusalCode =
-  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` if it is not required. */
+  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` unless it is required. */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
@@ -39,9 +39,9 @@ export type CondenserDecision =
 
 /**
  * Decides which events of a view to forget, and changes nothing. `run(step, { condenser })` executes the
- * decision. `condense`: append the event. `refuse`: if `required` is true, end the run with a
- * ConversationErrorEvent or call the model anyway; otherwise continue. Call the condenser again only after
- * the view has changed, or, if `again` is `later`, after some time.
+ * decision. Other callers do so themselves. For `condense`, append the event. For `refuse` with `required`,
+ * end the run with a ConversationErrorEvent or call the model anyway; otherwise continue. Call the condenser
+ * again only after the view has changed, or, if `again` is `later`, after some time.
  */
 export interface Condenser {
   readonly handlesRequests: boolean

@@ -20,7 +20,7 @@ export interface CondensationPlan {
   readonly room: number | null
 }
 
-/** A summary of fewer events would not make the view shorter. */
+/** Minimum number of events to forget: a summary of fewer would not make the view shorter. */
 const LEAST = 2
 
 const ROOM = 1 / 4

@@ -23,9 +23,9 @@ export interface SummaryRequest {
 
 /** Maximum input of the summariser, in UTF-16 units. Each retry halves both limits. */
 export interface SummaryBudget {
-  /** For one event; a longer text loses its middle. Default: 10,000. */
+  /** Maximum for one event; a longer text loses its middle. Default: 10,000. */
   readonly eventBudget?: number
-  /** For all events together, without the previous summary; the longest are cut first. Default: 400,000. */
+  /** Maximum of all events without the old summary; the longest texts are cut first. Default: 400,000. */
   readonly totalBudget?: number
 }
 
@@ -60,7 +60,7 @@ export function summaryRequest(
   return { ...input, prompt: buildSummaryPrompt(input) }
 }
 
-/** With a lower limit, a text is cut at its end, because the notice would take most of the limit. */
+/** Below this limit, a text is cut without a notice, which would take most of the limit. */
 const SHORT_LENGTH = 120
 
 /** The text's start, the count of missing characters, and the text's end. */

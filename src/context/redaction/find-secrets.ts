@@ -87,7 +87,7 @@ export const MIN_SECRET = 8
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
-/** Finds secrets as they are, with `+` for spaces, and in base64, where the whole run is the hit. */
+/** Finds secrets unchanged, with `+` for spaces, and in base64, where the hit is the whole base64 text. */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)

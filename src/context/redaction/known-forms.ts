@@ -4,7 +4,7 @@ import { unmasked } from './mask.ts'
 
 interface SecretForm {
   readonly name: string
-  /** Matches every text that contains such a secret, ignoring case. Checked first, once for all forms. */
+  /** Matches each text that may contain this form, ignoring case. Checked first, once for all forms. */
   readonly trigger: RegExp
   /** The match is masked, or its group named `secret`. */
   readonly pattern: RegExp | Finder
@@ -82,7 +82,7 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/** If the regex engine fails, the whole text is a hit. */
+/** Returns a finder of the patterns' matches. If the regex engine fails, the whole text is a hit. */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {
@@ -109,11 +109,11 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** A line of a key without an end line, and (`CUT_LINE`) its last line, which can be cut anywhere. */
+/** A line of a private key without an end line. `CUT_LINE` is its last line, which can be cut anywhere. */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** One pattern would search for the end from each beginning. */
+/** Finds private keys. One pattern would search for the end of a key from each beginning. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {

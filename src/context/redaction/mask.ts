@@ -14,9 +14,9 @@ const OPENING = '[redacted'
 export type Masker = (secret: string) => string
 
 /**
- * Masks as `[redacted]`, and with a key as `[redacted:0123456789abcdef]`, 64 bits of the secret's
- * HMAC-SHA-256: guesses cannot be checked without the key, and masks differ by key. Precomputes masks of
- * `secrets`. O(length).
+ * Returns a function that masks a secret as `[redacted]`, or with a key as `[redacted:0123456789abcdef]`, 64
+ * bits of the secret's HMAC-SHA-256. Guesses cannot be checked without the key, and masks differ by key.
+ * Precomputes masks of `secrets`. O(length).
  */
 export function masker(key: Uint8Array | null, secrets: readonly string[] = []): Masker {
   if (key === null) return () => `${OPENING}]`

@@ -7,7 +7,7 @@ import type { RedactionRules } from './rules.ts'
 /** Maximum number of rounds before the whole text is masked: a mask can create a new match. */
 export const MAX_ROUNDS = 4
 
-/** The field that only its provider can read, at any depth. */
+/** Name of the field, at any depth, that only the model's provider can read. */
 export const ENCRYPTED_FIELD = 'encrypted_content'
 
 /** Maximum characters of a secret: longer base64 is a file. */
@@ -50,7 +50,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns a text that is useless unless complete; null if it contains a literal secret. */
+/** Returns a text unchanged, because it is useless unless complete; null if it contains a literal secret. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -87,7 +87,7 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** Before and after redaction; empty before an object's first key. A list has its parent's keys. */
+  /** Current key before and after redaction; empty before an object's next key. A list has its parent's. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }

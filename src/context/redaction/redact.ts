@@ -19,13 +19,13 @@ import type { RedactionRules } from './rules.ts'
 /** Rules, and the paths that they must not change. In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
-  /** Paths of values, and of keys with `key:` before them. */
+  /** Paths of values and of keys. The path of a key begins with `key:`. */
   readonly unchanged: ReadonlySet<string>
 }
 
 interface Position {
   readonly treatment: Treatment | undefined
-  /** Maintained only when something must not change. */
+  /** Path of the value; empty if all paths may change. */
   readonly path: string
   readonly isSecret: boolean
 }
