@@ -22,9 +22,9 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD; for a state update, the event before it does. Only the path
-   * to that event is copied; or the log up to it, if a result on the path belongs to a call on another
-   * branch, or a reply on the path was requested on another branch. Default: the whole log.
+   * Id of the event that becomes the fork's HEAD; for a state update, the event before it becomes HEAD. Only
+   * the path to HEAD is copied, or the log up to HEAD if a result on the path belongs to a call on another
+   * branch or a reply on the path was requested on another branch. Default: the whole log.
    */
   readonly from?: string
 }
@@ -44,7 +44,7 @@ export const FORK_OPTIONS = {
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null
-  /** The policy, never less strict than the source's; results of calls that do not wait; the status. */
+  /** The source's policy, if needed; results of calls that do not wait for confirmation; the status. */
   readonly appended: readonly Event[]
   readonly status: Status
 }
@@ -100,7 +100,7 @@ export function planFork(state: State, from?: string): ForkPlan {
   }
 }
 
-/** Whether a result names an event that is not on the path. True for evicted bodies. */
+/** Whether a result names an event that is not on the path. True if the result's body is evicted. */
 function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }: DroppedEntry): boolean {
   if (reason !== 'orphan_result') return false
   const { event } = entry
@@ -117,7 +117,7 @@ function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): bo
   return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
 }
 
-/** Whether an entry may approve calls. True for evicted updates. */
+/** Whether an entry may approve calls. True for a state update whose body is evicted. */
 function mayApprove(entry: Entry): boolean {
   const { event } = entry
   if (event === null) return eventKindOf(entry) === 'ConversationStateUpdateEvent'
@@ -169,11 +169,11 @@ function endedCalls(
 const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(calls).map(({ entry }) => entry)
 
-/** Result of a begun call in the copy. */
+/** In the copy, the result of a call that began in the source. */
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
-/** Result of another call without a result in the copy. */
+/** In the copy, the result of any other call that had none. */
 const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 

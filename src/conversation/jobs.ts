@@ -1,6 +1,6 @@
 /**
- * Durable jobs: items held by a renewed lease. The process changes the job only while it holds the lease,
- * then releases or finishes it. If it dies, another claims the job when due.
+ * Durable jobs: store items under a lease that is renewed. A process changes a job only while it holds the
+ * lease, then releases or finishes the job. If the process dies, another one claims the job when it is due.
  */
 
 import { type RunInOrder, serialQueue, unref } from './async.ts'
@@ -25,7 +25,7 @@ export class Job<T extends object> {
   readonly id: string
   record: T
   readonly #kind: JobKind<T>
-  /** Each write must name the version that the last one returned. */
+  /** Runs writes in order: each must name the version that the previous write returned. */
   readonly #inOrder: RunInOrder = serialQueue()
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
@@ -51,18 +51,18 @@ export class Job<T extends object> {
     return this.record === this.#stored
   }
 
-  /** When it was last written, in milliseconds since 1970 on the store's clock. */
+  /** Time of the last write, in milliseconds since 1970 on the store's clock. */
   get writtenAt(): number {
     return (this.#item.dueAt ?? 0) - this.#kind.ttl
   }
 
-  /** Stores the record, with other changes, and keeps the lease. @throws ColloquyError `lease_lost`. */
+  /** Stores the record and `changes`, and keeps the lease. @throws ColloquyError `lease_lost`. */
   save(changes: readonly ItemChange[] = []): Promise<void> {
     return this.#inOrder(() => this.#write(this.record, this.#kind.ttl, changes))
   }
 
   /**
-   * Stores the record, with other changes, and ends the lease.
+   * Stores the record and `changes`, and ends the lease.
    * @param dueIn milliseconds after which the job can be claimed; null: never, until the item is changed
    * @throws ColloquyError `lease_lost`.
    */
@@ -73,7 +73,7 @@ export class Job<T extends object> {
     })
   }
 
-  /** Deletes the job, with other changes. @throws ColloquyError `lease_lost`. */
+  /** Deletes the job, and applies `changes`. @throws ColloquyError `lease_lost`. */
   finish(changes: readonly ItemChange[] = []): Promise<void> {
     return this.#inOrder(async () => {
       await this.#write(null, null, changes)
@@ -127,7 +127,7 @@ export class Jobs<T extends object> {
     this.#kind = kind
   }
 
-  /** Adds a job that this process holds, with other changes. @throws ColloquyError `version_conflict`. */
+  /** Adds a job that this process holds, and applies `changes`. @throws ColloquyError `version_conflict`. */
   async add(id: string, record: T, changes: readonly ItemChange[] = []): Promise<Job<T>> {
     return this.#put(id, record, null, changes)
   }
@@ -150,7 +150,7 @@ export class Jobs<T extends object> {
     })
   }
 
-  /** Claims a job as it was read; null if it has changed since. */
+  /** Claims a job that was read; returns null if the job has changed since. */
   async claimRead({ id, body, version }: Item): Promise<Job<T> | null> {
     return this.#put(id, body as object as T, version).catch(nullOn('version_conflict'))
   }
@@ -174,10 +174,10 @@ export class Jobs<T extends object> {
   }
 }
 
-/** Ends with `release` or `finish`; otherwise the job is due when its lease ends. */
+/** Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. */
 type Work<T extends object> = (job: Job<T>) => Promise<void>
 
-/** Works on jobs of one kind in the background, on each id one at a time in this process. */
+/** Works on jobs of one kind in the background, on each job only once at a time in this process. */
 export class JobWorker<T extends object> {
   readonly #jobs: Jobs<T>
   readonly #work: Work<T>
@@ -195,7 +195,7 @@ export class JobWorker<T extends object> {
     this.#run(job.id, () => Promise.resolve(job))
   }
 
-  /** Works on a job now. If this process is already working on it, it works on it again afterwards. */
+  /** Works on a job now; if this process is already doing so, works on the job again afterwards. */
   wake(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined) this.#run(id, () => this.#jobs.take(id))

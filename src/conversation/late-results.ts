@@ -104,7 +104,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of a working call's latest branch: null for HEAD's, undefined for none. O(log n), O(n) off HEAD. */
+/** Tip of the latest branch where a call works; null for HEAD's branch, undefined if none. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)
@@ -116,8 +116,8 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Returns the message that completes a working call, on HEAD's branch if the call is working there, else
- * on the latest branch where it is. Empty if the message exists. O(n).
+ * Returns the events that complete a working call, on HEAD's branch if the call works there, else on the
+ * latest branch where it works. Returns none if the completion exists already. O(n).
  * @param outcome default: `done`
  * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
  *   completed on another branch

@@ -10,17 +10,17 @@ import { allConversations } from '../store/kit/query/page.ts'
 /** Result of a recovery. */
 export interface Recovery {
   /**
-   * `recovered`: calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease or, with
-   * `unheld`, the lease has not been released.
+   * `recovered`: the calls were ended, and an error was set. `not_running`: there was nothing to do. `live`:
+   * a run holds the lease or, with `unheld`, the lease has not been released.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
   readonly events: readonly LoggedEvent[]
 }
 
-/** Milliseconds until others may recover after this recovery is killed. The lease is renewed meanwhile. */
+/** Milliseconds until another process may recover if this one is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/** `unheld`: only if no run has left a lease, because the log was imported or written without a run. */
+/** Ends the run of a dead process; with `unheld`, only if no run has left a lease, as after an import. */
 export async function recover(
   store: Store,
   replica: Replica,
@@ -52,7 +52,7 @@ export type ConversationRecovery = { readonly conversationId: string } & (
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }
 )
 
-/** One at a time; a failure does not affect the others. @throws the store's errors if it cannot list them. */
+/** Recovers conversations one at a time, even if some fail. @throws the store's errors if listing fails. */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const { store } = context
   const all: ConversationRecovery[] = []
@@ -104,7 +104,7 @@ const recoverLeased: RecoverOne = async (context, id) => {
   return recovery
 }
 
-/** Null for a conversation that has a lease or needs no recovery. */
+/** Returns null for a conversation that has a lease or needs no recovery. */
 const recoverUnheld: RecoverOne = async (context, id) => {
   const { store } = context
   if ((await store.getLease(id)) !== null) return null

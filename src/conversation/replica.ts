@@ -45,7 +45,7 @@ export interface CommitOptions {
 /** Milliseconds before a failed poll is retried. */
 const RETRY = 200
 
-/** Approximate bytes per entry in memory without its body, and per entry whose body was evicted. */
+/** Approximate bytes of a loaded entry in memory, in addition to its body, and of an entry without body. */
 const ENTRY_BYTES = 1_000
 const EVICTED_BYTES = 150
 
@@ -96,7 +96,7 @@ export class Replica {
   #triedAt: number
   #restedAt: number
   #isSettling = false
-  /** Cached size in memory: bytes so far, the entries counted, and how many of them were evicted then. */
+  /** Cached size in memory: `bytes` of the first `counted` entries, while `evicted` of them were evicted. */
   #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
   readonly #inOrder = serialQueue()
@@ -222,7 +222,7 @@ export class Replica {
     })
   }
 
-  /** Replaces the content of an event, and records it. Returns the record, if it is new. */
+  /** Erases the content of an event, and records the erasure. Returns the record, if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
@@ -251,7 +251,7 @@ export class Replica {
     }
   }
 
-  /** The state with its view's long strings, for a request; the same if it has none. O(view + their bytes). */
+  /** The state with its view's long strings; the same state if none is missing. O(view + their bytes). */
   async withBodies(state: State): Promise<State> {
     const { branch } = state
     if (this.blobs === 'whole') return state
@@ -330,7 +330,7 @@ export class Replica {
     return appended.events.map(toLogged)
   }
 
-  /** Decides. If the decision needs evicted bodies, folds the whole log again and decides on that. */
+  /** Calls `decide`. If it needs evicted bodies, folds the whole log again and calls `decide` once more. */
   async #decide(decide: Decision): Promise<readonly Event[]> {
     try {
       return decide(this.#state)
@@ -385,7 +385,7 @@ export class Replica {
     return { state: this.#state, record }
   }
 
-  /** Stores the status, unless the log has grown since: then the appender or the next reader does it. */
+  /** Stores the status, unless other writers have appended: then they, or the next reader, store it. */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
     const { length } = log.entries
@@ -436,7 +436,7 @@ export class Replica {
     return length - this.#restedAt >= Math.max(EVICT_EVENTS, length * EVICT_LOG_PART) || this.#isChunkDue
   }
 
-  /** Whether a part of the columnar log is complete since the last snapshot: each is written once. */
+  /** Whether a snapshot is due, and a part of the columnar log was completed since the last snapshot. */
   get #isChunkDue(): boolean {
     const { length } = this.#state.log.entries
     return Math.floor(length / CHUNK_SIZE) > Math.floor(this.#triedAt / CHUNK_SIZE) && this.#isSnapshotDue
@@ -498,7 +498,7 @@ const PAGE_SIZE = 1_024
 
 type Read = Store['read']
 
-/** Events in memory that have references for long strings. */
+/** Events in memory that have references in place of long strings. */
 const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
@@ -514,7 +514,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether a body may stay in memory with its references: files and results, which only requests read. */
+/** Whether all references of an event replace parts of files or results, which only requests need. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false
@@ -529,7 +529,7 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   return isOfRequest
 }
 
-/** The view with whole events, in new units: caches of requests must not keep their strings. */
+/** The view with whole events, in new units, so that request caches do not retain the long strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
   // Some entries compute their id.
   const swap = <I extends ViewItem>(item: I): I =>
@@ -549,14 +549,14 @@ function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): 
 
 interface Opened {
   readonly state: State
-  /** Log length covered by the snapshot; 0 without a usable one. */
+  /** Log length covered by the snapshot; 0 without a usable snapshot. */
   readonly snapshotAt: number
   readonly createdAt: string
 }
 
 /**
- * Fraction of a log between evictions of bodies while folding; at least one chunk and as many events as are
- * retained. Each eviction costs O(length + events retained), so the whole log costs amortised O(n).
+ * Fraction by which the log must grow between two evictions, but at least by one chunk and by the number of
+ * retained events. Each eviction costs O(length + retained events), so a fold costs amortised O(n).
  */
 const EVICT_PART = 1 / 32
 
@@ -586,15 +586,15 @@ export async function openState(
 export const wholeState = (store: Store, id: string): Promise<State> =>
   replayWhole(readerOf(store, 'whole'), id)
 
-/** Without eviction. */
+/** Folds the whole log without eviction. */
 async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
   return (await foldOn(read, id, empty, false)) ?? empty
 }
 
 /**
- * The snapshot's state with bodies from the log. Null without a snapshot that matches this log's creation
- * time, last event, and missing bodies.
+ * The snapshot's state with bodies from the log. Null without a snapshot, or if its creation time, last event
+ * or missing bodies do not match the log.
  */
 async function openSaved(
   read: Read,
@@ -626,7 +626,7 @@ const GAP = 16
 /** Maximum number of separate reads. Ranges are merged until they fit. */
 const RANGES = 32
 
-/** Returns ranges that contain all of the positions, which are sorted. */
+/** Returns ranges that contain all of the sorted positions. */
 function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   const ranges: Range[] = []
   for (const position of positions) {
@@ -637,7 +637,7 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   return ranges.length > RANGES ? rangesOf(positions, 2 * gap) : ranges
 }
 
-/** Null when the log returns to an evicted branch. `evicts`: evict bodies and checkpoints to bound memory. */
+/** Folds the rest of the log; null if it returns to an evicted branch. `evicts`: whether to bound memory. */
 async function foldOn(read: Read, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state
   let restedAt = state.log.entries.length

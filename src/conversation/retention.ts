@@ -25,7 +25,7 @@ import { Jobs } from './jobs.ts'
 
 /** Which conversations to delete. A conversation must match all criteria. */
 export interface DeletionFilter {
-  /** Ids of the conversations, without other criteria. Unknown ids are ignored. */
+  /** Ids of the conversations, not allowed with other criteria. Unknown ids are ignored. */
   readonly ids?: readonly string[]
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
@@ -41,7 +41,7 @@ export interface RetentionOptions extends DeletionOptions {
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Stops the removal between two conversations; `applyRetention` then rejects with its reason. */
+  /** Stops the removal between two conversations; `applyRetention` then rejects with the signal's reason. */
   readonly signal?: AbortSignal
   /** Milliseconds after which another process may continue the work of a dead process. Default: 60,000. */
   readonly leaseTtl?: number
@@ -127,7 +127,7 @@ async function deleteEach(
   return report
 }
 
-/** Returns null while another process applies the retention, because one process is enough. */
+/** Removes conversations. Returns null while another process does so, because one process is enough. */
 export async function applyRetention(
   engine: EngineContext,
   options: RetentionOptions,

@@ -1,6 +1,6 @@
 /**
  * Partial replies for other processes, through store items. Readers announce themselves by an item; the
- * replying process writes while one reads. Losses only delay text: the log finally contains the whole reply.
+ * replying process writes while there are readers. Lost items only delay text: the log gets the whole reply.
  */
 
 import { hasCode, nullOn } from '../event/errors.ts'
@@ -17,10 +17,10 @@ export const realTime: Schedule = (work, milliseconds) => {
   return () => clearTimeout(timer)
 }
 
-/** By conversation: its latest reply, and the number of pieces written. */
+/** Collection of each conversation's latest reply, with the number of pieces written. */
 const HEADS = 'colloquy.replies'
 const PIECES = 'colloquy.reply_pieces'
-/** By conversation: heartbeat of remote subscribers. */
+/** Collection of each conversation's heartbeat of remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
 /** Milliseconds between two writes of a reply, and between two polls for one. */
@@ -274,7 +274,7 @@ export class SharedReplies {
     }
   }
 
-  /** Runs tasks in order. Errors of the store only cost early text. */
+  /** Runs tasks in order. Ignores errors of the store, which only delay text. */
   #inOrder(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work).catch(() => undefined)
     return this.#last
@@ -283,7 +283,7 @@ export class SharedReplies {
 
 const headIn = (body: object): Head => body as Head
 
-/** Returns the number of removed items. */
+/** Removes a conversation's shared reply. Returns the number of its items. */
 export async function dropShared(items: Items, id: string): Promise<number> {
   const head = await items.getItem(HEADS, id)
   if (head === null) return 0

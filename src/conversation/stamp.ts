@@ -61,7 +61,7 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (D15), except to events whose id is known, which the store compares (law S).
+ * Adds missing ids and times (D15). Events whose id is known stay as they are: the store compares them.
  * @param last time of the log's last event
  */
 export function stampEvents(

@@ -253,7 +253,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** A reader that keeps up reads one piece; otherwise O(pieces between + log pieces). */
+  /** Returns the text between two positions. O(pieces between + log pieces). */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)

@@ -18,12 +18,12 @@ interface Child {
 const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
 
-/** The same on every execution of the call. */
+/** Id of a call's child, the same on every execution of the call. */
 const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
- * Creates the child if needed. Running the same call again continues it: its id and the key of its first
- * message are derived from the parent and the call.
+ * Runs the child of a call, creating it if needed. Running the call again continues the child, because its id
+ * and the key of its first message are derived from the parent and the call.
  */
 export async function runChild(
   store: Store,

@@ -1,4 +1,4 @@
-/** Catch-up subscriptions: every event after a position, once and in order, stored then live (law B). */
+/** Catch-up subscriptions: every event after a position once, in order, first stored, then live (law B). */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
@@ -52,7 +52,7 @@ const PAGE_SIZE = 256
  * Subscribes. Readers pull items, so a slow one delays no other, needs no queue and misses nothing. O(1) per
  * event.
  * @throws ColloquyError `invalid_argument` for invalid options, `unknown_conversation` when the conversation
- * is deleted, and the store's errors; then subscribe again after the last position, with its id.
+ *   is deleted, and the store's errors; then subscribe again with `after` and `afterId` of the last event.
  */
 export async function* subscribe(
   context: Pick<EngineContext, 'store' | 'pin' | 'listen'>,

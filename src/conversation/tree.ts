@@ -18,7 +18,7 @@ const CONCURRENCY = 16
 /** Milliseconds between two searches for new subagents while calls are open. */
 const POLL = 250
 
-/** The call that opened a conversation; null when its record does not name it. */
+/** Id of the call that opened a conversation; null when the record does not name the call. */
 function parentCall({ metadata }: ConversationRecord): string | null {
   const subagent = metadata['subagent']
   const id = isObject(subagent) ? subagent['action_id'] : null
@@ -68,7 +68,7 @@ async function openNode(
   return { id, title, actionId, state, children: [] }
 }
 
-/** A subagent may be deleted at any time. */
+/** Returns null for a deleted subagent, because a subagent may be deleted at any time. */
 const ifDeleted = nullOn('unknown_conversation')
 
 /** An item of a subscription, with the conversation it is from. */
@@ -103,7 +103,7 @@ export async function* subscribeTree(
   const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
-  /** At most one item of each conversation waits, so a slow reader needs no queue. */
+  /** Requests the next item. Only one item of each conversation waits, so a slow reader needs no queue. */
   const pull = (from: Followed): void => {
     const arrive = (item: SubscriptionItem | null): void => {
       ready.push({ from, item })
@@ -123,7 +123,7 @@ export async function* subscribeTree(
     followed.set(id, added)
     pull(added)
   }
-  /** Follows the subagents of the calls that were delivered. */
+  /** Follows the subagents whose calls were delivered or are not in the log. */
   const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
     const children = await context.children(id).catch(ifDeleted)
     for (const child of children ?? []) {

@@ -28,7 +28,7 @@ function lastRendered({ units }: View): Unit | undefined {
   return undefined
 }
 
-/** Whether a request would contain a message. It always contains a completion. */
+/** Whether a request would contain a message; always true for a completion. */
 const isRendered = (unit: MessageUnit): boolean =>
   unit.completes !== undefined || renderMessage(unit.item.event) !== null
 

@@ -33,8 +33,8 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts that the client has: those of its last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply, after the stream has subscribed; also if the client disconnects. The
-   * stream ends when the run settles, with an error if it rejects, unless another run makes the reply.
+   * Starts the run that makes the reply, after the stream has subscribed, even if the client disconnects. The
+   * stream ends when the promise settles, with an error if it rejects, unless another run makes the reply.
    * Default: starts no run, but recovers a conversation whose status is `running` without a lease, as after
    * an import; the stream ends when no run is active.
    */
@@ -214,7 +214,7 @@ async function* followRun(
   }
 }
 
-/** Whether a run, a working call, or a run that a completion needs can add to the reply. */
+/** Whether the reply can still grow: by a run, a working call, or the run that a completion needs. */
 function isActive({ header: { status }, branch }: State, until: RunOptions['until']): boolean {
   if (status === 'running' || until !== 'settled') return status === 'running'
   if (status === 'finished') return branch.workingCalls !== null
@@ -269,8 +269,8 @@ export const uiMessageResponse = (conversation: Conversation, options: UIStreamO
 /** Options of `receiveUIMessages`. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * What a new message does to calls that wait for confirmation: `reject` (default) rejects them, so that
-   * the message gets a reply; with `keep`, the reply follows their decision.
+   * What a new message does to calls that wait for confirmation: `reject` (default) rejects them, so that the
+   * message gets a reply; with `keep`, the reply follows once the calls are decided.
    */
   readonly waiting?: 'reject' | 'keep'
 }
@@ -333,7 +333,7 @@ export async function receiveUIMessages(
   return { to: message.id }
 }
 
-/** A message that the client has from `toUIMessages`, with its event's long strings in place of addresses. */
+/** A client's message from `toUIMessages`, with the event's long strings in place of their addresses. */
 const withStrings = (
   conversation: Conversation,
   message: JsonObject,
@@ -367,7 +367,7 @@ function latestVersion({ log }: State, messageId: string): string {
   return messageId
 }
 
-/** Whether it is a user's message. @throws ColloquyError `evicted` if that is unknown. */
+/** Whether an entry is a user's message. @throws ColloquyError `evicted` if its body was evicted. */
 function isOfUser(entry: Entry): boolean {
   const event = loadedEvent(entry, ['MessageEvent'])
   return event?.kind === 'MessageEvent' && event.source === 'user'

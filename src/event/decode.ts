@@ -43,7 +43,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** The message of `JSON.parse` is dropped, because it may quote a secret. */
+/** Parses a line. The issue omits the message of `JSON.parse`, which may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -57,7 +57,7 @@ export function parseLine(text: string): Parsed {
   }
 }
 
-/** Freezes the value in place. */
+/** Decodes a value and freezes it in place. */
 function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   return unfit.length > 0 ? failedDecode(unfit) : decodeFrozen(value)
@@ -75,7 +75,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Unknown fields stay, with a warning. */
+/** Decodes a stored event. Unknown fields stay, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
@@ -84,7 +84,7 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/** `quarantined` may not stay: the event would be taken for a quarantined line. */
+/** Whether an unknown field may stay; not `quarantined`, which would make the event a quarantined line. */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 
@@ -92,7 +92,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** The event still decodes (law E3), for newer producers; `isAction` and `isObservation` return false. */
+/** Warns of a payload that does not fit its kind. The event still decodes (law E3), for newer producers. */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -170,7 +170,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** Omits content, container and digests: short texts could be guessed from their digests. */
+/** The reply record without content, container and digests: short texts can be guessed from digests. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

@@ -44,7 +44,7 @@ type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
     ? typeof source
     : z.ZodMiniDefault<typeof source>
 
-/** A kind's default source is in the kinds table; a hook allows no other. */
+/** Schema of a kind's `source`. The kinds table has the default; a hook event allows no other source. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
   const fallback = KINDS[kind].defaultSource
   const schema =

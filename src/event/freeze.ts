@@ -7,7 +7,7 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/** Maximum values in one event: bounds endless proxies and lists that share items. */
+/** Maximum number of values in one event. Bounds endless proxies, and lists that share items. */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
@@ -29,7 +29,7 @@ interface JsonCopy {
 interface FreezeWalk {
   readonly issues: Issue[]
   readonly path: (string | number)[]
-  /** The objects that are being copied, outermost first. One that contains itself is a cycle. */
+  /** The objects that are being copied, outermost first. An object that contains itself is a cycle. */
   readonly above: object[]
   room: number
 }
@@ -68,7 +68,7 @@ const AROUND = 16
  */
 export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, MAX_DEPTH - AROUND + 1)
 
-/** {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. */
+/** Like {@link freezeJson}, but skips contained values that {@link freezePart} has frozen. */
 export const freezeNew = (value: object): readonly Issue[] =>
   freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues
 
@@ -76,7 +76,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/** `passes`: whether frozen values are known to be frozen deeply. */
+/** Freezes a value deeply; false if invalid. `passes`: frozen values are known to be frozen deeply. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -104,7 +104,7 @@ function freezeItem(container: object, key: string | number, room: number, passe
 /** Maximum number of objects and lists that {@link copyPlain} visits, because a value can contain itself. */
 const MAX_PLAIN_VALUES = 100_000
 
-/** Returns the copy of a value without issues, or undefined if it may have one. Tracks no path, for speed. */
+/** Returns a copy of a value, or undefined if the value may have issues. Tracks no path, for speed. */
 function copyPlain(value: unknown, depth: number, budget: { values: number }): JsonValue | undefined {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
   if (typeof value === 'number') return Number.isFinite(value) ? value || 0 : undefined

@@ -27,7 +27,7 @@ export function isLegalId(text: string): boolean {
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 
-/** Returns an id from kind, conversation and key, which is the same in every process. */
+/** Derives an id from kind, conversation and key, so that it is the same in every process. */
 export const keyedId = (
   kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
   conversationId: string,

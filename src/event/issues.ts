@@ -18,7 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/** Converts a schema's problems with the value at the path `base` to issues, one per unknown field. */
+/** Converts a schema's problems with the value at `base` to issues. Each unknown field becomes an issue. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path
@@ -41,7 +41,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** Masks the value's secrets. {@link ABSENT} and text that mentions a secret are omitted. */
+/** Makes an issue. Masks secrets in `input`; omits {@link ABSENT}, and text that mentions a secret. */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // Masking descends from a key, so the keys above the value are checked here.

@@ -84,7 +84,7 @@ export function quoteEnd(text: string, from: number): number {
   return Math.min(end, text.length)
 }
 
-/** Visits the tokens of JSON text except literals, until a visit returns false. */
+/** Visits the tokens of JSON text except true, false and null, until a visit returns false. */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
   // A new pattern, because a string inside JSON may itself be JSON. It matches only the opening quote of a
   // string, because long matches overflow an engine's stack.

@@ -1,4 +1,4 @@
-/** The kinds table: every rule by kind, one row each. The compiler lists what a new row needs. */
+/** The kinds table: a row with all rules for each kind. The compiler lists what a new row needs. */
 
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'

@@ -86,7 +86,7 @@ function lossesOf(text: string, value: object): readonly Issue[] {
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** The keys in a text without space before its colons; -1 where a backslash makes that uncertain. */
+/** Number of keys in a text without space before its colons; -1 if a backslash makes it uncertain. */
 function keysIn(text: string): number {
   let count = 0
   for (let index = text.indexOf('":'); index >= 0; index = text.indexOf('":', index + 2)) {
@@ -96,7 +96,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/** Number of keys of all objects in a value. Not recursive: removed fields may be deeper than the stack. */
+/** Number of keys of all objects in a value. Not recursive: the value may be nested deeper than the stack. */
 function countKeys(value: object): number {
   let count = 0
   const pending = [value]
@@ -160,8 +160,8 @@ function isExact(number: string): boolean {
 
 /**
  * Normal form of a number: sign, digits without outer zeros, and the first digit's power of ten. Equal
- * numbers have equal forms. The power is inexact only for numbers that are read as 0 or infinity, whose forms
- * differ anyway.
+ * numbers have equal forms. The power is inexact only for numbers that are read as 0 or infinity: the form of
+ * the read number differs anyway.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? []

@@ -18,8 +18,8 @@ const NAMED = new RegExp(NAME)
 const ESCAPE = String.raw`\u00`
 
 /**
- * White space, escaped or not. It also matches n, r and t without a backslash, after which no string value
- * begins.
+ * White space, escaped or not. It also matches n, r and t without a backslash, which never precede a string
+ * value.
  */
 const SPACE = String.raw`[\s\\nrt]*`
 

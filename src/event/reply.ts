@@ -22,8 +22,8 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * The record of a reply. `after` is on each of its events (if true, only on the first), everything else on
- * the first. Logs of other producers have no records.
+ * The record of a reply. The first event of the reply has all fields; the others have only `after`, or
+ * nothing if the first event's `after` is true. Logs of other producers have no records.
  */
 export interface ReplyRecord {
   /** Id of HEAD at the model call; null for an empty HEAD, true for this event's parent. */
@@ -50,7 +50,7 @@ export interface ReplyRecord {
   readonly outcome?: EarlyEnd
   /**
    * Input, output, cache read, cache write and reasoning tokens, without zeros at the end. Input includes
-   * cached tokens, and output reasoning tokens.
+   * cached tokens, and output includes reasoning tokens.
    */
   readonly tokens?: readonly number[]
   /** Usage that `tokens` does not contain, in the provider's fields. */
@@ -61,7 +61,7 @@ export interface ReplyRecord {
   readonly metadata?: JsonObject
   /** Change in the number of waiting calls of the provider's tools; negative for results. Omitted if 0. */
   readonly waits?: number
-  /** The provider's container in which those calls wait; the request with their results names it. */
+  /** The provider's container in which its tools' calls wait; the request with their results names it. */
   readonly container?: string
   readonly interrupted?: true
 }
@@ -70,7 +70,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** The record's fields are unchecked. */
+/** Returns an event's reply record, with unchecked fields; null without a record. */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'
@@ -83,8 +83,8 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Records `after`, the HEAD at which a reply was requested, in the events of one append that record none
- * (D20). If it equals `head`, the first event's parent, the reply's first event records true, and its further
+ * Records `after`, the HEAD at which a reply was requested, in the events of one append that lack it (D20).
+ * If `after` equals `head`, the first event's parent, the reply's first event records true, and its further
  * calls record nothing. O(events).
  */
 export function recordRequestHead(
@@ -118,7 +118,7 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/** Null means an empty HEAD, true the event's parent, and undefined that it was not recorded. */
+/** Recorded HEAD of the request: null for an empty HEAD, true for the parent, undefined if not recorded. */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined

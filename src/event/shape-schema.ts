@@ -13,7 +13,7 @@ export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
-/** Compiles at first use. Only invalid values go to the slower parser, which reports paths. */
+/** Returns a check that compiles the schema at first use. Only invalid values need the slower parser. */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
   return (value) => {
@@ -31,7 +31,7 @@ export const jsonObject = z.record(z.string(), json) as z.ZodMiniType as z.ZodMi
 
 export const maybeText = z.exactOptional(z.nullable(z.string()))
 
-/** An integer. zod reports that a number is missing; this message makes the issue require an integer. */
+/** An integer. zod would report that a number is required; this message makes the issue name an integer. */
 export const integer = z.int({ error: 'int' })
 
 export const source = z.enum(SOURCES)

@@ -29,7 +29,7 @@ export function parseInstant(text: string): bigint | undefined {
   return Number.isSafeInteger(micros) ? BigInt(micros) : BigInt(seconds) * 1_000_000n + BigInt(below)
 }
 
-/** Whether {@link parseInstant} accepts the text; faster. */
+/** Whether {@link parseInstant} accepts the text, without parsing it. */
 export const isInstant = (text: string): boolean =>
   DATE_TIME.test(text) && (text.slice(8, 10) < '29' || hasDay(text))
 

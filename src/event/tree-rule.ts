@@ -31,9 +31,9 @@ export function canKindBeHead(kind: string | null | undefined): boolean {
 }
 
 /**
- * Returns the parent for a `requested` `parent_id`: HEAD if that is null or missing, null for a root.
- * Undefined for an unknown id: the caller rejects the event, or appends it at HEAD with a warning. At most
- * one lookup, none for HEAD.
+ * Returns the parent for a `requested` `parent_id`: HEAD if it is null or missing, null for a root. Undefined
+ * for an unknown id: the caller rejects the event, or appends it at HEAD with a warning. At most one lookup,
+ * none for HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
@@ -47,7 +47,7 @@ export function effectiveParent<Tree, Node extends RuleNode>(
     : access.find(tree, requested)
 }
 
-/** The node, or its nearest ancestor that can be HEAD, or null. */
+/** The nearest of a node and its ancestors that can be HEAD, or null. */
 export function anchorIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
@@ -58,7 +58,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** HEAD after a fact that cannot be HEAD. `event` is null for an undecodable line, or outside the tree. */
+/** HEAD after a fact that cannot be HEAD. `event` is null if undecodable or outside the tree. */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

@@ -1,4 +1,4 @@
-/** The 19 events as TypeScript types, with the fields of the wire. */
+/** The 19 events as TypeScript types, with the field names of their JSON. */
 
 import type {
   Action,

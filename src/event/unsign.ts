@@ -46,7 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** `texts` replaces the blocks' texts; otherwise redacted data is masked and becomes the text. */
+/** Removes signatures. `texts` replaces the blocks' texts; without one, masked redacted data is the text. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

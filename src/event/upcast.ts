@@ -46,7 +46,7 @@ const STEMS: Readonly<Record<string, string>> = {
   inspect_image_with_vision: 'VisionInspect',
 }
 
-/** Returns undefined for a tool that is not built in. */
+/** Returns the class names of a built-in tool; undefined for any other tool. */
 export function namesOfTool(
   name: string,
 ): { readonly tool: string; readonly action: string; readonly observation: string } | undefined {

@@ -91,7 +91,7 @@ function notesOn(subject: Subject, verdict: Verdict, state: State): Note[] {
   ]
 }
 
-/** Why the call that an event names did not work. */
+/** Why the call that an event names was not working. */
 function idleNotes({ entry, derived }: Subject, state: State): Note[] {
   const { event, parent, seq, inTree } = entry
   if (event === null || derived || !inTree || completes(entry) !== null) return []
@@ -168,7 +168,7 @@ function batchNotes(
   return notes
 }
 
-/** Whether the call of an event works after its reply, or which message completed it. */
+/** Whether the call of an event is still working, or which message completed the call. */
 function workNotes(
   { entry }: Subject,
   { calls, results }: BatchUnit,

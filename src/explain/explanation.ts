@@ -10,7 +10,7 @@ export type VerdictCode =
   | 'unit'
   /** In the view: part of a batch that has all its results. */
   | 'batch'
-  /** Its batch waits for a result. */
+  /** The event's batch waits for a result. */
   | 'pending'
   | 'no_unit'
   | 'condensed'
@@ -28,16 +28,16 @@ export type VerdictCode =
 export type NoteCode =
   | 'paired'
   | 'unanswered'
-  /** A message has completed its call, which worked after the reply. */
+  /** A message has completed the event's call, which worked after the reply. */
   | 'completed'
   | 'completes'
   | 'working'
-  /** It reports progress of a call that is not working, and is ignored. */
+  /** The event reports progress of a call that is not working, and is ignored. */
   | 'idle'
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'
-  /** The events that are forgotten with it. */
+  /** The events that are forgotten together with this event. */
   | 'stretch'
   /** A reply is placed before messages that its model had not read. */
   | 'placed'
@@ -76,11 +76,11 @@ export interface Explanation {
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
-   * Id of the event without which it would be in the view: a Condensation, the first result, the event that
-   * moved HEAD, or the first event with its id. Null if there is no single such event.
+   * Id of the event that keeps this event out of the view: a Condensation, the first result, the event that
+   * moved HEAD, or the first event with the same id. Null if there is no single such event.
    */
   readonly removedBy: string | null
-  /** Ids of its calls or results. */
+  /** Ids of the event's calls or results. */
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }
@@ -120,7 +120,7 @@ export const counted = (number: number, noun: string, plural = `${noun}s`): stri
 
 interface Report {
   readonly text: string
-  /** Whether it proves that the request did not extend the previous one. */
+  /** Whether the report proves that the request did not extend the previous request. */
   readonly isBreak: boolean
 }
 

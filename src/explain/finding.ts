@@ -42,7 +42,7 @@ export interface Finding {
   readonly law: string | null
   /** Position of the event in the log. Its id, if any, is the first of `ids`. */
   readonly seq: number
-  /** Ids of the events that prove it, the cause first. */
+  /** Ids of the events that prove the finding, the cause first. */
   readonly ids: readonly string[]
   readonly cost?: FindingCost
 }

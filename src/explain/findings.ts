@@ -84,7 +84,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Treats later system prompts in the way that omits fewer signed replies. */
+/** Returns the writer that treats later system prompts so that fewer signed replies are omitted. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
@@ -196,7 +196,7 @@ const withoutAdvice = (message: string): string =>
 
 /** What is checked, and what is known about the conversation. */
 export interface FindingOptions {
-  /** Grammars in which requests are checked. Default: those recorded, else Anthropic's. */
+  /** Grammars in which requests are checked. Default: the grammars of the log's replies, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
   /** Returns the messages that your program sends. Default: `toMessages`. */
   readonly messages?: RequestWriter
@@ -526,7 +526,7 @@ type CallCheckpoint = Checkpoint & EventEntry<ActionEvent>
 
 const isCallCheckpoint = (entry: Checkpoint): entry is CallCheckpoint => entry.event?.kind === 'ActionEvent'
 
-/** Ids alone do not identify a call, because many servers number them again in each reply. */
+/** Whether a call repeats another. Ids alone do not prove it: many servers number calls in each reply. */
 function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): boolean {
   const one = before.event
   const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
@@ -535,7 +535,7 @@ function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): 
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
 }
 
-/** Completions and progress of calls that do not work. */
+/** Completions and progress of calls that are not working. */
 function* idleFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const completed = new Map<string, Entry[]>()
   for (const entry of state.log.entries) {
@@ -614,7 +614,7 @@ function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft>
 
 const holds = ({ units }: View, entry: EventEntry): boolean => indexOfEvent(units, entry) >= 0
 
-/** True for a message without words that identify it. */
+/** Whether a summary mentions a message; true for a message without words that identify it. */
 function mentions(summary: string, { event }: EventEntry<MessageEvent>): boolean {
   const taskWords = wordSet(textsOf(event.llm_message.content ?? []).join(' '))
   if (taskWords.size === 0) return true

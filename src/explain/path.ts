@@ -32,7 +32,7 @@ export function firstWhere(
   return path[low]
 }
 
-/** Why the call that an event names was not working then. `candidates` may have completed it. */
+/** Why the call that an event names was not working at that event. `candidates` may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -66,7 +66,7 @@ export interface Leaving {
   readonly from: Checkpoint
 }
 
-/** Null if HEAD is on the event's branch, or if the log did not set this HEAD, as after `switchTo`. */
+/** Finds where HEAD left an event's branch. Null if HEAD is on the branch, or is not the log's HEAD. */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
   let isOn = false
@@ -117,7 +117,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
   return isHeadOn ? [...over] : null
 }
 
-/** Null while the call is pending at `below`. */
+/** Returns the result of a call; null while the call is pending at `below`. */
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null
@@ -126,7 +126,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstWhere(pathBetween(call, below), isEnded) ?? null
 }
 
-/** Calls that may join a pending batch (U2), with their results. Null if one is pending at the entry. */
+/** Calls that may join a pending batch (U2), with their results. Null if a call is pending at `below`. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

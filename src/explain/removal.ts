@@ -1,4 +1,4 @@
-/** Finds the condensation that removed an event from the view, and the listed id that did it (U5, U6). */
+/** Finds the condensation, and the id in its list, that removed an event from the view (U5, U6). */
 
 import { quote } from '../event/text.ts'
 import type { Condensation } from '../event/types.ts'
@@ -19,7 +19,7 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/** Null while the subject is in the view. */
+/** Finds what removed the subject from the view; null while it is in the view. */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const path = pathBetween(subject.entry, below)
   const by = firstWhere(path, ({ branch }) => findUnit(branch.view, subject) === undefined)
@@ -53,7 +53,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that a condensation removed, in order. Costs as much as its fold. */
+/** The units that a condensation removed, in order. Costs as much as the condensation's fold. */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)

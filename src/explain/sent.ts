@@ -15,7 +15,7 @@ export interface SentOptions extends Omit<FitOptions, 'write'> {
   readonly budget?: number
   /** Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Shortens old results, as `observationMasking`. Default: none. */
+  /** Shortens old results, as `observationMasking` does. Default: none. */
   readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
 }
 

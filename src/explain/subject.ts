@@ -9,7 +9,7 @@ import { isDerived, type Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 export interface Subject {
-  /** For a summary, its Condensation. */
+  /** Entry of the event; for a summary, the entry of its Condensation. */
   readonly entry: Checkpoint
   readonly id: string | null
   readonly derived: boolean

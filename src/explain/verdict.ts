@@ -136,7 +136,7 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
   return `HEAD went to another branch with ${quote(by.id)}, which ${describeParent(by)}`
 }
 
-/** The last entry below an event that can be HEAD, or the event itself. */
+/** The last entry that can be HEAD, at or below an event, or null. */
 function lastBelow({ log }: State, entry: Checkpoint): Checkpoint | null {
   for (let seq = log.entries.length - 1; seq >= entry.seq; seq -= 1) {
     const one = log.entries.get(seq) as Checkpoint
@@ -163,8 +163,8 @@ interface Judged {
 }
 
 /**
- * The fold's decision about a result on arrival; null if it ended a call of the view, or is not a result.
- * `below` is the end of its branch.
+ * Why the fold dropped a result on arrival; null if the result ended a call of the view, or the entry is not
+ * a result. `below` is the end of the entry's branch.
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
@@ -192,7 +192,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/** Whether this result would end the call without the first one. */
+/** Whether a result would end the call if the first result were missing. */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResultEntry(entry) && callOfResult(state, entry)?.seq === call.seq)
@@ -206,7 +206,7 @@ function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry
   )
 }
 
-/** Whether the view at an entry would have the batch of a call, with another result. */
+/** Whether the view at `below` would contain the batch of `call` if `result` ended the call. */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
   const path = pathBetween(call, below)
   // Until the later result, calls that started another batch may join this one.

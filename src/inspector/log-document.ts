@@ -18,13 +18,13 @@ export interface LogDocument {
   readonly conversation: string
   readonly name: string
   readonly parent: string | null
-  /** Id of the parent's action that opened it, or null. */
+  /** Id of the parent's action that opened the conversation, or null. */
   readonly call: string | null
   /** Line number of each position; null for 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
   readonly notes: readonly string[]
-  /** Null if the page has to compute them. */
+  /** Null if the page has to compute the findings. */
   readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }

@@ -1,4 +1,4 @@
-/** Followers: receive what happens in all conversations, at least once, in order per conversation. */
+/** Followers receive what happens in all conversations, at least once and in order per conversation. */
 
 import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
@@ -16,7 +16,7 @@ import { type LoggedEvent, toLogged } from '../logged-event.ts'
 interface Progress {
   /** How far the shard was read, as a cursor of the feed; null at the start. */
   readonly cursor: string | null
-  /** The shard starts again, and the handler must first receive a reset. */
+  /** The handler must first receive a reset: the shard is read again from its start. */
   readonly reset?: true
 }
 
@@ -26,9 +26,9 @@ interface Shard {
   version: number
   progress: Progress
   isSaved: boolean
-  /** Aborted when the shard is to be released, after the current call. */
+  /** Aborted when the shard is lost, or is to be released once the current handler call has ended. */
   readonly ending: AbortController
-  /** Aborted when another process may hold it. */
+  /** Aborted when another process may hold the shard. */
   readonly lost: AbortController
   done: Promise<void>
 }
@@ -61,21 +61,21 @@ export async function storeStart(store: Store, name: string, from: FollowerParts
 }
 
 /**
- * Holds this process's share of the shards until the signal is aborted. The shards are divided among the
- * processes whose membership items have not expired. A process renews its item with its leases.
+ * This process's share of the shards, held until `closing` is aborted. Processes whose membership items have
+ * not expired divide the shards. A process renews its membership item with its leases.
  */
 class Share {
   readonly #parts: FollowerParts
   readonly #owned = new Map<string, Shard>()
-  /** Writes run in order, since each one needs the version of the previous. */
+  /** Runs writes in order, because each write needs the version that the previous write returned. */
   readonly #inOrder = serialQueue()
   #saving: Promise<void> | null = null
   #expiry: ReturnType<typeof setTimeout> | undefined
   #share = 0
   #live = 0
   /**
-   * Time until which other processes may still release shards or let them expire, after the number of
-   * processes changed.
+   * Until this time of `performance.now()`, shards may still become free, because the number of processes has
+   * changed.
    */
   #unsettledUntil = 0
 
@@ -107,7 +107,7 @@ class Share {
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
-  /** Renews leases, then claims or releases shards. Returns milliseconds until the next time. */
+  /** Renews leases, then claims or releases shards. Returns the milliseconds until the next renewal. */
   async #renew(): Promise<number> {
     const { store, name, from, member, leaseTtl } = this.#parts
     const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
@@ -311,8 +311,8 @@ class Share {
 /** Options of a follower. */
 export interface FollowOptions {
   /**
-   * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes that use the
-   * same name divide the conversations among them, and resume from the stored position.
+   * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes with the same
+   * name share the conversations, and resume from the stored position.
    */
   readonly name: string
   /** Where a new name begins: `start` (default) delivers all that exists, `now` only what happens later. */
@@ -325,14 +325,13 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated; doubled each time, minus up to half. Default: 1,000. */
+  /** Milliseconds before a failed call is repeated; doubled each time, minus jitter. Default: 1,000. */
   readonly retryDelay?: number
-  /** Maximum of this delay in milliseconds. Default: 60,000. */
+  /** Maximum of the doubled `retryDelay`, in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
   /**
-   * Called with an error of the handler and the items that are delivered again, or with an error of the
-   * store and no items. Must not throw. Default: a handler's error is an unhandled rejection, a store's is
-   * ignored.
+   * Called with an error of the handler and the items that are delivered again, or with an error of the store
+   * and no items. Must not throw. Default: handler errors are unhandled rejections, store errors are ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
   /** Closes the follower when it is aborted. */
@@ -345,7 +344,7 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
-  /** Ends the follower after its running handlers: do not await it in a handler. Resolves with `closed`. */
+  /** Ends the follower after its running handlers; a handler must not await this. Resolves with `closed`. */
   close(): Promise<void>
 }
 
@@ -444,7 +443,7 @@ export interface Following {
   readonly signal: AbortSignal
 }
 
-/** Receives items of one shard, in order. If it throws, they are delivered again. */
+/** Receives items of one shard, in order. If the handler throws, the items are delivered again. */
 export type FollowHandler = (items: readonly FollowItem[], following: Following) => Promise<void> | void
 
 interface FollowerParts extends Required<Omit<FollowOptions, 'signal'>> {
@@ -461,12 +460,12 @@ const toFollowItem = (item: FeedItem): FollowItem =>
     ? { ...toLogged(item.event), conversationId: item.conversationId }
     : { type: item.type, conversationId: item.conversationId }
 
-/** Which shards may have news. A poll without news costs one page of at most one item. */
+/** Tracks which shards may have new items. A poll that finds none reads one page of at most one item. */
 class News {
   readonly #store: Store
   readonly #waiters = new Map<number, () => void>()
   readonly #fresh = new Set<number>()
-  /** The feed's end at the last poll. Everything before it was read or is in `#fresh`. */
+  /** The feed's end at the last poll. Everything before it was read, or its shard is in `#fresh`. */
   #tip: string | null = null
   #polling: Promise<void> | null = null
   #pollAgain = false

@@ -139,8 +139,8 @@ interface Appended {
 }
 
 /**
- * Appends what a step yielded, and publishes deltas. `after` is the id under HEAD at the call: replies know
- * nothing later, except the step's own events directly after it, such as a nudge.
+ * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD at the call. A reply has read
+ * no later events, except the step's own events directly after that HEAD, such as a nudge.
  */
 async function appendYielded(
   run: RunContext,
@@ -183,7 +183,7 @@ async function appendPart(
   return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
 }
 
-/** Adds the events that follow from others, in the same batch. */
+/** Adds the events that `events` require: results after a finish, and a status update. */
 function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
   const all = [...events, ...resultsAfterFinish(state, events)]
   const before = state.header.status

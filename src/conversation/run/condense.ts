@@ -19,9 +19,9 @@ type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; re
 const CONDENSATION_REFUSED = 'CondensationRefused'
 
 /**
- * Calls the condenser, and appends its event if it still fits. The run ends with an error if the event does
- * not shorten the view, or if a required condensation is refused, or not made despite a request. It continues
- * if only the log requests the condensation, and contains a refusal of it already.
+ * Calls the condenser, and appends its event if the event still fits. The run ends with an error if the event
+ * does not shorten the view, or if the condenser refuses a required condensation or ignores a request. A
+ * request in the log that was refused before does not end the run again.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
@@ -56,7 +56,7 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   return proceed
 }
 
-/** Empty without a condenser, or if a condensation is already requested. */
+/** Returns a CondensationRequest if needed; nothing without a condenser, or if a request is unhandled. */
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
     ? [{ kind: 'CondensationRequest', source: 'environment' }]
@@ -123,7 +123,7 @@ export function isEmptyOutput(events: readonly Event[]): boolean {
   return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
 }
 
-/** A paused reply without content to send back counts as empty. */
+/** Whether a reply is empty, such as a paused reply without content to send back. */
 const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
   (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))

@@ -1,4 +1,4 @@
-/** State shared by the parts of a run, and its single way to append. */
+/** State that the parts of a run share, and the function with which they append. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
@@ -36,13 +36,13 @@ export interface RunContext {
   promptedTo: number
   iterations: number
   emptyReplies: number
-  /** Errors of the run's own reads and appends: a step's other conversations throw similar ones. */
+  /** Errors of the run's own reads and appends; a step may throw similar errors of other conversations. */
   readonly ofReplica: Set<unknown>
 }
 
 /**
- * Appends a decision under the run's lease, or nothing after an interrupt, which has ended its calls. Decides
- * on the state it is appended to, so no event intervenes.
+ * Appends a decision's events under the run's lease; none after an interrupt, which has ended the run's
+ * calls. Decides on the state to which the events are appended, so no other event intervenes.
  * @throws `lease_lost`.
  */
 export function add(

@@ -24,7 +24,7 @@ export interface HookOutcome {
   readonly additionalContext?: string
   /** Default: whether the exit code is 0. */
   readonly success?: boolean
-  /** Default: 2 when it blocks, 1 when `success` is false, else 0. */
+  /** Default: 2 when the hook blocks, 1 when `success` is false, else 0. */
   readonly exitCode?: number
   readonly stdout?: string
   readonly stderr?: string
@@ -33,7 +33,7 @@ export interface HookOutcome {
 
 /** A function that a run calls at a certain moment, such as before a tool call. */
 export interface Hook {
-  /** When the run calls it. */
+  /** When the run calls the hook. */
   readonly on: HookEventType
   /** Name in the log, such as a shell command. */
   readonly name: string
@@ -83,7 +83,7 @@ export async function runHooks(
   return { events, blocked: null, context }
 }
 
-/** Runs one hook. Null when it is not for the tool. Never throws. */
+/** Runs one hook. Returns null when the hook is not for the tool. Never throws. */
 async function runHook(
   hook: Hook,
   input: HookInput,

@@ -15,7 +15,7 @@ export interface HeldLease {
 }
 
 /**
- * Acquires the lease of a conversation, and renews it three times within `ttl` milliseconds.
+ * Acquires the lease of a conversation, and renews it every `ttl / 3` milliseconds.
  * @throws ColloquyError `already_running` while another run holds it, with its `owner` and with `expiresAt`
  * in milliseconds since 1970 on the store's clock.
  */
@@ -94,7 +94,7 @@ export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum waits for a brief lease, about two seconds; a longer one belongs to a dead process. */
+/** Maximum number of waits for a brief lease: after about two seconds, its process is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
@@ -113,8 +113,8 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active, and ends a dead run's lease, unless the status is `running`: then it stays
- * expired, for recovery. @throws ColloquyError `already_running` while a run holds it.
+ * Checks that no run is active, and ends a dead run's lease. If the status is `running`, the lease stays,
+ * expired, for recovery. @throws ColloquyError `already_running` while a run holds the lease.
  */
 export async function checkRest(
   store: Store,
@@ -144,13 +144,13 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   )
 }
 
-/** Minimum and maximum milliseconds between two attempts. The delay doubles after each early one. */
+/** Minimum and maximum milliseconds between two attempts. The delay doubles after each early attempt. */
 const MIN_DELAY = 100
 const MAX_DELAY = 5_000
 /** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
 const MAX_WAIT = 15_000
 
-/** Null when `signal` is aborted first. `onWait` is called when another run holds the lease. */
+/** Acquires a lease once it is free; null on an abort. Calls `onWait` when another run holds the lease. */
 export async function awaitLease(
   store: Store,
   replica: Replica,

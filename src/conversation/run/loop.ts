@@ -47,8 +47,8 @@ interface Prompt {
 }
 
 /**
- * Finds the first message for this run's hooks: after the last that an earlier run showed them, else after
- * the agent's last event. O(events back to there); O(n) if their bodies were evicted.
+ * Finds where this run's hooks begin to read messages: after the last message that an earlier run showed to
+ * hooks, else after the agent's last event. O(events since then); O(n) if bodies were evicted.
  */
 async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run, 'UserPromptSubmit')) return
@@ -94,7 +94,7 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/** User messages on HEAD's branch from a position on. Skips evicted ones: they are in no view. */
+/** User messages on HEAD's branch from a position on. Skips evicted messages, which are in no view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
@@ -421,7 +421,7 @@ function stuckReason({ log: { entries } }: State): string {
   return 'The conversation is stuck.'
 }
 
-/** Returns what was thrown, if that ended the run. */
+/** Repeats actions until the run ends. Returns the thrown error, if an error ended the run. */
 async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   let begun = false
   try {
@@ -439,7 +439,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Returns false at the end of the run. */
+/** Takes the next action of a run. Returns false at the end of the run. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await refreshState(run)
   const { status } = state.header
@@ -504,7 +504,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/** False when nothing is to run, or a pause followed the request. */
+/** Starts a run. Returns false when there is nothing to run, or a pause followed the run's request. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
@@ -607,7 +607,7 @@ function errorName(error: unknown): string {
   }
 }
 
-/** Pending calls that need no confirmation. If the policy itself fails, those that were begun. */
+/** Pending calls that need no confirmation. If the policy itself fails, the pending calls that have begun. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {

@@ -29,11 +29,11 @@ export interface RunOptions {
   /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean
   /**
-   * Called with each reply whose signed parts are left out, and why, if the step passes `onPrefix` to its
-   * writer. Its errors are thrown in the step. Default: none.
+   * Called for each reply whose signed parts are left out, with the reason, if the step passes `onPrefix` to
+   * its writer. Errors of this callback are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Length of the log at the request: a later pause or interrupt prevents the run. Default: at `run`. */
+  /** Log length when the run was requested; a later pause or interrupt stops it. Default: current length. */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: it
@@ -63,13 +63,13 @@ export type RunResult =
   | (RunEnd & {
       readonly status: 'error' | 'stuck'
       /**
-       * The step's error; otherwise an `Error` with the code and detail in the log as `name` and `message`,
-       * or the reason why it is stuck.
+       * The step's error; otherwise an `Error` whose `name` and `message` are the code and detail of the
+       * error in the log, or `Stuck` and the reason.
        */
       readonly error: unknown
     })
 
-/** A condenser's decision: keep the view, condense it, or the reason why it cannot. */
+/** A condenser's decision: to keep the view, to condense the view, or to refuse for a reason. */
 export type RunCondenserDecision =
   | { readonly type: 'keep' }
   | { readonly type: 'condense'; readonly event: Condensation }

@@ -45,8 +45,8 @@ export interface StepInput {
   /** The view as messages, to be written for a provider. */
   readonly messages: readonly NeutralMessage[]
   /**
-   * Id of the event under HEAD, or null. The run adds it to replies without `reply.after`, so that a reply
-   * follows what the model saw.
+   * Id of HEAD, or null. The run adds the id to replies without `reply.after`, so that a reply follows what
+   * the model saw.
    */
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
@@ -85,8 +85,8 @@ export interface StepInput {
 export type Yielded = Event | readonly Event[] | Reply
 
 /**
- * Executes the approved calls and yields their results. Without approved calls, calls the model and yields its
- * reply. `anthropicStep` and the other `…Step` functions of `colloquy/steps` return one.
+ * Executes the approved calls and yields their results. Without approved calls, calls the model and yields
+ * its reply. `anthropicStep` and the other `…Step` functions of `colloquy/steps` return a step.
  */
 export interface Step {
   (
@@ -94,7 +94,7 @@ export interface Step {
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
    * Whether a call that began but has no result, as after a crash, may be executed again, unless two runs
-   * were lost since the call. Default: no; the model then reads that its effect is unknown.
+   * were lost since the call. Default: no; the model then reads that the effect of the call is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
@@ -143,7 +143,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
   }
 }
 
-/** Untyped callers may return something else, or nothing. */
+/** Whether a step returned an iterable; an untyped step may return something else, or nothing. */
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 

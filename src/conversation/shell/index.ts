@@ -36,9 +36,9 @@ const DRAIN = 200
 const LONGEST = 2 ** 31 - 1
 
 /**
- * Runs a command in its own process group, which is killed when the process exits; processes that left it are
- * not awaited. Timeout or abort: SIGTERM, and SIGKILL a second later. Never rejects, leaves no timer,
- * listener or pipe.
+ * Runs a command in its own process group, which is killed when the command exits; processes that left the
+ * group are not awaited. A timeout or abort sends SIGTERM, and SIGKILL a second later. Never rejects, and
+ * leaves no timer, listener or pipe.
  */
 function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
   const stdout = collectOutput()
@@ -116,7 +116,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Running commands. They have their own groups, so they would outlive a process that exits. */
+/** Running commands, killed when this process exits: their own process groups would outlive it. */
 const live = new Set<ChildProcess>()
 
 function killAll(): void {
@@ -132,10 +132,10 @@ function forget(child: ChildProcess): void {
   if (live.delete(child) && live.size === 0) process.removeListener('exit', killAll)
 }
 
-/** Maximum bytes retained per stream. The rest is read, so that the command does not block, and counted. */
+/** Maximum bytes retained per stream. The rest is read and counted, so that the command does not block. */
 const MAX_BYTES = 256 * 1024
 
-/** Maximum characters of a truncated text; less than the log's own limit, so that it is truncated once. */
+/** Maximum characters of a truncated text; the log's own limit is higher and does not truncate it again. */
 const MAX_CHARACTERS = 49_000
 
 interface Output {

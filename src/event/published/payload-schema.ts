@@ -229,7 +229,7 @@ type ReadonlyDeep<T> = T extends JsonObject
       ? ReadonlyFields<T>
       : T
 
-/** Without the index of a loose object, which would accept a misspelled field. */
+/** Readonly fields without a loose object's index signature, which would accept a misspelled field. */
 type ReadonlyFields<T> = {
   readonly [K in keyof T as string extends K ? (unknown extends T[K] ? never : K) : K]: ReadonlyDeep<T[K]>
 }

@@ -58,7 +58,7 @@ export function workStatus(
   return { outcome, task: progress?.task ?? task, progress }
 }
 
-/** Names of the conversations that calls opened, by action id. The log takes precedence over the list. */
+/** Names of the conversations that calls opened, by action id. The log takes precedence over `titles`. */
 export function childNames(
   { document: { facts, name } }: Replayed,
   titles: readonly LogTitle[],

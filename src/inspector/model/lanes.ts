@@ -24,7 +24,7 @@ const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
-/** A first child and state updates are in their parent's column; each other child starts a column. */
+/** Assigns columns: a first child and state updates share the parent's; each other child starts a new one. */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
   const chainOf = Array.from<Chain | undefined>({ length: count })

@@ -18,7 +18,7 @@ export interface Replayed {
 
 const SLICE = 4096
 
-/** Yields the number of folded events. Stores every state: states share all but a few slots (D6). */
+/** Folds a log, yielding the number of folded events. Stores each state: states share most slots (D6). */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document
   const warnings = Map.groupBy(issues, ({ seq }) => seq)
@@ -56,7 +56,7 @@ export function usageAt({ states }: Replayed, position: number): Usage {
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** A repeated id counts once, as in the tree. */
+/** Usage of a log. An event with a repeated id does not count, as in the tree. */
 export function usageIn({ facts }: LogDocument): Usage {
   const seen = new Set<string>()
   return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
@@ -90,7 +90,7 @@ export function startedBy(
   return [...started]
 }
 
-/** Requests are not checked if a reply's grammar has encrypted content, which is not on the page. */
+/** Returns findings, without a check of requests if a grammar has encrypted content, which pages lack. */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State

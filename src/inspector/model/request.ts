@@ -30,7 +30,7 @@ export interface Request {
   readonly refused: string | null
 }
 
-/** Compares no reply with its record if the grammar has encrypted content, which is not on the page. */
+/** Writes a request. Checks no reply records if the grammar has encrypted content, which pages lack. */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
   const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
@@ -121,7 +121,7 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 
 export interface Ask {
   readonly seq: number
-  /** Number of facts up to HEAD at the request; before the reply if the log does not record that HEAD. */
+  /** Number of facts up to HEAD at the request, or before the reply if the log does not record that HEAD. */
   readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null

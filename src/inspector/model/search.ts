@@ -10,7 +10,7 @@ const UNREADABLE = 'quarantined'
 
 const SLICE = 2048
 
-/** The most frequent kind first. */
+/** Returns the number of events of each kind, the most frequent kind first. */
 export function kindCounts({ states }: Replayed): [string, number][] {
   const counts = new Map<string, number>()
   for (const entry of states.at(-1)?.log.entries ?? []) {
@@ -22,7 +22,7 @@ export function kindCounts({ states }: Replayed): [string, number][] {
 
 const kindName = (kind: string | null): string => kind ?? UNREADABLE
 
-/** Yields the positions of all matches so far after every {@link SLICE} events. */
+/** Yields all matching positions so far, after every {@link SLICE} events. */
 export function* matching(
   { states }: Replayed,
   filter: SearchFilter,

@@ -23,7 +23,7 @@ export interface Reading {
 
 const SLICE = 64
 
-/** Yields between steps. `before` is another reading of the log, whose units are not measured again. */
+/** Measures a view, yielding between steps. Units that the reading `before` has are not measured again. */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
@@ -114,7 +114,7 @@ export interface UnitRow {
   readonly summaryOf: string | null
 }
 
-/** If `starts` (of the stretches) is null, the rows have no cut points. */
+/** Returns a row for each unit. If the stretches' `starts` are null, the rows have no cut points. */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
   let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
@@ -141,7 +141,7 @@ function summaryOf(unit: Unit): string | null {
 }
 
 export interface BudgetLine {
-  /** Events of the view before it are omitted, except those that stay; 0 if everything fits. */
+  /** Index in the view before which events are omitted, except fixed events; 0 if everything fits. */
   readonly cut: number
   /** Remaining tokens; negative if the minimum exceeds the budget. */
   readonly remaining: number
@@ -228,7 +228,7 @@ const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
 
 export const totalOf = (tokens: Tokens): number => TOKEN_GROUPS.reduce((sum, part) => sum + tokens[part], 0)
 
-/** 0 while the unit is pending, and for a system prompt. */
+/** Returns a unit's tokens; 0 while the unit is pending, and for a system prompt. */
 export function tokensOfUnit(unit: Unit): Tokens {
   const known = COUNTED.get(unit)
   if (known !== undefined) return known

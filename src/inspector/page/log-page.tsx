@@ -12,7 +12,7 @@ interface LogPageProps {
   readonly session: Session | null
   readonly message: string
   readonly family: Family
-  /** Stable while the log grows. */
+  /** Name of the log, which stays the same while the log grows. */
   readonly name: string
   readonly isLive: boolean
   readonly tools?: ComponentChild

@@ -61,7 +61,7 @@ export function EventLinks({
   )
 }
 
-/** A link to another conversation; if the page lacks it, its name and where to find it. */
+/** A link to another conversation; if the page lacks the conversation, its name and where to find it. */
 export function ConversationLink({
   family: { titles, choose, find },
   name,

@@ -15,7 +15,7 @@ interface RequestProps {
   readonly state: State
   readonly form: Form
   readonly setForm: (form: Form) => void
-  /** Whether the state is one of the log, so that it can be compared with the previous request. */
+  /** Whether the state is from the log, so that its request can be compared with the previous request. */
   readonly isReal: boolean
 }
 
