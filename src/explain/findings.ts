@@ -234,7 +234,7 @@ const FINDERS: readonly Finder[] = [
  * explains one event.
  *
  * O(n log n + size). It also writes two requests for each of the latest 64 events that change earlier
- * messages, and at most 12 + 2 · log2(n) per grammar, each O(content of the view).
+ * messages, and at most 13 + 3 · log2(n) per grammar, each O(content of the view).
  * @param log a state, or a log as for `checkLog`; only lines show what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example

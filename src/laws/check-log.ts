@@ -38,7 +38,7 @@ import { resolveCondensation } from '../view/condense.ts'
 import { eventCount, eventsIn, isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
-/** What is known about a log, other than its content. */
+/** Facts about a log that it does not contain, and which checks to make. */
 export interface CheckOptions {
   /**
    * Whether the server has stopped. If so, the status `running` breaks a law, and so does a pending call that
@@ -55,10 +55,10 @@ export interface CheckOptions {
 
 /**
  * Reports where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
- * or results of `loadLine`; only lines show what JSON parsing loses (E8). Never throws.
+ * or results of `loadLine`. Facts do not show what JSON parsing lost (E8). Never throws.
  *
- * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most
- * 12 + 2 · log2(n) requests per grammar, each O(content of the view).
+ * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most 13 + 3 ·
+ * log2(n) requests per grammar, each O(content of the view).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [
@@ -156,7 +156,7 @@ function unknownParent(log: Log, entry: Entry): string {
   return `its parent ${quote(requested)} ${why}; a correct server names an earlier event`
 }
 
-/** V3 and K1. */
+/** Checks laws V3 and K1. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -210,14 +210,14 @@ interface Stop {
 }
 
 /**
- * I1 to I4, I7, T5 and P1 for the recorded status; without one, a log shows neither a resumption nor an end.
- * An end inferred from the last reply or finish tool is checked at the log's end.
+ * Checks I1 to I4, I7, T5 and P1 on logs that record a status; others show neither a resumption nor an end.
+ * An end that the last reply or a finish tool implies is checked at the end of the log.
  */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
   let finished: Entry | null = null
-  /** The event that implied the status finished, and its state: checked at the end, as a run may continue. */
+  /** The event that implied the status `finished`, and the state. Checked last: the run may continue. */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** Whether a model has replied: a log without a model needs no final reply. */
   let hasSpoken = false
@@ -306,7 +306,7 @@ function checkAfterStop(
   report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
 }
 
-/** I2, I7 and P1. */
+/** Checks laws I2, I7 and P1. */
 function checkFinished({ branch }: State, status: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'
@@ -352,17 +352,17 @@ const endsTurn = (unit: Unit): boolean =>
     ? isFinalReply(unit.item.event)
     : [...unit.results].some(({ entry }) => isFinish(entry.event))
 
-/** Maximum number of pending calls checked for one event, so that a log full of them stays linear. */
+/** Maximum number of pending calls checked for one event, so that the check stays linear. */
 const MAX_PENDING = 64
 
-/** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. */
+/** Checks P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. */
 function watchCalls(report: Report, ended: boolean): LawWatch {
   const startOf = replyStarts()
   const responses = new Map<string, Entry>()
   const callIds = new Map<string, Entry>()
   const interrupted = new Set<number>()
   const reported = new Set<number>()
-  /** Calls with a result on any branch; whether HEAD moved since the last written status. */
+  /** Positions of calls with a result on any branch. */
   const withResult = new Set<number>()
   let isMoved = false
   const consent = watchConsent(report)
@@ -445,7 +445,7 @@ function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
 const callName = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
   `the call ${quote(id)} of ${quote(event.tool_name)}`
 
-/** M7: a call that the view cannot put into the batch of its reply. */
+/** Checks M7: the view can show all events of a reply as one batch. */
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
   const { event, branch, parent } = entry
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
@@ -468,7 +468,7 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
 }
 
-/** P4: a result that ends no call. */
+/** Reports a result that ends no call (P4). */
 function checkDropped(
   { before, entry }: LogStep,
   event: ToolResultEvent,
@@ -498,14 +498,14 @@ interface ConsentWatch {
   readonly result: (step: LogStep, call: CallEntry) => void
 }
 
-/** P6 to P8, and I7 for executed calls. In logs without execution starts a result proves execution. */
+/** Checks P6 to P8, and I7 for executed calls. Without execution starts, a result proves execution. */
 function watchConsent(report: Report): ConsentWatch {
   /**
    * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which
    * the call may start again.
    */
   const startedIn = new Map<string, number>()
-  /** Everything that was approved on any branch; empty if the log does not record approvals. */
+  /** Ids of calls approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()
   let turn = 0
   let policy: Entry | null = null
@@ -587,7 +587,7 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** The risk `HIGH` reaches every threshold of `ConfirmRisky`. Finish and think are never confirmed. */
+/** Whether a call must be confirmed. The risk `HIGH` reaches every threshold of `ConfirmRisky`. */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

@@ -1,4 +1,4 @@
-/** Loads the items of a log: lines, facts, or facts with the warnings of their loading. */
+/** Loads the items of a log: lines, facts, or results of `loadLine`. */
 
 import { copyJson } from '../event/freeze.ts'
 import { isLegalId } from '../event/ids.ts'
@@ -13,7 +13,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Decodes facts again, because the checks rely on their types. */
+/** Loads an item. Facts are decoded again, because the checks rely on their types. */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {
@@ -38,7 +38,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** Reads each field once. */
+/** Returns a valid quarantined line, or null. Reads each field once. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item
@@ -73,7 +73,7 @@ function issuesFrom(list: unknown): readonly Issue[] | null {
 const isPath = (value: unknown): value is Issue['loc'] =>
   Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
 
-/** Warnings about JSON text (law E8); all others are of law E7. */
+/** Types of warnings that break law E8; all other warnings break E7. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
 
 export function reportWarnings(

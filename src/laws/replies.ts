@@ -1,4 +1,4 @@
-/** Finds the events of a log that start a reply, and the HEAD of their requests. */
+/** Finds the events that start a reply, and HEAD at the request for the reply. */
 
 import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
@@ -9,7 +9,7 @@ import type { LogStep } from './load.ts'
 
 interface ReplyStart {
   readonly responseId: string
-  /** The event under HEAD at the request: the recorded one, else the parent; null for none. */
+  /** HEAD at the request: the recorded event, else the reply's parent; null if HEAD was empty. */
   readonly head: Checkpoint | null
   readonly isRecorded: boolean
 }

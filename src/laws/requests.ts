@@ -1,4 +1,4 @@
-/** Checks the requests that a log implies: by their provider's rules, and by their recorded prefix. */
+/** Checks the requests that a log implies against the provider's rules and the recorded prefix. */
 
 import { quote } from '../event/text.ts'
 import { type GrammarName, replyOf } from '../event/reply.ts'
@@ -28,12 +28,12 @@ interface RequestPoint {
   readonly reply: Pick<Entry, 'id' | 'seq'>
 }
 
-/** The latest requests are all checked; of the others, one at each doubling of the distance. */
+/** Number of latest requests that are all checked. Of the others, one is at each doubling of the distance. */
 const LATEST = 6
 
 /**
- * M14 and M15 per record, M1 to M3 and M16 for requests in the grammars, M5, M13 and M15 for signed parts
- * that the next request omits. At most 12 + 2 · log2(n) written requests per grammar.
+ * Checks M14 and M15 per record, a grammar's law (such as M3) per request, and M5, M13 and M15 for signed
+ * parts that the next request omits. Writes at most 13 + 3 · log2(n) requests per grammar.
  */
 export function watchRequests(
   report: Report,
@@ -66,7 +66,7 @@ export function watchRequests(
   }
 }
 
-/** Includes the last few items, and one at each doubling of the distance from the end. */
+/** Returns the last six items, and one at each doubling of the distance from the end. */
 export function sampled<T>(list: readonly T[]): T[] {
   const items: T[] = []
   for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2) {
@@ -75,7 +75,7 @@ export function sampled<T>(list: readonly T[]): T[] {
   return items.toReversed()
 }
 
-/** M14: an unreadable record; M15: a record without the position of its reply. */
+/** Checks that a reply's record is readable (M14) and names an earlier event as HEAD (M15). */
 function checkRecord({ before, entry }: LogStep, report: Report): void {
   const { event } = entry
   const record = recordIn(event)
@@ -125,7 +125,7 @@ function checkRequest(
 
 const SYSTEMS = ['append', 'replace'] as const
 
-/** Checks signed parts that the next request omits, and whether their replies followed their prefix. */
+/** Reports signed parts that the next request omits, because the reply (M5) or its prefix changed. */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

@@ -24,11 +24,11 @@ export interface LogWarning {
 /** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
-   * Position of the unit's first event; for a derived summary, and for a unit inserted before messages, the
-   * previous unit's rank.
+   * Position of the unit's first event; the previous unit's rank for a derived summary, and for a unit that
+   * is not added at the view's end.
    */
   readonly rank: number
-  /** Position of the unit's first event; for a derived summary, the previous unit's. */
+  /** Position of the unit's first event; for a derived summary, the previous unit's `first`. */
   readonly first: number
   /** Order among the derived summaries that follow one unit. Default: 0. */
   readonly tie?: number
@@ -40,8 +40,8 @@ export type DropReason = 'duplicate_result' | 'orphan_result'
 /**
  * A fact at its position.
  *
- * The fact is unchanged. The other fields are derived from it: the id if it has none, the timestamp (the
- * previous entry's if it is invalid), and the parent (design D8, D15).
+ * The fact is unchanged. The other fields are derived: the id if the fact has none, the timestamp (of the
+ * previous entry if the fact's is invalid), and the parent (design D8, D15).
  */
 export interface Entry {
   /** Position in the log, from 0 without gaps. */
@@ -56,7 +56,7 @@ export interface Entry {
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
-  /** Whether it can be HEAD: it is in the tree and not a state update (design D8). */
+  /** Whether the entry can be HEAD: it is in the tree and not a state update (design D8). */
   readonly canBeHead: boolean
   readonly parent: Entry | null
   readonly depth: number
@@ -76,7 +76,7 @@ export interface EvictedBody {
   readonly isEvent: boolean
   /** Tool call id of an action in the tree. */
   readonly callId: string | null
-  /** LLM response id of such an action; known at least for the first action of each response. */
+  /** LLM response id of an action in the tree; known at least for the first action of each response. */
   readonly responseId: string | null
   /** Reports position and tool call id of each action on the entry's path, last first. O(path). */
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
@@ -116,13 +116,13 @@ export function responseIdOf(entry: Entry): string | null {
   return entry.inTree && event.kind === 'ActionEvent' ? event.llm_response_id : null
 }
 
-/** The entry that becomes HEAD when HEAD is moved to this one (design D7). O(1). */
+/** Returns the entry that becomes HEAD when HEAD is moved to `entry` (design D7). O(1). */
 export function anchorOf(entry: Entry | null): Entry | null {
   return entry === null || entry.canBeHead ? entry : entry.above
 }
 
 /**
- * The event of an entry. Null for an undecodable line, and for an evicted body of another kind.
+ * Returns an entry's event; null for an undecodable line, and for an evicted body of a kind not in `kinds`.
  * @throws ColloquyError `evicted` for an evicted body of one of these kinds.
  */
 export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | null {

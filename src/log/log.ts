@@ -5,7 +5,7 @@ import { callIdOf, type Entry, type LogWarning, responseIdOf } from './entry.ts'
 import type { ColumnarLog } from './columnar/columnar-log.ts'
 import { lazyVector, Vector } from './vector.ts'
 
-/** Positions by event id, by the tool call id of an action, and of the first action of each LLM response. */
+/** Positions of events by id, of actions by tool call id, and of first actions by LLM response id. */
 export interface LogIndex {
   readonly ids: IndexMap
   readonly calls: IndexMap
@@ -16,7 +16,7 @@ export interface LogIndex {
 /** The facts in order, and HEAD (design D6). */
 export interface Log<E extends Entry = Entry> {
   readonly entries: Vector<E>
-  /** Parent of the next event that names none. Null for the empty HEAD. */
+  /** Parent of the next event, unless the event names another. Null if HEAD is empty. */
   readonly head: E | null
   readonly index: LogIndex
 }
@@ -32,7 +32,7 @@ export function emptyLog<E extends Entry>(): Log<E> {
   return { entries: Vector.empty(), head: null, index: newIndex(null) }
 }
 
-/** A log that begins with a columnar log, which must make entries of this type. O(length / 32). */
+/** Returns a log that begins with a columnar log, whose entries must be of type `E`. O(length / 32). */
 export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): Log<E> {
   const leafAt = (start: number) => columns.leaf(start) as readonly E[]
   return { entries: lazyVector(columns.length, leafAt), head, index: newIndex(columns) }
@@ -93,7 +93,7 @@ export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E 
   return { entries: log.entries.prefix(length), head, index: log.index }
 }
 
-/** Returns the warnings of the whole log, in log order. O(n); for a snapshot's part O(its warnings). */
+/** Returns the warnings of the whole log, in log order. O(n), or O(warnings) for the part from a snapshot. */
 export function listWarningsIn(log: Log): LogWarning[] {
   const known = columnarLength(log)
   const before = log.index.columns?.warnings(known) ?? []
@@ -106,8 +106,8 @@ interface IndexBase {
 }
 
 /**
- * Positions by key, shared by a log's versions (design D6). Diverged versions may differ at a position, so it
- * counts only if the caller's version confirms it.
+ * Positions by key, shared by a log's versions (design D6). Diverged versions may differ at a position, so a
+ * position counts only if the caller's version confirms it.
  */
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
@@ -131,7 +131,7 @@ class IndexMap {
     } else insert(known, seq)
   }
 
-  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. O(positions tried). */
+  /** Returns a key's latest position >= `from` that `accept` confirms, or -1. O(positions tried). */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     const known = this.#positions.get(key)
     work.probes += 1

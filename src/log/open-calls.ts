@@ -1,11 +1,11 @@
-/** Pending calls of a branch, persistent: earlier versions stay valid; a change costs O(log k). */
+/** A persistent index of a branch's pending calls. Earlier versions stay valid; a change is O(log k). */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 
-/** A call as an index orders it; plain, so that a header can contain it. */
+/** The fields by which an index orders a call. They are plain data, so that a header can contain them. */
 export interface IndexedCall {
   readonly entry: { readonly seq: number; readonly event: { readonly tool_call_id: string } }
 }
@@ -22,7 +22,7 @@ export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }
 
-/** Calls by tool call id and position; null when empty. Read it with `listPendingCalls`. */
+/** Index of calls by tool call id and position; null when empty. Read it with `listPendingCalls`. */
 export type PendingCallIndex<C extends IndexedCall = PendingCall> = OpenCallNode<C> | null
 
 interface OpenCallNode<C extends IndexedCall> {
@@ -121,7 +121,7 @@ function compareKeys(entry: IndexedCall['entry'], id: string, seq: number): numb
 const compare = (a: IndexedCall, b: IndexedCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
-/** Priority of a call: a hash of its position, so that a log's author cannot choose the shape. */
+/** Priority of a call: a hash of its position, so that a log's author cannot choose the tree's shape. */
 function priority(call: IndexedCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
@@ -162,9 +162,9 @@ function merge<C extends IndexedCall>(
 }
 
 /**
- * Returns the pending call that a result ends, or why none; null if only the whole path can decide
- * (`listDroppedResultsIn`). The action id decides if it names an entry of the log, otherwise the latest
- * pending call with the tool call id. O(log n).
+ * Returns the pending call that a result ends, or the reason why it ends none; null if only the whole path
+ * can decide (`listDroppedResultsIn`). An action id that names an entry of the log selects the call;
+ * otherwise it is the latest pending call with the tool call id. O(log n).
  */
 export function matchResult(
   log: Log,

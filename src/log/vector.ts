@@ -127,8 +127,8 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Calls `leafAt` on each access, except to the last leaf, which is made now. Not a method of `Vector`,
- * because only snapshots use it.
+ * Returns a vector that calls `leafAt` on each access, except to the last leaf, which is made at once. Not a
+ * method of `Vector`, because only snapshots use it.
  * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
@@ -157,7 +157,7 @@ function spine(level: number, leaf: Node): Node {
   return [spine(level - BITS, leaf)]
 }
 
-/** The trie with a leaf inserted at the index of the leaf's first value. Omits everything after it. */
+/** Returns the trie with a leaf at `index`, the index of the leaf's first value. Omits later leaves. */
 function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
   const slot = (index >>> level) & MASK
   const copy = node.slice(0, slot)

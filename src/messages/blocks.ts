@@ -5,9 +5,9 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 
 export interface Kind {
   /**
-   * `standard`: fields of all events. `call`: read as a call, sent in its own form. `part`: stored whole in
-   * the reply's record, sent unchanged. `words`: stored whole, sent as text, because the provider refuses the
-   * part. `about`: in `metadata`, never sent.
+   * Where a part is stored. `standard`: in standard fields of events. `call`: as a call, sent in its own
+   * form. `part`: whole in the reply's record, sent unchanged. `words`: whole, sent as text, because the
+   * provider refuses the part. `about`: in `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'
@@ -20,7 +20,7 @@ export interface Kind {
 
 export type Kinds = Readonly<Record<string, Kind>>
 
-/** A kind of a model's parts that is stored whole, with these fields. */
+/** Returns a kind of reply part that is stored whole and must have these fields. */
 export const wholePart = <const N extends Fields>(needs: N) =>
   ({ in: 'part', side: 'assistant', needs }) as const
 
@@ -56,7 +56,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether a part of this kind can be stored whole. A kind with a standard field can only if it has `needs`:
+ * Whether a part of this kind can be stored whole. If the kind has a standard field, it must have `needs`:
  * the fields of a part that the standard field cannot represent.
  */
 const isKeptWhole = (kind: Kind): boolean =>

@@ -16,7 +16,7 @@ const MAX_MARKS = 4
 
 /**
  * Returns a function that assigns breakpoints to blocks in order, so that a longer history changes no earlier
- * block. At most 4 for each request, including the breakpoints of the tools and of the request itself. The
+ * block. A request has at most 4, including the breakpoints of the tools and of the request itself. The
  * provider rejects a one-hour breakpoint after a five-minute one, so the later one gets five minutes. The
  * request's own breakpoint is the last: if it lasts one hour, every assigned breakpoint does.
  */

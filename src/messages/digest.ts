@@ -22,10 +22,10 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
 
 export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
-/** Digests by the object of the log. The text is compared again, since a grammar or option can change it. */
+/** Digests by object of a log. A lookup compares the text, because a grammar or option can change it. */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/** Cached with its source object; `slot` distinguishes an object's texts. O(length) once. */
+/** Returns a digest, cached by `source`; `slot` numbers the texts of one source. O(length) once. */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)

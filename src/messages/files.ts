@@ -30,10 +30,10 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** A DNS name has up to 253 characters, plus a dot and a port. A longer match could overflow the stack. */
+/** Matches a web address. A host and port of more than 260 characters could overflow the stack. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/** Uses a pattern because a bare JavaScript engine lacks `URL`. An address with a password is refused. */
+/** Parses a web address; null if it is invalid or has a password. A bare engine lacks `URL`. */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
@@ -87,7 +87,7 @@ type Reading =
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'file'; readonly file: FileRef }
 
-/** Reads a part of another kind; null when only its own grammar can express it. O(size). */
+/** Reads a part that is not a plain text or image; null when only its own grammar can express it. O(size). */
 export function readPart(part: OpenPart): Reading | null {
   const json = part as JsonObject
   return READERS.get(part.type)?.(json) ?? null
@@ -165,7 +165,7 @@ function textReading(text: JsonValue | undefined): Reading | null {
   return typeof text === 'string' && !isWhitespace(text) ? { as: 'text', text } : null
 }
 
-/** The texts that are not blank, each on lines of its own. */
+/** Joins the texts that are not blank, each on its own lines; null if all are blank. */
 const linesReading = (...texts: readonly (JsonValue | undefined)[]): Reading | null =>
   textReading(texts.filter(isText).join('\n'))
 
@@ -227,7 +227,7 @@ function readAudio({ input_audio }: JsonObject): Reading | null {
   return type === undefined ? null : dataReading(data, type, null)
 }
 
-/** Chat Completions has `file`, the AI SDK has `data`. */
+/** Reads a file part. Chat Completions has its content in `file`, the AI SDK in `data`. */
 function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
   if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
   if (isText(data))
@@ -313,5 +313,5 @@ const isText = (value: JsonValue | undefined): value is string =>
 
 const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
 
-/** A log contains only JSON values. */
+/** `readObject` for values of a log, which are all JSON. */
 const objectOf = readObject as (value: JsonValue | undefined) => JsonObject

@@ -1,4 +1,4 @@
-/** The registry of grammars: each is a folder and a line here. Tools import it; a writer never does. */
+/** The registry of grammars: each is a folder and a line here. Tools import this file; writers do not. */
 
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'

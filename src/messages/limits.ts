@@ -8,7 +8,7 @@ import type { Shape } from './shape.ts'
 
 /** Form of the call ids that a provider accepts. */
 export interface IdForm {
-  /** Global pattern of the characters that it refuses. */
+  /** Global pattern of the characters that the provider refuses. */
   readonly illegal: RegExp
   readonly maxLength: number
 }
@@ -23,7 +23,7 @@ export interface Limits extends GrammarKinds {
   readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable
   readonly kinds: readonly PartKind[]
-  /** Order of a reply's parts when its record has none. */
+  /** Returns the order of a reply's parts when the reply's record has no parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
   /** Rearranges a record's parts if the provider accepts only calls after a call; otherwise null. */
   readonly arrange:
@@ -45,7 +45,7 @@ export interface Limits extends GrammarKinds {
   readonly appends: boolean
 }
 
-/** The pairs of earlier turns. */
+/** The pairs that cannot be sent, and the calls that earlier turns used. */
 export interface PairState {
   /** Ids of pairs that cannot be sent. */
   readonly refused: ReadonlySet<string>
@@ -132,7 +132,7 @@ export interface OtherRef {
   readonly kind: 'other'
   readonly index: number
   readonly value: JsonObject
-  /** Text that replaces it; null when the part itself is written. */
+  /** Text that replaces the part; null when the part itself is written. */
   readonly placeholder: string | null
 }
 
@@ -163,7 +163,7 @@ export interface TextPiece {
   readonly type: 'text'
   readonly text: string
   readonly cache: boolean
-  /** The part of the log that contains it; null for a fixed sentence. */
+  /** The text part of the log that contains the text; null for any other text. */
   readonly source: Content | null
 }
 

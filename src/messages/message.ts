@@ -13,7 +13,7 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/** A system prompt. By default only the latest is written, first; see `MessageOptions.system`. */
+/** A system prompt. By default only the latest is written, before all else; see `MessageOptions.system`. */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
@@ -69,7 +69,7 @@ export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | To
 
 /**
  * Keeps written messages and requests, so that the next request only writes what is new. `requestCache`
- * creates it. It keeps nothing longer than the events are in memory.
+ * creates it. It keeps nothing of events that are no longer in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]

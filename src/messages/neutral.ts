@@ -1,4 +1,4 @@
-/** See design section 5. */
+/** Writes a view as neutral messages (design section 5). */
 
 import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -28,7 +28,7 @@ interface RenderedMessage {
   readonly plain: boolean
 }
 
-/** Null for an empty message, for tool messages, and for system prompts, which are written separately. */
+/** Returns an event's message; null if it is empty, a tool message or a system prompt. */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
     return renderUser([{ type: 'text', text: event.summary }], null, true)
@@ -137,7 +137,7 @@ type CachedOptions = MessageOptions & {
   readonly cache?: RequestCache
 }
 
-/** The leading system prompt. With `append`, the view's first; later ones keep their positions. */
+/** Returns the system prompt before all messages: the latest, or with `append` the view's first. */
 export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
   if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
   for (const unit of branch.view.units)
@@ -145,7 +145,7 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
   return branch.systemPrompt
 }
 
-/** `onUnit` is called after each unit; `isOpen`: the next plain user message would join the last message. */
+/** Writes units. Calls `onUnit` after each; `isOpen` means that a plain user message would be merged. */
 export function writeUnits(
   units: Iterable<Unit>,
   prompt: ViewItem | null,

@@ -16,10 +16,10 @@ export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): Pai
 
 /**
  * Returns the turns with a placeholder for each half of a pair whose other half is missing or misplaced. A
- * result may be later in the same reply, in a reply that continues it after a pause or while it waited for
- * results, or at the start of the next user turn. A last waiting reply keeps its calls. Placeholders also
- * replace both halves of `refused` pairs, and calls whose ids were `used` before. Whether a reply waits
- * depends only on what precedes it. O(parts).
+ * result may be later in the same reply, in a reply that continues the paused or waiting one, or at the start
+ * of the next user turn. A last waiting reply keeps its calls. Placeholders also replace both halves of
+ * `refused` pairs, and calls whose ids were `used` before. Whether a reply waits depends only on what
+ * precedes it. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],

@@ -77,9 +77,9 @@ const oneLine = (text: string): string =>
     .toWellFormed()
 
 /**
- * Returns pieces of content in order. An unacceptable image becomes a short text; a placeholder with its name
- * replaces another unsupported part. In a result, parts that only user messages accept are kept, so that they
- * can be moved. O(content).
+ * Returns pieces of content in order. An unacceptable image becomes a short text, and any other unsupported
+ * part a placeholder with the part's name. In a result, parts that only user messages accept are kept, so
+ * that they can be moved. O(content).
  */
 export function piecesOf(
   content: readonly Content[],
@@ -130,7 +130,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
 /**
- * Replaces a part that its grammar writes as a separate item by its text, image or name, for places where
+ * Returns the text, image or name of a part that its grammar writes as a separate item, for places where
  * items are not allowed. Returns other pieces unchanged.
  */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
@@ -151,7 +151,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** A block is returned unchanged, because the grammar's table of parts made or checked it. */
+/** Writes a piece as a block. A block piece is unchanged: the grammar's table made or checked it. */
 export const pieceBlock = <Block>(
   piece: Piece,
   text: (text: string) => Block,
@@ -172,7 +172,7 @@ export function pieceDigest(piece: Piece): Digest {
   return digestOfAll('image', digestOf(kind), cachedDigest(source, slot, body))
 }
 
-/** The block is the same object for the same part of a log. */
+/** Cached by block, which is the same object for the same part of a log. */
 const blockDigest = /* @__PURE__ */ memoize((block: JsonObject) => digestOf(JSON.stringify(block)))
 
 export const joinTexts = (pieces: readonly TextPiece[]): string =>

@@ -59,7 +59,7 @@ function fieldDigest(message: AssistantMessage, { kind, index }: FieldRef): Dige
   return digestOfAll('part', digestOf(JSON.stringify(part)))
 }
 
-/** Only parts of a log are cached, since they are read again. */
+/** Returns the part as a key for caches; null unless it is frozen, as parts of a log are. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
@@ -192,16 +192,16 @@ export function digestOfTools(tools: readonly object[]): string {
   return digestText(digestOf(text))
 }
 
-/** Null for a value that is neither a text nor a model of the AI SDK. */
+/** Returns a model's name; null for a value that is neither text nor a model of the AI SDK. */
 export function modelName(model: unknown): string | null {
   const name = (model as { readonly modelId?: unknown } | null | undefined)?.modelId ?? model
   return typeof name === 'string' ? name : null
 }
 
-/** A provider may return `name` as `name-2026-11-25` or `name-20261125`. */
+/** Removes the date: a provider may return `name` as `name-2026-11-25` or `name-20261125`. */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
-/** Only this model's replies are sent back with unsigned reasoning. False if either name is unknown. */
+/** Whether the model `model` wrote a reply in this grammar. False if either model name is unknown. */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, requested_model: requested = named } = reply
   return reply.grammar === grammar && model !== '' && withoutDate(String(requested)) === withoutDate(model)

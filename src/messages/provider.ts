@@ -28,7 +28,7 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
     (part) => !isTextBlank(part),
   )
 
-/** The parts of requests and of its own replies that a signing provider reads. */
+/** Functions with which a signing provider reads requests and its own replies. */
 export interface Sight {
   readonly see: (request: unknown, tools?: unknown) => Seen
   readonly contentBlocks: (content: Wire) => readonly SeenBlock[]
@@ -39,7 +39,7 @@ export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
   /** Default: `items`. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
-  /** The item that a bare text stands for. Default: a message of the user. */
+  /** Returns the item for a bare text. Default: a user message. */
   readonly textItem?: (text: string) => Wire
 }
 
@@ -95,7 +95,7 @@ function partBlock(role: string, part: Wire): SeenBlock {
   return { role, body: seenText(part), token: null }
 }
 
-/** Returns the signature of a part with this body, after everything that the provider has seen and said. */
+/** Returns a part's signature, which covers the part's body and everything before the part. */
 export function sign({ front, blocks }: Seen, body: string): string {
   const before = blocks.filter(({ token }) => token === null).map(({ role, body: text }) => `${role} ${text}`)
   const last = blocks.findLast(({ token }) => token !== null)?.token ?? ''
@@ -210,7 +210,7 @@ const isCall = (part: ModelPart): boolean => typeof part !== 'string' && 'call' 
 
 export const isThought = (part: ModelPart): boolean => typeof part !== 'string' && 'think' in part
 
-/** Most providers write calls last. */
+/** Moves calls to the end, because most providers write them last. */
 export const callsLast = (says: readonly ModelPart[]): readonly ModelPart[] => [
   ...says.filter((part) => !isCall(part)),
   ...says.filter(isCall),

@@ -63,10 +63,10 @@ export function thoughtAt(
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Google accepts it instead of a signature, for a call of another model or one that lost its signature. */
+/** Google accepts this text instead of a signature, for a call of another model or with a lost signature. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Null if the signature cannot be sent. */
+/** Returns a part's signature; null if it cannot be sent. */
 export function signatureOf(
   message: AssistantMessage,
   { kind, index, more }: FieldRef,
@@ -185,9 +185,9 @@ function withPlaceholders(
 }
 
 /**
- * Finds the last signed thinking that a call follows. The parts before it keep their order, because its
- * signature covers them; calls after it move to the end. If content of a server tool follows a call among the
- * parts before it, which the provider refuses, all calls move to the end.
+ * Moves calls to the end. Parts before the last signed thinking that precedes a call keep their order,
+ * because the thinking's signature covers them. If server tool content follows a call among these parts,
+ * which the provider refuses, their calls move too.
  */
 export function callsBehind(
   message: AssistantMessage,
@@ -311,8 +311,8 @@ const MAX_TEXT_LENGTH = 400
 
 /**
  * Returns the placeholder of a part that a request cannot contain: its kind and fields that help a model.
- * Null for reasoning, and for a part with neither a type nor text, which may not be content. Depends only on
- * the part. O(size).
+ * Null for reasoning, annotations, and a part with neither a type nor text, which may not be content. Depends
+ * only on the part. O(size).
  * @example
  * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */

@@ -69,7 +69,7 @@ const BESIDE_INPUT = [
 ]
 const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 
-/** Types of Anthropic's `usage.iterations` whose tokens the counts of the usage exclude. */
+/** Types of Anthropic's `usage.iterations` whose tokens are not in the usage's own counts. */
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
@@ -84,7 +84,7 @@ export function tokensOfReply(usage: JsonObject): ReplyTokens {
 
 type Counts = readonly [number, number, number, number, number]
 
-/** A path has at most two names. */
+/** The paths, split into names. A path has at most two. */
 const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') as [string, string?]))
 
 function countsIn(usage: JsonObject): Counts {
@@ -151,8 +151,8 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
- * Returns usage as recorded: counts, and further fields (audio, searches, a higher tier). Its `tokensIn`
- * equals the usage's `tokensOfReply`. O(size).
+ * Returns usage as recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn` of the
+ * result equals `tokensOfReply` of `usage`. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)

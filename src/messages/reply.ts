@@ -27,7 +27,7 @@ import { modelName, ownDigest, requestRecord, withoutDate } from './prefix.ts'
 import { partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
-/** An error that a provider or a proxy returns instead of a reply, or of its end. */
+/** An error that a provider or a proxy returns instead of a reply or a reply's end. */
 export interface Failure {
   readonly type: 'failed'
   readonly explanation: string | null
@@ -57,7 +57,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** The arguments if they are a frozen object, so that text from {@link textOfInput} need not be parsed. */
+/** Returns a call's arguments if they are a frozen object, so that they need not be parsed; else null. */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
@@ -153,7 +153,7 @@ function recordOf(
   return record
 }
 
-/** Filled field by field: spreading a dozen mostly empty objects is slower. */
+/** A type to fill field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Change in the number of waiting calls of provider tools. Calls wait only if the reply continues. */
@@ -267,7 +267,7 @@ interface OrderedParts {
   readonly order: readonly OrderedPart[]
 }
 
-/** A reasoning item belongs to the next call without one; otherwise it is stored whole. */
+/** Groups parts by kind. A reasoning item belongs to the next call that has none, or is stored whole. */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
   const counts = { text: 0, thinking: 0, call: 0 }
@@ -413,7 +413,7 @@ export interface ReplyCall {
   readonly more: JsonObject | null
 }
 
-/** A reply as its reader found it; a value of another type is read as absent. */
+/** A reply before its values are checked; a value of a wrong type is read as absent. */
 interface RawReply {
   readonly id: unknown
   readonly model: unknown
@@ -477,7 +477,7 @@ export const replyPart = {
 /** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
 export const BROKEN = Symbol('broken')
 
-/** The reader also reads what a stream collected. */
+/** Returns the reader of a grammar's replies, which also reads the result of a collector. */
 export const replyReader =
   <Raw extends object>(
     limits: Limits,
@@ -555,7 +555,7 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
 
 const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
-/** The action has no id yet, so `action_id` is the id of the call. */
+/** Makes a call's observation. The action has no id yet, so `action_id` is the call's id. */
 const observation = (
   ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
   { text, isError }: { readonly text: string; readonly isError: boolean },
@@ -612,7 +612,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** An argument named `kind` remains only in the text of the call: the action has its own. */
+/** Returns a call's action. An argument `kind` is only in the call's text: the action has its own kind. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

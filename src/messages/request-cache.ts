@@ -1,4 +1,4 @@
-/** Continues requests where the last one ended, so that the next prompt costs what is new. */
+/** Continues a request where the last one ended, so that only new messages are written. */
 
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
@@ -18,7 +18,7 @@ interface KnownMessages {
   readonly ends: number[]
 }
 
-/** In place of a count: the next plain user message is merged with the last one. */
+/** Replaces a count in `ends` if the next plain user message is merged with the last message. */
 const NO_POINT = -1
 
 interface KnownRequest {
@@ -31,7 +31,7 @@ interface KnownRequest {
   readonly points: Point[]
 }
 
-/** The request after some messages: how many are read and written, and what the writer knows. */
+/** A request after some messages: the numbers of messages read and written, and the writer's state. */
 interface Point {
   readonly settled: number
   readonly written: number
@@ -40,7 +40,7 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/** Maximum number of requests for one first message: options and grammars differ. */
+/** Maximum number of requests for one first message. They differ in options or grammar. */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
@@ -207,7 +207,7 @@ function freezeNew({ list, points }: KnownRequest): void {
 const isShared = (message: NeutralMessage): boolean =>
   Object.isFrozen(message) && Object.isFrozen(message.content)
 
-/** Bytes cannot be frozen. */
+/** Freezes a value and all its values, except bytes, which cannot be frozen. */
 function freeze(value: unknown): void {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
     Object.values(Object.freeze(value)).forEach(freeze)

@@ -241,13 +241,13 @@ export const storedFields = (table: Kinds): Record<string, Fields> =>
 interface Visit {
   readonly value: unknown
   readonly path: string
-  /** Name of its field; empty in a list. */
+  /** Name of the value's field; empty in a list. */
   readonly name: string
-  /** Whether it contains itself. */
+  /** Whether the value contains itself. */
   readonly isCycle: boolean
 }
 
-/** Visits a value and everything in it. Not a generator, in which each value would cost its depth. */
+/** Visits a value and everything in it. Not a generator: nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {

@@ -33,6 +33,6 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/** Objects and lists without a replaced string are shared with the original. */
+/** Changes all strings in a value. The result shares objects and lists without a changed string. */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

@@ -9,7 +9,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Kinds of observations with more than `content` for the model. A Map: a kind can be `constructor`. */
+/** Observation kinds with more than `content` for the model. In a `Map`, a kind can be `constructor`. */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
   ['TerminalObservation', terminal],
   ['BrowserObservation', browser],
@@ -18,8 +18,8 @@ const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Co
 ])
 
 /**
- * Returns an observation's tool result content. An error begins with a fixed line. Deterministic; an unknown
- * kind returns its content. O(content).
+ * Returns an observation's tool result content. An error begins with a fixed line. Deterministic. For an
+ * unknown kind, it is the observation's `content`. O(content).
  */
 export function observationContent(observation: Observation): Content[] {
   const show = PROJECTIONS.get(observation.kind)
@@ -127,8 +127,8 @@ function readCall({
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns a result's tool message with the id of its call: a result that was matched by its action id can
- * have another one. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * Returns a result's tool message with its call's id: a result that was matched by its action id can have
+ * another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

@@ -63,7 +63,7 @@ function isDataUrl(url: unknown): string | undefined {
 
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** In the standard alphabet, padded, and of at least one byte. */
+/** Whether data is padded base64 in the standard alphabet, of at least one byte. */
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
@@ -137,7 +137,7 @@ export const sharedRules = <
     }),
   )
 
-/** Yields a finding for each item with a fault, at a field of it. */
+/** Yields a finding for each item with a fault, at the item's path plus `field`. */
 export function* each<I extends { readonly path: string }>(
   items: readonly I[],
   faultOf: (item: I, index: number) => string | false | undefined,
@@ -234,7 +234,7 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   return turns
 }
 
-/** A finding for each ref whose id is not among the others. */
+/** Yields a finding for each of `refs` whose id is not in `others`. */
 const without = (refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) =>
   each(refs, ({ id }) => !others.some((other) => other.id === id) && message(String(id)))
 

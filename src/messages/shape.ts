@@ -9,9 +9,9 @@ import { isAddress, isBase64, readImage } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
- * Returns whether a value has a shape. With a judge, which the grammars' rules pass, the shape passes a
- * description of itself to the judge, which collects errors. The conditions of `where` are then not checked:
- * they have rules of their own.
+ * Returns whether a value has a shape. The grammars' rules pass a judge. The shape then passes a description
+ * of itself to the judge, which collects errors. With a judge, conditions of `where` are not checked: they
+ * have rules of their own.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T

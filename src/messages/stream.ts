@@ -89,7 +89,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       const item = byIndex.get(index)
       if (item !== undefined) item.isEnded = true
     },
-    /** Arguments without a call at their index belong to the latest call. */
+    /** Finds an item. Arguments without a call at their index belong to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)
       if (known !== undefined && kindOf(known.start) === kind) return known
@@ -118,11 +118,11 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
 
 /** The field of a block that a delta's field extends. */
 export interface DeltaField {
-  /** Its path in the block. */
+  /** The path of the block's field in the block. */
   readonly to: string
-  /** `text`, or the text of `json`: pieces are appended. `list`: a piece is one item. `value`: the whole field. */
+  /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
-  /** Drop the field if the block did not end: half a signature is invalid. */
+  /** Whether the field is dropped if the block did not end: half a signature is invalid. */
   readonly onlyWhole?: true
   /** The delta's type, where it names one. */
   readonly type?: string
@@ -134,7 +134,7 @@ export interface DeltaField {
 /** Fields of deltas, by their path in the delta. The reader collects them; the fake provider streams them. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** A field that is not in the table extends the block's field of the same name. */
+/** Adds a delta. A field that is not in `fields` extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined

@@ -2,7 +2,7 @@
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** The media types of text. For types without information, the content alone decides. */
+/** Media types of text, and unspecific types, for which the content alone decides. */
 const TEXT_TYPE =
   /^(?:text\/|message\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;)|(?:application\/(?:octet-stream|x-[\w.-]+|vnd\.ms-excel)|video\/mp2t)?$)/i
 
@@ -58,7 +58,7 @@ export function decodeText(bytes: Uint8Array): string | null {
   return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
 }
 
-/** Null for invalid bytes. */
+/** Decodes UTF-8; null for invalid bytes. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   let escaped = ''
   for (const byte of bytes)

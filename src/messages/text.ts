@@ -6,8 +6,8 @@ import type { JsonObject } from '../event/shapes.ts'
 const MAX_DEPTH = 512
 
 /**
- * Returns arguments as the JSON text of an object: unchanged if they are one, `{}` if blank (many servers
- * send blank text for no arguments), otherwise wrapped in `_raw`. Replaces lone surrogates. O(length).
+ * Returns arguments as the JSON text of an object: unchanged if valid, `{}` if blank (many servers send blank
+ * text for no arguments), otherwise wrapped in `_raw`. Replaces lone surrogates. O(length).
  * @example
  * argumentText('{"a": 1}') // '{"a": 1}'
  * argumentText('ls') // '{"_raw":"ls"}'
@@ -59,7 +59,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Some servers wrap a JSON string around arguments. */
+/** Removes the JSON string that some servers wrap around arguments. */
 function unwrap(text: string): string {
   const inner = text.startsWith('"') ? parse(text) : null
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
@@ -111,7 +111,7 @@ export { isWhitespace }
 
 const SPACE = /* @__PURE__ */ new RegExp(`[${SPACES}]`, 'u')
 
-/** O(length); a regular expression would be quadratic. */
+/** Removes white space at the end. O(length); a regular expression would be quadratic. */
 export function trimTrailing(text: string): string {
   let end = text.length
   while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1

@@ -214,7 +214,7 @@ async function listPage(key: string, next = ''): Promise<ListPage> {
   return (await response.json()) as ListPage
 }
 
-/** The entry of a conversation that is newer or older than the list. */
+/** Returns the list entry of one conversation. If the request fails, its title is the id. */
 async function readTitle(id: string, key: string): Promise<LogTitle> {
   try {
     const response = await fetchWithKey(`api/conversations/${encodeURIComponent(id)}`, key)
@@ -224,7 +224,7 @@ async function readTitle(id: string, key: string): Promise<LogTitle> {
   }
 }
 
-/** Includes the conversation that the address names. */
+/** Returns up to `MAX_TITLES` conversations, and the linked one if it is not among them. */
 async function listConversations(key: string, linked: string | null): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MAX_TITLES;) {
@@ -257,7 +257,7 @@ interface Frame {
   readonly type: string
   readonly position: number
   readonly event: Event
-  /** The strings that the event has by reference. */
+  /** The hashes of the strings to which the event refers. */
   readonly blobs?: readonly { readonly hash: string }[]
 }
 
@@ -265,8 +265,8 @@ interface Frame {
 const AGAIN = 2000
 
 /**
- * Yields all of a conversation, then its new events, until it is aborted. Reads a long string once, even if
- * many events have it. @throws Refused
+ * Yields all events of a conversation, then new ones, until `signal` is aborted. Reads a long string once,
+ * even if many events contain it. @throws Refused
  */
 export async function* followLog(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
   const conversation = `api/conversations/${encodeURIComponent(id)}`

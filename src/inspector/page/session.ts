@@ -17,7 +17,7 @@ export interface Family {
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly choose: (index: number, event?: string | null) => void
-  /** Opens a conversation of the service that the list does not have; null where there is no service. */
+  /** Opens a conversation that is not in `titles`; null if the page has no service. */
   readonly find: ((conversation: string, event: string | null) => void) | null
   readonly read: (index: number) => Promise<LogDocument>
 }
@@ -55,7 +55,7 @@ export function linkWith(changes: Readonly<Partial<Record<Named, string | null>>
   return `#${names.toString()}`
 }
 
-/** Replaces the address without a history entry. */
+/** Changes fields of the page's address without adding a history entry. */
 export function rename(changes: Readonly<Partial<Record<Named, string | null>>>): void {
   const link = linkWith(changes)
   if (link !== location.hash) history.replaceState(null, '', link)
@@ -103,7 +103,7 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
 /** Maximum time for which the page is blocked, in milliseconds. */
 const TURN = 40
 
-/** Folds a log, and lets the page draw in between. */
+/** Folds a log in short turns, and lets the page draw between them. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   let turn = performance.now()

@@ -1,4 +1,4 @@
-/** Only the visible rows are rendered. */
+/** The timeline of events. Only its visible rows are rendered. */
 
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
@@ -17,7 +17,7 @@ const COLUMN = 11
 interface TimelineProps {
   readonly reader: Reader
   readonly matches: readonly number[] | null
-  /** 1 for each position whose event is in the view at the reader's position; null until known. */
+  /** 1 for each event that is in the view at `reader.position`; null until computed. */
   readonly inView: Uint8Array | null
   readonly flags: ReadonlyMap<number, string>
 }
@@ -130,7 +130,7 @@ interface RowProps {
   readonly go: (position: number) => void
 }
 
-/** Scrolls if the selected row is not visible. Reads no layout: the box reports its offset. */
+/** Returns a scroll offset at which the selected row is visible, without reading the layout. */
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   const { reader, matches: result } = props
   const count = result === null ? lengthOf(reader.session) : result.length
@@ -158,7 +158,7 @@ function selectedRow({ reader, matches: result }: TimelineProps): number {
   return result[low] === seq ? low : -1
 }
 
-/** A row is rendered again only when it changes, and its content only when that changes. */
+/** A row of the timeline. Its content is created again only if the entry, lanes or flag change. */
 class TimelineRow extends Component<RowProps> {
   #holds: readonly ComponentChild[] = []
   #of: RowProps | null = null

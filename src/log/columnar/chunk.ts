@@ -163,7 +163,7 @@ const HAS_REPORTS = 8
 const DROPPED_SECOND = 16
 const DROPPED_ORPHAN = 32
 
-/** Codes for no kind, and for an unknown kind, whose name the chunk stores separately. */
+/** Codes for a missing kind, and for an unknown kind, whose name the chunk stores separately. */
 const NO_KIND = 0
 const OTHER_KIND = 255
 
@@ -224,7 +224,7 @@ export function writeChunk(
   ])
 }
 
-/** Fills a typed array with a number of each row. `from` with a function is ten times slower. */
+/** Fills a typed array with one number per row. `from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   rows: readonly ColumnRow[],
@@ -250,7 +250,7 @@ function encodeRare(rows: readonly ColumnRow[], first: number): string {
   return kinds.length + warnings.length === 0 ? '' : JSON.stringify({ kinds, warnings } satisfies Rare)
 }
 
-/** One position of a log without its body. Positions are numbers, -1 for none. */
+/** An entry of a log without its body. It refers to other entries by position, -1 for none. */
 export interface ColumnRow {
   readonly id: string | null
   readonly timestamp: string | null

@@ -70,7 +70,7 @@ export class ColumnarLog {
     }
   }
 
-  /** Warnings up to a length of the log, in order. O(chunks + warnings). */
+  /** Returns the warnings of the first `length` entries, in order. O(chunks + warnings). */
   warnings(length = this.length): LogWarning[] {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
@@ -84,7 +84,7 @@ export class ColumnarLog {
     return positions.toReversed()
   }
 
-  /** Calls back with each action's position and call id on a path, last first. O(path). */
+  /** Reports position and tool call id of each action on a position's path, last first. O(path). */
   eachCallOn(seq: number, report: (seq: number, toolCallId: string) => void): void {
     for (let position = seq; position >= 0; position = this.parent(position)) {
       const callId = keyAt(this.chunkOf(position).callIds, position)

@@ -4,7 +4,7 @@
 const RESTART = 16
 const NO_CODE = 255
 
-/** Serializes timestamps as two sections: valid ones, of at most 35 ASCII characters each. O(length). */
+/** Serializes valid timestamps (at most 35 ASCII characters each) as two sections. O(length). */
 export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint8Array] {
   const count = times.length
   const starts = new Int32Array(Math.ceil(count / RESTART))
@@ -67,7 +67,7 @@ export class Times {
 const UTF_8 = 0
 const UTF_16 = 1
 
-/** Code units per call: engines fail beyond some 100,000 arguments. */
+/** Code units per `String.fromCharCode` call: engines fail beyond some 100,000 arguments. */
 const BLOCK = 8_192
 
 export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
@@ -134,7 +134,7 @@ export interface Key {
 
 export const KEY_SECTIONS = 4
 
-/** Serializes keys as sections: positions, hashes, texts. Keys in order of position. O(length). */
+/** Serializes keys as sections: positions, hashes, texts. Keys must be in order of position. O(length). */
 export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   const texts = keys.map((key) => key.text)
   const positions = new Int32Array(keys.length)
@@ -171,7 +171,7 @@ export function keyAt({ positions, texts }: KeyColumn, seq: number): string | nu
   return positions[low] === seq ? texts.at(low) : null
 }
 
-/** An index from keys to positions, built on first use. Chained, so equal keys are allowed. */
+/** A hash index from keys to positions, built on first use. Equal keys are allowed. */
 export class KeyIndex {
   readonly length: number
   readonly #columns: readonly KeyColumn[]
@@ -182,7 +182,7 @@ export class KeyIndex {
     this.length = length
   }
 
-  /** Returns a key's latest position from `from` on that `accept` confirms, or -1. The first time O(keys). */
+  /** Returns a key's latest position >= `from` that `accept` confirms, or -1. The first call is O(keys). */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     if (from >= this.length) return -1
     this.#built ??= this.#build()

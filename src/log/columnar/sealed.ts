@@ -35,8 +35,8 @@ export function seal({ kind, version }: Label, sections: readonly Uint8Array[]):
 }
 
 /**
- * Returns a block's sections, each at a multiple of four bytes; null if damaged, invalid, or of another kind
- * or version. They share the `aligned` bytes. Never throws. O(bytes).
+ * Returns a block's sections, at multiples of four bytes; null if damaged, invalid, or of another kind or
+ * version. The sections share the memory of the `aligned` bytes. Never throws. O(bytes).
  */
 export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[] | null {
   const { buffer, byteOffset, byteLength } = bytes
@@ -64,8 +64,8 @@ export function sealOf(bytes: Uint8Array): Seal {
 }
 
 /**
- * Returns bytes for reading numbers in place; a copy if unaligned, in shared memory, or a small part of a
- * large buffer, which they would keep alive. O(bytes).
+ * Returns bytes from which numbers can be read in place. Copies unaligned bytes, shared memory, and a small
+ * part of a large buffer, so that the buffer can be freed. O(bytes).
  */
 export function aligned(bytes: Uint8Array): Uint8Array {
   const { buffer, byteOffset, byteLength } = bytes

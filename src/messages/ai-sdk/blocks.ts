@@ -44,8 +44,8 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
 /**
- * The SDK accepts the address of a file as a URL object, which JSON lacks, or, in user messages only, as a
- * string.
+ * A file of a user message. Only there the SDK accepts an address as a string; elsewhere it requires a URL
+ * object, which JSON lacks.
  */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
@@ -139,8 +139,8 @@ export const LIMITS: Limits = {
 }
 
 /**
- * Provider data of a part, or null. Bound to the unchanged reply like a signature: item ids are refused
- * without their reasoning.
+ * Returns a part's provider data, or null. Like a signature, the data is sent only with the unchanged reply,
+ * because the provider refuses item ids without their reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
@@ -167,7 +167,7 @@ export type AiSdkReplyPart =
   | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
 /** A part of a user's message. */
 export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
-/** A part of a result; the last kind is for one provider. */
+/** A part of a result; a `custom` part is for one provider. */
 export type AiSdkResultPart =
   | AiSdkText
   | { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }

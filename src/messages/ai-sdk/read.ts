@@ -17,8 +17,8 @@ export interface AiSdkStep {
  * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
  * calls that the provider executed, with their results.
  *
- * Invalid and denied calls are not executed, nor are a call at the end of a truncated reply and all calls of
- * a refused, filtered or failed one. Calls that the SDK executed are read with their results. Sources,
+ * Not executed are invalid calls, denied calls, a call at the end of a truncated reply, and all calls of a
+ * refused, filtered or failed reply. Calls that the SDK executed are read with their results. Sources,
  * citations and approvals are kept in `reply.metadata`, because the SDK rejects them in a request. Never
  * throws. O(length).
  * @param reply a `StepResult`, or the whole result if it has only one step
@@ -87,7 +87,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** The SDK leaves out empty texts, except those with provider data. */
+/** Whether the SDK sends a part. It leaves out empty texts, except texts with provider data. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
@@ -164,7 +164,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   return isObject(value) ? [replyPart.other(value)] : []
 }
 
-/** With Anthropic's signature it is standard thinking; other provider data is stored next to it. */
+/** Reads reasoning. Anthropic's signature goes into standard thinking, other provider data into `more`. */
 function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart {
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
@@ -222,7 +222,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Null for a value that is not JSON: tools can return anything. */
+/** Returns a value as JSON; null if that fails, because tools can return anything. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {

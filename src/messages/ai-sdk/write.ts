@@ -21,7 +21,7 @@ import type {
 
 /**
  * Writes messages for the AI SDK, valid for any log (law M). If they begin with system messages, pass
- * `allowSystemInMessages` to the SDK, or pass those as its `instructions`. Thinking with Anthropic's
+ * `allowSystemInMessages` to the SDK, or the system messages as its `instructions`. Thinking with Anthropic's
  * signature, and provider data, are sent while their reply's prefix is unchanged; unsigned thinking, or else
  * plain reasoning, is sent as a reasoning part without provider data. OpenAI's reasoning items are left out:
  * the SDK would send only their ids. O(content).
@@ -163,8 +163,8 @@ const blockOf = (piece: Piece): AiSdkPart =>
   )
 
 /**
- * Writes a part of a result. An image with a web address is written as its address: the image was moved to a
- * user message, because a result would need a URL object.
+ * Writes a part of a result. Images with a web address have been moved to a user message, because a result
+ * would need a URL object.
  */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'

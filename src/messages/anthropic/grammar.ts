@@ -15,7 +15,7 @@ import {
 import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
-/** Raw arguments of a call: a stream sends their text, a whole reply an object. */
+/** Key of a call's raw arguments. A stream sends their text, and a whole reply sends an object. */
 const ARGUMENT_TEXT = Symbol('written')
 
 type Content = Wire & { readonly [ARGUMENT_TEXT]?: string }

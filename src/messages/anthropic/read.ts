@@ -19,7 +19,7 @@ import { LIMITS } from './blocks.ts'
 const TEXT = { as: 'text', begins: { type: 'text', text: '' } } as const
 const THINKING = { as: 'text', begins: { type: 'thinking', thinking: '' } } as const
 
-/** Deltas of blocks; one that arrives without its block's start begins the block. */
+/** Deltas of blocks. A delta with `begins` begins its block if the block's start is missing. */
 export const DELTAS: DeltaFields = {
   text: { ...TEXT, type: 'text_delta', to: 'text', publish: replyDelta.text },
   citation: { ...TEXT, type: 'citations_delta', to: 'citations', as: 'list' },
@@ -34,8 +34,8 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 
 /**
  * Returns a collector for the stream events of `@anthropic-ai/sdk` (`stream: true`). Its `end` returns the
- * same reply as `fromAnthropic`. Without a stop reason and `message_stop` the reply is `broken_off`; with an
- * `error` event, `failed`. O(length).
+ * same reply as `fromAnthropic`. If both stop reason and `message_stop` are missing, the reply is
+ * `broken_off`; with an `error` event, `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -155,7 +155,7 @@ function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
     : replyPart.other(block)
 }
 
-/** `direct`, a call by the model itself, is the default and left out. */
+/** Returns a call's further fields. The caller `direct` (the model itself) is the default and left out. */
 function callerOf(block: RawObject): JsonObject | null {
   const isDirect = objectOf(block['caller'])['type'] === 'direct'
   return moreOf(block, 'type', 'id', 'name', 'input', ...(isDirect ? ['caller'] : []))

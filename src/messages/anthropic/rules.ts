@@ -72,7 +72,7 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/** A user message that has only results continues the reply before it; any other user message ends it. */
+/** Finds halves without their other half. A user message that has only results does not end a reply. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()
@@ -339,8 +339,8 @@ const resultsOf = ({ role, blocks }: Message) =>
   })
 
 /**
- * The results of a message's calls are in the message directly after it. Results elsewhere are a turn of
- * their own.
+ * Returns a turn for each message: an assistant's calls, with the results in the message directly after it.
+ * Results elsewhere are a turn of their own.
  */
 const turnsIn = (messages: readonly Message[]): Turn[] =>
   messages.map((message, index): Turn => {

@@ -107,7 +107,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   }
 }
 
-/** Thinking must not end a message, so a fixed sentence follows it there. */
+/** Writes a reply. Thinking must not end a message, so a fixed sentence follows thinking at the end. */
 function reply(
   turn: AssistantTurn,
   keepsSigned: boolean,
@@ -170,7 +170,7 @@ function withKnownCaller(value: JsonObject, callers: ReadonlyMap<unknown, true>)
   return tool_id === undefined || callers.has(tool_id) ? value : rest
 }
 
-/** An empty result has no `content`. */
+/** Writes a result. An empty result has no `content`. */
 function resultBlock(
   { call, pieces, isError }: Result,
   cite: Cite,
@@ -187,7 +187,7 @@ function resultBlock(
   }
 }
 
-/** The provider refuses a reference to a missing tool: a placeholder with the tool's name replaces it. */
+/** Returns a placeholder for a reference to a missing tool, which the provider refuses. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece
@@ -215,8 +215,8 @@ function timeOf(piece: Piece): CacheTime | null {
 type Cite = (block: AnthropicPart) => AnthropicPart
 
 /**
- * Makes a request's documents agree on citations, which the provider requires on all or none: the first
- * decides, so a longer history keeps earlier blocks. O(1) per block.
+ * Makes a request's documents agree on citations, which the provider requires on all documents or on none.
+ * The first document decides, so that a longer history changes no earlier block. O(1) per block.
  */
 const citing =
   (state: AnthropicState): Cite =>

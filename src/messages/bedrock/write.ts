@@ -10,7 +10,7 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/** The provider requires a text in each message with a document, and content in each result. */
+/** Text for a message with a document and no text, which the provider rejects. */
 const FILE_TEXT = '[A file:]'
 
 /**
@@ -54,7 +54,7 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-/** Adds a text before the first document, so that later content changes nothing before it. */
+/** Adds a text before the first document if no text precedes it, so later content changes no block. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]

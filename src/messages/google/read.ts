@@ -26,7 +26,7 @@ interface ArgumentPieces {
 
 type Path = readonly (string | number)[]
 
-/** Each piece costs O(its length). Objects have no prototype, so that any name is safe. */
+/** Collects a call's arguments. O(piece). Objects have no prototype, so that any name is safe. */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true
@@ -57,7 +57,7 @@ const newObject = (): Record<string, unknown> => Object.create(null) as Record<s
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
-/** Longer paths could nest arguments too deep to be written. */
+/** Maximum length of a path. Longer paths could nest arguments too deep to be written. */
 const MAX_PATH_LENGTH = 4096
 
 function readPath(text: string): Path | null {
@@ -200,7 +200,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Whether a piece belongs to a call: it has the same id and name, or none. */
+/** Whether a piece continues a call. Its id and name are the call's or missing; the call may lack an id. */
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {
     const [own, known] = [stringOf(piece[field]), stringOf(call[field])]
@@ -285,7 +285,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
-/** Streams end with an empty part, which is ignored. */
+/** Whether a part is read. The empty part at the end of a stream is not. */
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 

@@ -31,7 +31,7 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
   const state = {
-    /** Whether the last content is the user's without results, so that further user parts are added to it. */
+    /** Whether the last content is a user's, without results. Further user parts are then added to it. */
     isOpen: false,
   }
   return {
@@ -73,7 +73,7 @@ function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   return isObject(call) && call[field] === null
 }
 
-/** A reply that has only thoughts is followed by a fixed sentence. */
+/** Writes a reply. A fixed sentence follows a reply that has only thoughts. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[] {
   const { refs, message } = turn
   const first = refs.find(({ kind }) => kind === 'call')
@@ -122,7 +122,7 @@ function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
-/** Images follow the text, wherever the tool put them. */
+/** Writes a result. Images follow the text, wherever the tool put them. */
 function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GooglePart {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>

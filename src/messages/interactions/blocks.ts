@@ -40,8 +40,8 @@ export const KINDS = {
   ...toolSteps('processing', 'retrieval', 'url_context'),
   mcp_server_tool_call: { ...CALL, needs: { ...CALL.needs, name: string, server_name: string } },
   /**
-   * A content of an output. `begins` is Colloquy's own field: the content starts a new output, directly after
-   * another.
+   * A content of an output. `begins` is Colloquy's own field. It marks the start of an output that directly
+   * follows another output.
    */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,

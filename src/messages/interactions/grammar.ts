@@ -1,4 +1,4 @@
-/** The fake provider signs thoughts; the first call of a turn needs a signed thought before it. */
+/** Gemini's Interactions. The fake provider signs thoughts, and requires one before a turn's first call. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
@@ -21,7 +21,7 @@ const interactionOf = (steps: readonly Wire[], about: ReplyAbout): Wire => ({
   usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
 })
 
-/** The deltas of the steps that a model speaks; an output has one content. */
+/** The deltas of the steps that the fake provider streams; its outputs have one content each. */
 const SPOKEN: DeltaFields = {
   text: { type: 'text', to: 'content.0.text', as: 'text' },
   content: { type: 'thought_summary', to: 'summary', as: 'list' },

@@ -63,7 +63,7 @@ export const ENDINGS: Endings = {
   cancelled: 'broken_off',
 }
 
-/** The steps behind repeated input. */
+/** Returns the steps after the last user input, because an interaction can repeat its input. */
 const ownSteps = (steps: readonly RawObject[]): readonly RawObject[] =>
   steps.slice(steps.findLastIndex(({ type }) => type === 'user_input') + 1)
 
@@ -87,7 +87,7 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
       return replyPart.text(text, begins === null ? more : { ...more, ...begins })
     })
 
-/** The thinking is the summary's text. A summary that is more than one plain text is also stored whole. */
+/** Reads a thought as its summary's text. A summary that is not one plain text is also stored whole. */
 function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])
@@ -111,7 +111,7 @@ function thoughtPart(step: RawObject): ReplyPart {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const { all: steps, byIndex, open, find } = itemsByIndex(typeOf, 'function_call')
-  /** The SDK continues a long reply with further interactions, whose indexes begin again. */
+  /** The current interaction. The SDK continues a long reply in another, whose indexes begin at 0. */
   let current: { readonly start: number; readonly usage: JsonObject } = { start: 0, usage: {} }
   const extend = (step: StreamItem, fields: RawObject, contents: unknown, args = '') => {
     step.start = { ...step.start, ...withoutEmpty(fields) }
@@ -124,7 +124,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   }
   const begin = (step: StreamItem, { content, summary, ...fields }: RawObject) =>
     extend(step, fields, content ?? summary)
-  /** Adds what the stream lacks from the last event, which repeats all steps in full. */
+  /** Adds what was missing in the stream. The last event repeats all steps in full. */
   const addWhole = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = current.start
     return whole.flatMap((step) => {
@@ -194,7 +194,7 @@ const typeOf = ({ type }: RawObject): unknown => type
 
 const SPOKEN: ReadonlySet<unknown> = new Set(['model_output', 'thought', 'function_call'])
 
-/** Whether a delta of one type of step begins another step at an index. A call can have a thought's signature. */
+/** Whether a delta of `type` begins a step after type `known`. A call can have a thought's signature. */
 const begins = (type: unknown, known: unknown): boolean =>
   type !== known &&
   SPOKEN.has(type) &&

@@ -71,7 +71,7 @@ function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] 
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /** If the blank text that begins an output is left out, the output's next content has `begins`. */
+  /** Adds `begins` to an output's next content if the blank text that began the output is omitted. */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

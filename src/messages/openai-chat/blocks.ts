@@ -73,7 +73,7 @@ export const KINDS = {
   /** The old form of a call, which no server writes any more. */
   function_call: { in: 'words', side: 'assistant' },
   annotations: wholePart({ annotations: objects }),
-  /** The server deletes its audio after a while, and then refuses its id. */
+  /** The server deletes audio after a while, and then refuses the id of that audio. */
   audio: { in: 'words', side: 'assistant' },
   /**
    * Marks the field in which a reply had its reasoning. The text is in the `reasoning_content` of the reply's

@@ -1,4 +1,4 @@
-/** The fake provider signs nothing and does not return its reasoning. */
+/** The Chat Completions grammar. Its fake provider signs nothing and returns no reasoning. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

@@ -65,7 +65,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether an answer followed the reasoning, which then is whole. */
+  /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
   const fields: Pieces = new Map()
   const calls: StreamedCall[] = []
@@ -178,8 +178,8 @@ function joined(values: readonly unknown[]): unknown {
 }
 
 /**
- * Joins pieces of one type and index: a signature is refused without its whole text. Another id is another
- * item.
+ * Joins pieces of one type and index, because a signature is refused without its whole text. A piece with
+ * another id begins another item.
  */
 function wholeItems(pieces: readonly unknown[]): unknown[] {
   const items: { id: string; readonly pieces: unknown[] }[] = []
@@ -292,7 +292,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   }
 })
 
-/** Ollama draws its ids from a thousand numbers, so two replies of a conversation often share one. */
+/** Returns a reply's id. Ollama's ids, of which there are only a thousand, get the time appended. */
 function idOf({ id, created }: RawObject): string {
   const responseId = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
@@ -315,7 +315,7 @@ function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | nul
   return endingBy(ENDINGS, reason) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/** Content is a text, or a list of parts; a collected list has texts among its parts. */
+/** Returns the parts of content: of a text or a list. A collected list also contains texts. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
@@ -344,7 +344,7 @@ function thoughtOf(part: RawObject): string {
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Many servers write an empty string for no text. */
+/** Returns a text part; none for an empty string, which many servers write for no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>

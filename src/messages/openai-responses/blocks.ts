@@ -147,7 +147,7 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
-/** The status of an item that has ended: an unfinished one of a reply that broke off is refused. */
+/** The status of an item that has ended. The provider refuses unfinished items of a broken-off reply. */
 const ended = /* @__PURE__ */ where(string, (status) => !/(?:ing|in_progress)$/.test(status))
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {
@@ -272,7 +272,7 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
   return [...first, ...calls, ...texts]
 }
 
-/** Half of a pair with the same `call_id`; null without one: the provider then requires no pair. */
+/** Returns the half of a pair that an item is; null without a `call_id`, which pairs require. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const call = typeof type === 'string' ? PAIRS.get(type) : undefined
   if (call === undefined || typeof call_id !== 'string') return null

@@ -71,7 +71,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   })
 }
 
-/** A field that arrives in pieces: of an item, or of an entry in one of the item's lists. */
+/** A field of an item, or of an entry in one of the item's lists, which arrives in pieces. */
 interface PieceKind {
   readonly item: string
   readonly field: string
@@ -83,7 +83,7 @@ interface PieceKind {
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
 
-/** The item's parts by the name of their events. The reader collects them, and the fake provider speaks them. */
+/** Fields that arrive in pieces, by event name. The reader collects them, the fake provider sends them. */
 export const PIECES: Readonly<Record<string, PieceKind>> = {
   output_text: textKind('message', 'content', 'output_text', 'text', replyDelta.text),
   refusal: textKind('message', 'content', 'refusal', 'refusal', replyDelta.text),
@@ -136,7 +136,7 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** Items are found by id, otherwise by index; a different type or call id begins a new item. */
+/** Collects items by id, otherwise by index; a different type or call id begins a new item. */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -171,7 +171,7 @@ function streamedItems() {
     const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
     return claim(item, (each) => (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call))
   }
-  /** Some servers give an item another id in each event. */
+  /** Finds an item by its text, because some servers give it another id in each event. */
   const sameText = (item: RawObject, index: number): StreamItem | undefined =>
     claim(
       item,
@@ -187,7 +187,7 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    /** The last event may have items that no other event had, and may lack some. */
+    /** Adds the last event's items. It may have items that no other event had, and may lack others. */
     addLast: (last: readonly RawObject[]): void => {
       const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
@@ -227,8 +227,8 @@ function streamedItems() {
 }
 
 /**
- * Whether a value is an index below 2^31. A much larger number plus 1 is the same number, so no free index
- * would follow.
+ * Whether a value is an index below 2^31. Adding 1 to a much larger number does not change it, so no free
+ * index would be found.
  */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
@@ -240,7 +240,7 @@ const callIdOf = ({ start, whole }: StreamItem): string =>
 
 const textOfItem = (item: RawObject): string => textOfContents([{ content: item['summary'] }, item])
 
-/** The later version of an item, with fields of the earlier one where its own are empty. */
+/** Returns an item's later version, with the earlier version's value for each empty field. */
 const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
   whole === null
     ? later
@@ -249,7 +249,7 @@ const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
         ...Object.fromEntries(Object.entries(whole).filter(([key]) => isLacking(later[key]))),
       }
 
-/** A call of which only arguments arrived has no name. */
+/** False for a call without a name: only its arguments arrived. */
 const isNamed = ({ type, name }: RawObject): boolean =>
   (type !== 'function_call' && type !== 'custom_tool_call') || stringOf(name) !== ''
 
@@ -379,8 +379,8 @@ const resultOf = (item?: RawObject) => {
 }
 
 /**
- * Parts of a message. The first part has the message's phase, and the message's id if `isNamed` or if text
- * alone is not enough.
+ * Parts of a message. The first part has the message's phase, and also its id if `isNamed` or if the message
+ * is not a single plain text.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
@@ -422,7 +422,7 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
     ['computer_call', ['computer', 'actions']],
   ])
 
-/** Null for items that are not typed calls. */
+/** Reads a typed call. Null for other items. */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
   if (field === undefined) return null

@@ -198,8 +198,8 @@ export type ResponsesPart = ShapeOf<typeof part>
 export type ResponsesOutputPart = ShapeOf<typeof spoken>
 export type ResponsesPhase = ShapeOf<typeof phase>
 /**
- * A message in the short form, with its text as a string, or, if that would lose something, in its original
- * form, which needs an id.
+ * A message in the short form, with its text as a string. If that would lose something, the message is in its
+ * original form, which needs an id.
  */
 type ResponsesReplyMessage = { phase?: ResponsesPhase } & (
   | { content: string }
@@ -244,7 +244,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** Calls that a server may have executed are not steps: they and their outputs can be anywhere in a turn. */
+/** Returns an item's step; none for calls and outputs of a server, which can be anywhere in a turn. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }

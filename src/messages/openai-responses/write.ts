@@ -282,7 +282,7 @@ let latestSplit: readonly string[] = []
 function start(input: ResponsesItem[], newMap: NewMap) {
   const ids = newMap<true>()
   let instructions: string | null = null
-  /** Halves of pairs, and whether they are sent. */
+  /** For each pair id, whether the half of the pair that was written first is sent. */
   const pairs = newMap<boolean>()
   const split = newMap<boolean>()
   const requests = newMap<true>()
@@ -383,7 +383,7 @@ function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): Resp
 /** The form of a typed call and of its result. */
 interface Form {
   readonly fields: (call: Call) => JsonObject
-  /** Null if the kind cannot represent all of the result. */
+  /** Returns the output's fields; null if the form cannot represent all of the result. */
   readonly output: (content: JsonValue, result: Result) => JsonObject | null
 }
 
@@ -446,7 +446,7 @@ function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
 }
 
-/** A string if the result has only text. */
+/** Returns a result's content: a string if there is only text, otherwise parts. */
 function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
   const sent = pieces.map((piece) => itemAsText(piece, LIMITS))
   return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)
