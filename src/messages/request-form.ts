@@ -39,6 +39,10 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** A value as a text. An object may have no usable `toString`. */
+export const label = (value: unknown): string =>
+  typeof value === 'object' ? 'an object or null' : String(value)
+
 /** An object of a request, and its path. */
 export interface Part {
   readonly path: string

@@ -1,4 +1,4 @@
-import { asList, asObject, isObject } from './request-form.ts'
+import { asList, asObject, isObject, label } from './request-form.ts'
 import type { Finding, JsonObject, Rule, Rules, Violation } from './request-form.ts'
 
 export function anthropicFileFault(type: unknown, body: JsonObject): string | undefined {
@@ -7,7 +7,7 @@ export function anthropicFileFault(type: unknown, body: JsonObject): string | un
   if (type !== 'document') return undefined
   const { type: from, data, url, file_id, content } = asObject(body['source'])
   const named = blank(body['title'] ?? 'none', body['context'] ?? 'none')
-  if (named !== undefined || String(body['title'] ?? '').length > 500)
+  if (named !== undefined || label(body['title'] ?? '').length > 500)
     return 'blank title or context, or title too long'
   if (from === 'base64') return isPdf(data)
   if (from === 'url') return isAddress(url, ['https:'])
@@ -113,7 +113,7 @@ const SHARED = {
   'system-first': [
     'There is at most one system or developer message, and it is first.',
     (_, messages) =>
-      each(messages.slice(1), ({ role }) => isSystem(role) && `${String(role)} message after the first`),
+      each(messages.slice(1), ({ role }) => isSystem(role) && `${label(role)} message after the first`),
   ],
   'roles-alternate': ['No message has the role of the one before it.', (_, messages) => sameRole(messages)],
   'calls-have-results': ['Each call has its result directly after the turn that made it.', withoutResult],
@@ -181,14 +181,14 @@ interface RequestMessage {
 export const notUser =
   (verb: string) =>
   ({ role }: RequestMessage): string | false =>
-    role !== 'user' && `${verb} ${String(role)}`
+    role !== 'user' && `${verb} ${label(role)}`
 
 /** Findings for messages with the same role as the message before; with `only`, for this role alone. */
 export const sameRole = (messages: readonly RequestMessage[], only?: string): Generator<Finding> =>
   each(
     messages,
     ({ role }, index) =>
-      index > 0 && messages[index - 1]?.role === role && role === (only ?? role) && `follows ${String(role)}`,
+      index > 0 && messages[index - 1]?.role === role && role === (only ?? role) && `follows ${label(role)}`,
   )
 
 export const isSystem = (role: unknown): boolean => role === 'system' || role === 'developer'
@@ -197,7 +197,7 @@ export function* userFirst(messages: readonly RequestMessage[], path: string): G
   const first = messages.find(({ role }) => !isSystem(role))
   if (first === undefined && messages.length > 0) yield { path, message: 'no user message' }
   else if (first !== undefined && first.role !== 'user')
-    yield { path: first.path, message: `begins with ${String(first.role ?? first.type)}` }
+    yield { path: first.path, message: `begins with ${label(first.role ?? first.type)}` }
 }
 
 export interface Ref {
@@ -236,7 +236,7 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
 
 /** Yields a finding for each of `refs` whose id is not in `others`. */
 const without = (refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) =>
-  each(refs, ({ id }) => !others.some((other) => other.id === id) && message(String(id)))
+  each(refs, ({ id }) => !others.some((other) => other.id === id) && message(label(id)))
 
 export function* withoutResult(turns: readonly Turn[]): Generator<Finding> {
   for (const { calls, results } of turns)
@@ -260,7 +260,7 @@ export function repeatedCalls(turns: readonly Turn[]): Generator<Finding> {
 export function* repeats(refs: readonly Ref[], message: string): Generator<Finding> {
   const seen = new Set<unknown>()
   for (const { id, path } of refs) {
-    if (seen.has(id)) yield { path, message: `${String(id)}: ${message}` }
+    if (seen.has(id)) yield { path, message: `${label(id)}: ${message}` }
     seen.add(id)
   }
 }

@@ -1,4 +1,4 @@
-import { asObject, byKey, formRules, listed, storedFields, withMore } from '../request-form.ts'
+import { asObject, byKey, formRules, label, listed, storedFields, withMore } from '../request-form.ts'
 import {
   anthropicFileFault,
   blankFault,
@@ -138,7 +138,7 @@ export const blockRules: Rules<View> = {
       for (const turn of assistantTurns(messages))
         yield* each(
           turn.filter(isThinking).slice(0, 1),
-          (thinking) => thinking !== turn[0] && `turn begins with ${String(turn[0]?.type)}`,
+          (thinking) => thinking !== turn[0] && `turn begins with ${label(turn[0]?.type)}`,
         )
     },
   ],
@@ -154,7 +154,7 @@ export const blockRules: Rules<View> = {
       const [calling, closing] = messages.slice(-2)
       const isLoop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
       const first = target.thinking === true && isLoop ? (calling?.blocks.slice(0, 1) ?? []) : []
-      return each(first, (block) => !isThinking(block) && `found ${String(block.type)}`)
+      return each(first, (block) => !isThinking(block) && `found ${label(block.type)}`)
     },
   ],
   'error-result': [
@@ -164,7 +164,7 @@ export const blockRules: Rules<View> = {
       const errors = results.filter(({ body }) => body['is_error'] === true)
       yield* each(errors, ({ body: { content = '' } }) => isContentEmpty(content) && 'empty', '.content')
       for (const { inner } of errors)
-        yield* each(inner, ({ type }) => type !== 'text' && `${String(type)} in an error`)
+        yield* each(inner, ({ type }) => type !== 'text' && `${label(type)} in an error`)
     },
   ],
   'image-source': [
@@ -314,10 +314,10 @@ export const validateAnthropic = (request: unknown, target: Target = {}): Violat
 
 function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
-    return { call: true, id: `${type} ${String(body['id'])}` }
-  if (type === 'mcp_tool_result') return { call: false, id: `mcp_tool_use ${String(body['tool_use_id'])}` }
+    return { call: true, id: `${type} ${label(body['id'])}` }
+  if (type === 'mcp_tool_result') return { call: false, id: `mcp_tool_use ${label(body['tool_use_id'])}` }
   if (typeof type !== 'string' || !type.endsWith('_tool_result')) return null
-  return { call: false, id: `server_tool_use ${String(body['tool_use_id'])}` }
+  return { call: false, id: `server_tool_use ${label(body['tool_use_id'])}` }
 }
 
 const isThinking = ({ type }: Block): boolean => type === 'thinking' || type === 'redacted_thinking'
@@ -385,7 +385,7 @@ export const anthropicRules: Rules<View> = {
       each(messages, ({ role }, index) => {
         const next = messages[index + 1]
         const fits = role !== 'system' || next === undefined || next.role === 'assistant'
-        return !fits && `before ${String(next.role)}`
+        return !fits && `before ${label(next.role)}`
       }),
   ],
   'block-of-role': [
@@ -395,7 +395,7 @@ export const anthropicRules: Rules<View> = {
       each(
         blocks,
         ({ type, role }) =>
-          (OWNERS.get(type) ?? role) !== role && `${String(type)} in a message of ${String(role)}`,
+          (OWNERS.get(type) ?? role) !== role && `${label(type)} in a message of ${label(role)}`,
       ),
   ],
   'user-first': [
@@ -473,7 +473,7 @@ export const anthropicRules: Rules<View> = {
           if (block.type === 'tool_use') isBehind = true
           const fits =
             block.type === 'tool_use' || (index < bound && (block.type === 'text' || isThinking(block)))
-          return wasBehind && !fits && `${String(block.type)} after a call`
+          return wasBehind && !fits && `${label(block.type)} after a call`
         })
       }
     },

@@ -1,4 +1,4 @@
-import { asList, asObject, customShape, formRules, listed, oneData, written } from '../request-form.ts'
+import { asList, asObject, customShape, formRules, label, listed, oneData, written } from '../request-form.ts'
 import { blankFault, each, judge, nameFault, notUser, sharedRules, repeats, turnsOf } from '../rules.ts'
 import type { OneField, Rules, Violation } from '../request-form.ts'
 import type { Step } from '../rules.ts'
@@ -132,7 +132,7 @@ export const bedrockRules: Rules<View> = {
       each(blocks, ({ role, kind, data: { type } }) => {
         const isOfUser = kind === 'toolResult' && type === undefined
         const isOfModel = kind === 'toolUse' || kind === 'reasoningContent'
-        return (role === 'assistant' ? isOfUser : isOfModel) && `of role ${String(role)}`
+        return (role === 'assistant' ? isOfUser : isOfModel) && `of role ${label(role)}`
       }),
   ],
   ...sharedRules<View>({

@@ -1,4 +1,13 @@
-import { asList, asObject, customShape, faultsOf, formRules, listed, oneData } from '../request-form.ts'
+import {
+  asList,
+  asObject,
+  customShape,
+  faultsOf,
+  formRules,
+  label,
+  listed,
+  oneData,
+} from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
 import type { Finding, OneField, Rules, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
@@ -132,7 +141,7 @@ export const googleRules: Rules<View> = {
         const others =
           role === 'model' ? ['functionResponse'] : ['functionCall', 'thought', 'thoughtSignature']
         for (const name of others)
-          yield* each(parts, ({ body }) => body[name] !== undefined && `${name} of role ${String(role)}`)
+          yield* each(parts, ({ body }) => body[name] !== undefined && `${name} of role ${label(role)}`)
       }
     },
   ],
@@ -176,7 +185,7 @@ export const googleRules: Rules<View> = {
       for (const [index, { calls }] of contents.entries())
         yield* each(contents[index + 1]?.results ?? [], ({ data: { id } }, position) => {
           const call = calls[position]
-          return call !== undefined && call.data['id'] !== id && `the id ${String(id)}`
+          return call !== undefined && call.data['id'] !== id && `the id ${label(id)}`
         })
     },
   ],

@@ -1,4 +1,4 @@
-import { asObject, byKey, fields, formRules, listed, textOr } from '../request-form.ts'
+import { asObject, byKey, fields, formRules, label, listed, textOr } from '../request-form.ts'
 import {
   ANY_URL,
   argumentsFault,
@@ -214,9 +214,9 @@ export const openAiChatRules: Rules<View> = {
       each(
         parts,
         ({ role, body }) =>
-          ['image_url', 'file', 'input_audio'].includes(String(body['type'])) &&
+          ['image_url', 'file', 'input_audio'].includes(label(body['type'])) &&
           role !== 'user' &&
-          `image in a message with role ${String(role)}`,
+          `image in a message with role ${label(role)}`,
       ),
   ],
   'file-source': [

@@ -3,6 +3,7 @@ import {
   byKey,
   fields,
   formRules,
+  label,
   listed,
   shapesOf,
   storedFields,
@@ -54,8 +55,8 @@ export const serverRules: Rules<View> = {
           open.clear()
         } else if (id !== null && id !== undefined && typeof type === 'string') {
           const waits = SERVER_CALLS.get(type)
-          if (waits !== undefined) open.set(`${type} ${String(id)}`, { path, waits })
-          else if (isServerOutput(type) && !open.delete(`${callOf(type)} ${String(id)}`))
+          if (waits !== undefined) open.set(`${type} ${label(id)}`, { path, waits })
+          else if (isServerOutput(type) && !open.delete(`${callOf(type)} ${label(id)}`))
             yield { path, message: 'without its call' }
         }
       }
@@ -251,7 +252,7 @@ function stepOf({ type, role, path, body }: Item): Step[] {
   if (isCall(type)) return [{ call: ref }]
   if (isOutput(type))
     return [{ result: type === 'local_shell_call_output' ? { ...ref, id: body['id'] } : ref }]
-  return type === 'reasoning' || role === 'assistant' || SERVER_KINDS.includes(String(type))
+  return type === 'reasoning' || role === 'assistant' || SERVER_KINDS.includes(label(type))
     ? ['assistant']
     : ['break']
 }
@@ -278,7 +279,7 @@ const callOf = (output: string): string =>
 
 const isCall = (type: unknown): boolean => CALLS.includes(type)
 
-const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${String(call)}_output`)
+const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${label(call)}_output`)
 
 const isServerCall = (type: unknown): boolean => typeof type === 'string' && SERVER_CALLS.has(type)
 
@@ -347,7 +348,7 @@ export const openAiResponsesRules: Rules<View> = {
       each(parts, ({ type, role, body: { type: kind } }) => {
         const isOfModel = kind === 'output_text' || kind === 'refusal'
         const fits = type !== 'message' || isOfModel === (role === 'assistant')
-        return !fits && `${String(kind)} in a message of ${String(role)}`
+        return !fits && `${label(kind)} in a message of ${label(role)}`
       }),
   ],
   'images-from-user': [
@@ -356,7 +357,7 @@ export const openAiResponsesRules: Rules<View> = {
     ({ parts }) =>
       each(parts, ({ type, role, body: { type: kind } }) => {
         const isFile = kind === 'input_image' || kind === 'input_file'
-        return type === 'message' && role !== 'user' && isFile && `image from ${String(role)}`
+        return type === 'message' && role !== 'user' && isFile && `image from ${label(role)}`
       }),
   ],
   'image-url': [
@@ -430,7 +431,7 @@ export const openAiResponsesRules: Rules<View> = {
       each(
         items,
         ({ type, body: { id } }) => {
-          const prefix = PREFIXES.get(String(type)) ?? ''
+          const prefix = PREFIXES.get(label(type)) ?? ''
           const fits = typeof id !== 'string' || (id.startsWith(prefix) && nameFault(id) === false)
           return !fits && `${JSON.stringify(id)}, expected ${prefix}…`
         },
@@ -443,8 +444,8 @@ export const openAiResponsesRules: Rules<View> = {
     ({ items }) =>
       each(items, ({ type }, index) => {
         const next = items[index + 1]
-        const fits = next?.role === 'assistant' || AFTER_REASONING.includes(String(next?.type))
-        return type === 'reasoning' && !fits && `followed by ${String(next?.role ?? next?.type ?? 'nothing')}`
+        const fits = next?.role === 'assistant' || AFTER_REASONING.includes(label(next?.type))
+        return type === 'reasoning' && !fits && `followed by ${label(next?.role ?? next?.type ?? 'nothing')}`
       }),
   ],
   ...serverRules,
