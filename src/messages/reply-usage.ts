@@ -197,6 +197,16 @@ export function laterUsage(before: unknown, after: unknown, depth = 8): JsonObje
   return merged
 }
 
+/** Adds the usages of two parts of a reply. */
+export function addUsage(before: JsonObject, after: unknown): JsonObject {
+  const sum: Record<string, JsonValue> = laterUsage(before, after)
+  for (const [key, count] of Object.entries(before)) {
+    const more = isObject(after) ? after[key] : null
+    if (typeof count === 'number' && typeof more === 'number') sum[key] = count + more
+  }
+  return sum
+}
+
 function beyond(value: JsonObject, prefix: string): JsonObject {
   const fields: [string, JsonValue][] = []
   for (const key of Object.keys(value)) {

@@ -79,7 +79,10 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   return {
     all,
     byIndex,
-    open(index: unknown, start: RawObject): StreamItem {
+    /** Begins an item. A start that repeats the id of the item at its index continues that item. */
+    open(index: unknown, start: RawObject, id = start['id']): StreamItem {
+      const known = byIndex.get(index)
+      if (known !== undefined && id !== undefined && known.start['id'] === id) return known
       const item = newItem(start)
       all.push(item)
       byIndex.set(index, item)
@@ -96,6 +99,34 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       return kind === calls ? all.findLast(({ start }) => kindOf(start) === kind) : undefined
     },
   }
+}
+
+/** Joins the pieces of an object. The `streamed` fields are joined, and the last value of others wins. */
+export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
+  const fields = new Map<string, unknown[]>()
+  for (const piece of pieces) gather(fields, piece)
+  const whole = [...fields].map(([field, values]) => [
+    field,
+    streamed.includes(field) ? joinValues(values) : values.at(-1),
+  ])
+  return { ...pieces[0], ...Object.fromEntries(whole) }
+}
+
+/** Collects the values of each field. They are joined at the end, so that the cost is linear. */
+export function gather(fields: Map<string, unknown[]>, piece: RawObject): void {
+  for (const [field, value] of Object.entries(piece)) {
+    if (value === null || value === undefined) continue
+    const known = fields.get(field)
+    if (known === undefined) fields.set(field, [value])
+    else known.push(value)
+  }
+}
+
+/** Concatenates the values if one is a list, or joins texts. Otherwise returns the last value. */
+export function joinValues(values: readonly unknown[]): unknown {
+  if (values.some(Array.isArray)) return values.flat()
+  const last = values.at(-1)
+  return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
 function piecesAt({ pieces }: StreamItem, path: string): Pieces {

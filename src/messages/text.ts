@@ -159,5 +159,14 @@ export function textOfInput(value: unknown): string {
 const TOO_DEEP = '(nested too deep to be written)'
 
 /** A later event of a stream never removes a field. */
-export const withoutNulls = (value: RawObject): RawObject =>
-  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
+export const withoutEmpty = (value: RawObject): RawObject =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
+
+/** Groups adjacent items. */
+export function runsOf<T>(items: readonly T[], joins: (one: T, next: T) => boolean): T[][] {
+  const runs: T[][] = []
+  for (const [index, item] of items.entries())
+    if (index > 0 && joins(items[index - 1] as T, item)) runs.at(-1)?.push(item)
+    else runs.push([item])
+  return runs
+}

@@ -109,6 +109,18 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', ...steps))
   })
 
+  it('keeps empty fields of a step', () => {
+    const ran = { type: 'code_execution_result', call_id: 'a', result: '', signature: 's' }
+    const { reply } = collect({ event_type: 'step.start', index: 0, step: ran }, completed)
+    expect(reply).toEqual(read('completed', ran))
+  })
+
+  it('of whole steps at its end keeps a text that is the content of a tool', () => {
+    const steps = [{ type: 'url_context_result', call_id: 'a', content: 'x' }, output(text('ab'))]
+    const { reply } = collect({ ...completed, interaction: { status: 'completed', steps } })
+    expect(reply).toEqual(read('completed', ...steps))
+  })
+
   it('whose arguments break makes no call that is executed', () => {
     const { reply } = collect(
       {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import {
   endingBy,
   failedWith,
@@ -75,7 +75,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         end(event['index'])
         break
       case 'message_delta': {
-        message = { ...message, ...withoutNulls(objectOf(event['delta'])) }
+        message = { ...message, ...withoutEmpty(objectOf(event['delta'])) }
         usage = laterUsage(usage, event['usage'])
         isComplete ||= typeof message['stop_reason'] === 'string'
         break

@@ -12,7 +12,7 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, withoutNulls } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
@@ -182,9 +182,9 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
     const usageMetadata = laterUsage(about['usageMetadata'], chunk['usageMetadata'])
-    about = { ...about, ...withoutNulls(chunk), usageMetadata }
+    about = { ...about, ...withoutEmpty(chunk), usageMetadata }
     const next = objectsOf(chunk['candidates']).find(({ index }) => (index ?? 0) === 0) ?? {}
-    candidate = { ...candidate, ...withoutNulls(next) }
+    candidate = { ...candidate, ...withoutEmpty(next) }
     const newParts = objectsOf(objectOf(next['content'])['parts'])
     newParts.forEach(addPart)
     return newParts.flatMap((part) => {

@@ -5,9 +5,8 @@ import { googleError } from '../google/grammar.ts'
 import { argumentObject, isTextBlank, reasonOf, seenText, spoken } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
 import { NO_SIGNATURE } from '../reply-parts.ts'
-import type { DeltaFields } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
-import { collectInteractions, ENDINGS, fromInteractions } from './read.ts'
+import { collectInteractions, DELTAS, ENDINGS, fromInteractions } from './read.ts'
 import { validateInteractions } from './rules.ts'
 import { toInteractions } from './write.ts'
 
@@ -21,16 +20,8 @@ const interactionOf = (steps: readonly Wire[], about: ReplyAbout): Wire => ({
   usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
 })
 
-/** The deltas of the steps that the fake provider streams; its outputs have one content each. */
-const SPOKEN: DeltaFields = {
-  text: { type: 'text', to: 'content.0.text', as: 'text' },
-  content: { type: 'thought_summary', to: 'summary', as: 'list' },
-  signature: { type: 'thought_signature', to: 'signature', as: 'value' },
-  arguments: { type: 'arguments_delta', to: 'arguments', as: 'json' },
-}
-
 function eventsOf(step: Wire, index: number): readonly Wire[] {
-  const { start, deltas } = spoken(step, SPOKEN)
+  const { start, deltas } = spoken(step, DELTAS)
   const { content: _, ...fields } = start
   return [
     { event_type: 'step.start', index, step: fields },

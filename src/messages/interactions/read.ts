@@ -1,11 +1,11 @@
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { endingBy, failureOf, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyPart } from '../reply.ts'
-import { laterUsage } from '../reply-usage.ts'
-import { addText, addValue, closeBlock, collectStream, itemsByIndex, newItem } from '../stream.ts'
-import type { StreamItem } from '../stream.ts'
-import { objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
+import { addUsage, laterUsage } from '../reply-usage.ts'
+import { addText, addValue, closeBlock, collectStream, itemsByIndex, joinPieces, newItem } from '../stream.ts'
+import type { DeltaFields, StreamItem } from '../stream.ts'
+import { objectOf, objectsOf, runsOf, stringOf, textOfContents, textOfInput, withoutEmpty } from '../text.ts'
 import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
@@ -34,17 +34,16 @@ export const fromInteractions = replyReader<InteractionsReply>(LIMITS, (raw, bro
   const error = objectOf(steps.findLast((step) => step['error'])?.['error'])
   const detail = status === 'failed' ? error['message'] : textOfContents(steps)
   const ending = broken ?? failureOf(raw) ?? endingBy(ENDINGS, stringOf(status), detail)
-  const { results = [], others = [] } = Object.groupBy(steps, ({ type }) =>
-    type === 'function_result' ? 'results' : 'others',
-  )
+  const results = steps.filter(({ type }) => type === 'function_result')
   const byCall = new Map(results.map((step) => [step['call_id'], step]))
-  let isAfterOutput = false
-  const parts = readParts(others, ending, (step, isCutOff) => {
+  let before: unknown
+  const parts = readParts(steps, ending, (step, isCutOff) => {
     const { type } = step
-    const followsOutput = isAfterOutput
+    if (type === 'function_result') return []
     // A thought that is not sent must not join the outputs around it.
-    if (type !== 'thought') isAfterOutput = type === 'model_output'
     if (type === 'thought') return thoughtPart(step)
+    const followsOutput = before === 'model_output'
+    before = type
     if (type === 'function_call') return readCall(step, isCutOff, byCall.get(step['id']))
     return type === 'model_output' ? outputParts(step, followsOutput) : replyPart.other(step)
   })
@@ -69,10 +68,7 @@ const ownSteps = (steps: readonly RawObject[]): readonly RawObject[] =>
 
 const readCall = (step: RawObject, isCutOff: boolean, result?: RawObject): ReplyPart =>
   replyPart.call(step['id'], step['name'], step['arguments'], isCutOff, {
-    result:
-      result === undefined
-        ? null
-        : { text: textOfInput(result['result']), isError: result['is_error'] === true },
+    result: result ? { text: textOfInput(result['result']), isError: result['is_error'] === true } : null,
     more: moreOf(step, 'type', 'id', 'name', 'arguments'),
   })
 
@@ -80,22 +76,35 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
   objectsOf(content)
     .filter(({ text, annotations }) => text !== '' || annotations !== undefined)
     .map((each, index) => {
-      const begins = followsOutput && index === 0 ? { begins: true } : null
+      const part = followsOutput && index === 0 ? { ...each, begins: true } : each
       const { type, text } = each
-      if (type !== 'text' || typeof text !== 'string') return replyPart.other({ ...each, ...begins })
-      const more = moreOf(each, 'type', 'text')
-      return replyPart.text(text, begins === null ? more : { ...more, ...begins })
+      return type === 'text' && typeof text === 'string'
+        ? replyPart.text(text, moreOf(part, 'type', 'text'))
+        : replyPart.other(part)
     })
 
 /** Reads a thought as its summary's text. A summary that is not one plain text is also stored whole. */
 function thoughtPart(step: RawObject): ReplyPart {
-  const { signature } = step
   const summary = objectsOf(step['summary'])
   const thinking = textOfContents([{ content: summary }])
   const isPlain =
     summary.length < 2 && summary.every((text) => thinking !== '' && moreOf(text, 'type', 'text') === null)
   const more = moreOf(step, 'type', 'signature', ...(isPlain ? ['summary'] : []))
-  return replyPart.thinking(thinking, signature || null, more)
+  return replyPart.thinking(thinking, step['signature'] || null, more)
+}
+
+/** The list with the contents of a step, and how their texts are published. */
+const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
+  ['model_output', ['content', replyDelta.text]],
+  ['thought', ['summary', replyDelta.reasoning]],
+])
+
+/** Fields that arrive in pieces. A content is a delta of its own form. */
+export const DELTAS: DeltaFields = {
+  text: { type: 'text', to: 'content.0.text', as: 'text' },
+  content: { type: 'thought_summary', to: 'summary', as: 'list' },
+  signature: { type: 'thought_signature', to: 'signature', as: 'value' },
+  arguments: { type: 'arguments_delta', to: 'arguments', as: 'json' },
 }
 
 /**
@@ -110,145 +119,91 @@ function thoughtPart(step: RawObject): ReplyPart {
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  const { all: steps, byIndex, open, find } = itemsByIndex(typeOf, 'function_call')
-  /** The current interaction. The SDK continues a long reply in another, whose indexes begin at 0. */
-  let current: { readonly start: number; readonly usage: JsonObject } = { start: 0, usage: {} }
-  const extend = (step: StreamItem, fields: RawObject, contents: unknown, args = '') => {
-    step.start = { ...step.start, ...withoutEmpty(fields) }
-    addText(step, 'arguments', args)
-    const publish = typeOf(step.start) === 'thought' ? replyDelta.reasoning : replyDelta.text
-    return objectsOf(contents).flatMap((part) => {
-      addValue(step, 'content', part)
-      return part['type'] === 'text' ? publish(stringOf(part['text'])) : []
-    })
+  const { all: steps, byIndex, open, find } = itemsByIndex(({ type }) => type, 'function_call')
+  /** The interactions before. The SDK continues a long reply in another, whose indexes begin at 0. */
+  let earlier: { readonly steps: number; readonly usage: JsonObject } = { steps: 0, usage: {} }
+  const begin = (index: unknown, step: RawObject) => addPart(open(index, {}, step['id']), step)
+  const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
+    const part = partOf(delta, byIndex.get(index)?.start)
+    const step = find(index, part['type']) ?? open(index, {})
+    if (delta['type'] === 'arguments_delta') addText(step, 'arguments', stringOf(delta['arguments']))
+    return addPart(step, part)
   }
-  const begin = (step: StreamItem, { content, summary, ...fields }: RawObject) =>
-    extend(step, fields, content ?? summary)
   /** Adds what was missing in the stream. The last event repeats all steps in full. */
-  const addWhole = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
-    let position = current.start
+  const complete = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
+    let position = earlier.steps
     return whole.flatMap((step) => {
-      const isSame = (each: StreamItem, at: number): boolean =>
-        at >= position &&
-        typeOf(each.start) === step['type'] &&
-        [step['id'], undefined].includes(each.start['id'])
-      const known = steps.findIndex(isSame)
-      const match = steps[known] ?? newItem({})
-      if (known < 0) steps.splice(position, 0, match)
-      position = (known < 0 ? position : known) + 1
-      const { content, summary, ...fields } = step
-      const isCounted = match.pieces.has('content')
-      const { arguments: args, ...rest } = match.start
-      match.start = { ...fields, ...rest, ...(textOfInput(args) !== '{}' && { arguments: args }) }
-      return isCounted ? [] : extend(match, {}, content ?? summary)
+      const isSame = ({ start }: StreamItem, index: number): boolean =>
+        index >= position && start['type'] === step['type'] && [step['id'], undefined].includes(start['id'])
+      const match = steps.find(isSame) ?? newItem({})
+      if (!steps.includes(match)) steps.splice(position, 0, match)
+      position = steps.indexOf(match) + 1
+      const { arguments: args, ...fields } = match.start
+      const contents = match.pieces.has(listOf(step)) && { [listOf(step)]: [] }
+      const started = textOfInput(args) !== '{}' && { arguments: args }
+      match.start = {}
+      return addPart(match, { ...step, ...contents, ...fields, ...started })
     })
   }
   return collectStream(fromInteractions, options, {
     push(event) {
       const { event_type: kind, index, status, usage, continuation_token } = event
-      const { steps: whole, ...rest } = objectOf(event['interaction'])
+      const interaction = objectOf(event['interaction'])
+      const { steps: whole, ...rest }: RawObject = { status, usage, continuation_token, ...interaction }
       if (kind === 'interaction.created' && steps.length > 0) {
-        current = { start: steps.length, usage: addUsage(current.usage, about['usage']) }
+        earlier = { steps: steps.length, usage: addUsage(earlier.usage, about['usage']) }
         about = { ...about, usage: {}, continuation_token: null }
         byIndex.clear()
       }
-      const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
-      about = { ...about, ...withoutEmpty({ status, continuation_token, ...rest }), usage: counted }
-      const step = objectOf(event['step'])
-      if (kind === 'step.start') {
-        const known = byIndex.get(index)
-        const isAgain = known !== undefined && known.start['id'] === step['id'] && step['id'] !== undefined
-        return begin(isAgain ? known : open(index, {}), step)
-      }
-      if (kind === 'step.delta') {
-        const delta = objectOf(event['delta'])
-        const { type, arguments: args } = delta
-        const [fields, contents] = isContent(delta)
-          ? outputOf(delta)
-          : (ADDITIONS.get(type)?.(delta) ?? [delta])
-        const { type: kind } = fields
-        const known = byIndex.get(index)
-        const isOther = known === undefined || begins(kind, typeOf(known.start))
-        const step = isOther ? (find(index, kind) ?? open(index, {})) : known
-        return extend(
-          step,
-          { ...fields, type: typeOf(step.start) ?? kind },
-          contents,
-          type === 'arguments_delta' ? stringOf(args) : '',
-        )
-      }
-      return kind === 'interaction.completed' ? addWhole(ownSteps(objectsOf(whole))) : []
+      about = { ...about, ...withoutEmpty(rest), usage: laterUsage(about['usage'], rest['usage']) }
+      if (kind === 'step.start') return begin(index, objectOf(event['step']))
+      if (kind === 'step.delta') return extend(index, objectOf(event['delta']))
+      return kind === 'interaction.completed' ? complete(ownSteps(objectsOf(whole))) : []
     },
     failureIn: (event) => failureOf(event) ?? failureOf(objectOf(event['interaction'])),
     // An early end is in the status.
     isComplete: () => true,
-    whole: () => ({
-      ...about,
-      usage: addUsage(current.usage, about['usage']),
-      steps: steps.map(wholeStep),
-    }),
+    whole: () => ({ ...about, usage: addUsage(earlier.usage, about['usage']), steps: steps.map(wholeStep) }),
   })
 }
 
-const typeOf = ({ type }: RawObject): unknown => type
+const listOf = ({ type }: RawObject): string => LISTS.get(type)?.[0] ?? ''
 
-const SPOKEN: ReadonlySet<unknown> = new Set(['model_output', 'thought', 'function_call'])
+/** Adds a part of a step to it, and publishes the texts. */
+function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEvent[] {
+  const [list = '', publish = replyDelta.text] = LISTS.get(part['type']) ?? []
+  const { [list]: contents, ...fields } = part
+  item.start = { ...item.start, ...fields, ...withoutEmpty(item.start), ...withoutEmpty(fields) }
+  return objectsOf(contents).flatMap((content) => {
+    addValue(item, list, content)
+    return content['type'] === 'text' ? publish(stringOf(content['text'])) : []
+  })
+}
 
-/** Whether a delta of `type` begins a step after type `known`. A call can have a thought's signature. */
-const begins = (type: unknown, known: unknown): boolean =>
-  type !== known &&
-  SPOKEN.has(type) &&
-  SPOKEN.has(known) &&
-  !(type === 'thought' && known === 'function_call')
-
-/** Adds the usages of two interactions. */
-function addUsage(before: JsonObject, after: unknown): JsonObject {
-  const sum: Record<string, JsonValue> = laterUsage(before, after)
-  for (const [key, count] of Object.entries(before)) {
-    const more = objectOf(after)[key]
-    if (typeof count === 'number' && typeof more === 'number') sum[key] = count + more
+/** The part of a step that a delta adds; `known` is the step at its index. The delta of a tool is such a part. */
+function partOf(delta: RawObject, known: RawObject = {}): RawObject {
+  const { type, content, annotations } = delta
+  const tool = LISTS.has(known['type']) ? undefined : known['type']
+  if (isContent(delta)) return { type: 'model_output', content: [delta] }
+  switch (type) {
+    case 'text_annotation_delta':
+      return { type: 'model_output', content: [{ type: 'text', text: '', annotations }] }
+    case 'thought_summary':
+      return { type: 'thought', summary: [content] }
+    case 'thought_signature':
+      return { ...delta, type: tool ?? 'thought' }
+    case 'arguments_delta':
+      return { type: tool ?? 'function_call' }
+    default:
+      return { ...delta, type: known['type'] ?? type }
   }
-  return sum
 }
 
-type Addition = readonly [fields: RawObject, contents?: readonly unknown[]]
-
-/**
- * Fields and contents that a delta adds to its step, by the delta's type. They include the step's type, in
- * case its start is missing.
- */
-const ADDITIONS = new Map<unknown, (delta: RawObject) => Addition>([
-  ['thought_summary', ({ content }) => [{ type: 'thought' }, [content]]],
-  ['thought_signature', (delta) => [{ ...delta, type: 'thought' }]],
-  ['text_annotation_delta', ({ annotations }) => outputOf({ type: 'text', annotations })],
-  ['arguments_delta', () => [{ type: 'function_call' }]],
-])
-
-const outputOf = (content: RawObject): Addition => [{ type: 'model_output' }, [content]]
-
-/** Merges the contents of a step, and parses arguments. */
+/** Joins adjacent texts of a step with their annotations, and parses arguments. */
 function wholeStep(item: StreamItem): RawObject {
-  const whole = closeBlock(item, { arguments: { to: 'arguments', as: 'json' } }, true)
-  if (!item.pieces.has('content')) return whole
-  const { content, ...step } = whole
-  return { ...step, [step['type'] === 'thought' ? 'summary' : 'content']: joinTexts(objectsOf(content)) }
-}
-
-const withoutEmpty = (value: RawObject): RawObject =>
-  Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
-
-/** Joins adjacent texts, and their annotations. */
-function joinTexts(pieces: readonly RawObject[]): RawObject[] {
-  const runs: RawObject[][] = []
-  for (const piece of pieces)
-    if (piece['type'] === 'text' && runs.at(-1)?.[0]?.['type'] === 'text') runs.at(-1)?.push(piece)
-    else runs.push([piece])
-  return runs.map((run) => {
-    const annotations = run.flatMap((piece) => objectsOf(piece['annotations']))
-    return {
-      ...run[0],
-      ...(run[0]?.['type'] === 'text' && { text: textOfContents([{ content: run }]) }),
-      ...(annotations.length > 0 && { annotations }),
-    }
-  })
+  const step = closeBlock(item, DELTAS, true)
+  const list = listOf(step)
+  if (!item.pieces.has(list)) return step
+  const runs = runsOf(objectsOf(step[list]), ({ type }, next) => type === 'text' && next['type'] === 'text')
+  return { ...step, [list]: runs.map((run) => joinPieces(run, ['text', 'annotations'])) }
 }

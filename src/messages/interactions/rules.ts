@@ -1,7 +1,7 @@
-import { asObject, byKey, formRules, listed, shapesOf, storedFields, written } from '../request-form.ts'
-import { each, functionNameFault, isBase64, judge, nonEmpty, sharedRules, turnsOf } from '../rules.ts'
-import type { Finding, Part, Rules, Violation } from '../request-form.ts'
-import type { Step } from '../rules.ts'
+import { asObject, byKey, formRules, label, listed } from '../request-form.ts'
+import { type Part, type Rules, shapesOf, storedFields, type Violation, written } from '../request-form.ts'
+import { each, functionNameFault, imageUrlFault, isBase64, judge } from '../rules.ts'
+import { nonEmpty, sharedRules, type Step, turnsOf } from '../rules.ts'
 import { boolean, byType, either, listOf, object, objects, open, optional, record, string } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
 import { KINDS } from './blocks.ts'
@@ -41,13 +41,12 @@ export type InteractionsRequest = ShapeOf<typeof shape>
 
 type View = ReturnType<typeof viewOf>
 
-const CONTENT: ReadonlySet<unknown> = new Set(['user_input', 'model_output', 'function_result'])
 const USER: ReadonlySet<unknown> = new Set(['user_input', 'function_result'])
 
 function viewOf(request: unknown) {
   const steps = listed(asObject(request)['input'], 'input')
   const contents = steps
-    .filter(({ body }) => CONTENT.has(body['type']))
+    .filter(({ body }) => Object.hasOwn(STEPS, label(body['type'])))
     .flatMap(({ path, body }) =>
       ['content', 'result'].flatMap((field) =>
         listed(body[field], `${path}.${field}`).map((part) => ({ ...part, of: body['type'] })),
@@ -103,7 +102,7 @@ export const interactionsRules: Rules<View> = {
     ({ steps }) =>
       each(
         steps,
-        ({ body: { type, name } }) => String(type).startsWith('function_') && functionNameFault(name),
+        ({ body: { type, name } }) => label(type).startsWith('function_') && functionNameFault(name),
         '.name',
       ),
   ],
@@ -128,22 +127,17 @@ export const interactionsRules: Rules<View> = {
   media: [
     'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
     'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
-    function* ({ contents }) {
-      for (const part of contents) yield* mediaFaults(part)
-    },
+    ({ contents }) => each(contents, mediaFault),
   ],
 }
 
-function* mediaFaults({ path, body, of }: View['contents'][number]): Generator<Finding> {
+function mediaFault({ body, of }: View['contents'][number]): string | false | undefined {
   const { type, data, uri, mime_type } = body
-  if (!/^(?:image|audio|document|video)$/.test(String(type))) return
-  if (typeof data === 'string' && !isBase64(data)) yield { path, message: 'not base64' }
-  if (of === 'model_output') return
-  if ((data === undefined) === (uri === undefined))
-    yield { path, message: 'neither bytes nor an address, or both' }
-  if (typeof uri === 'string' && !(URL.canParse(uri) && uri.startsWith('https://')))
-    yield { path, message: 'not an https URL' }
-  const [kind] = String(mime_type).split('/')
-  if (kind !== type && !(type === 'document' && kind === 'application'))
-    yield { path, message: String(mime_type) }
+  if (type === 'text' || !Object.hasOwn(contents, label(type))) return false
+  if (typeof data === 'string' && !isBase64(data)) return 'not base64'
+  if (of === 'model_output') return false
+  if ((data === undefined) === (uri === undefined)) return 'neither bytes nor an address, or both'
+  const [kind] = label(mime_type).split('/')
+  if (kind !== type && !(type === 'document' && kind === 'application')) return label(mime_type)
+  return imageUrlFault(uri, ['https:'])
 }

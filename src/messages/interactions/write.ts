@@ -8,7 +8,7 @@ import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, pieceBlock } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { NO_SIGNATURE, signatureOf, thoughtAt } from '../reply-parts.ts'
-import { argumentObject, functionName } from '../text.ts'
+import { argumentObject, functionName, runsOf } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
 import { isContent, LIMITS } from './blocks.ts'
 import type { InteractionsContent, InteractionsRequest, InteractionsStep } from './rules.ts'
@@ -52,20 +52,13 @@ function start(list: InteractionsStep[]) {
 }
 
 /** Joins adjacent contents into one output. A content with `begins` starts a new one. */
-function joinContents(blocks: readonly InteractionsBlock[]): InteractionsStep[] {
-  const steps: InteractionsStep[] = []
-  let open: InteractionsContent[] | null = null
-  for (const block of blocks) {
-    if (!isContent(block)) {
-      steps.push(block as InteractionsStep)
-      open = null
-      continue
-    }
-    const { begins = false, ...content } = block as InteractionsContent & { readonly begins?: boolean }
-    if (open === null || begins) steps.push({ type: 'model_output', content: (open = []) })
-    open.push(content)
-  }
-  return steps
+function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean })[]): InteractionsStep[] {
+  const outputs = runsOf(blocks, (one, next) => isContent(one) && isContent(next) && next.begins !== true)
+  return outputs.map(([first, ...others]) => {
+    if (first === undefined || !isContent(first)) return first as InteractionsStep
+    const content = [first, ...others].map((each) => without(each as object as JsonObject, 'begins'))
+    return { type: 'model_output', content: content as object as InteractionsContent[] }
+  })
 }
 
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {

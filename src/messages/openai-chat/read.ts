@@ -13,9 +13,9 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, isWhitespace, objectOf, objectsOf, runsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream } from '../stream.ts'
+import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
 
 /** A call that is not complete; some servers repeat its id in each chunk, or only its name. */
@@ -48,9 +48,6 @@ function objectEnds(): (piece: string) => boolean {
   }
 }
 
-/** The pieces of each field of an object; joined at the end, so that the cost is linear. */
-type Pieces = Map<string, unknown[]>
-
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
  * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason the reply
@@ -67,7 +64,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let reason = ''
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
-  const fields: Pieces = new Map()
+  const fields = new Map<string, unknown[]>()
   const calls: StreamedCall[] = []
   /** The latest call by its index, by its id, and by both. */
   const byKey = new Map<string, StreamedCall>()
@@ -149,32 +146,16 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-function gather(fields: Pieces, piece: RawObject): void {
-  for (const [field, value] of Object.entries(piece)) {
-    if (value === null || value === undefined) continue
-    const known = fields.get(field)
-    if (known === undefined) fields.set(field, [value])
-    else known.push(value)
-  }
-}
-
 /**
  * Returns the whole value of a field. Signed reasoning that broke off loses its last item: half a signed or
  * encrypted value is invalid.
  */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
-  if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joined(values)
+  if (field !== 'thinking_blocks' && field !== 'reasoning_details') return joinValues(values)
   const pieces = values.flat()
   const items = field === 'thinking_blocks' ? wholeBlocks(objectsOf(pieces)) : wholeItems(pieces)
   return isWhole ? items : items.slice(0, -1)
-}
-
-/** Concatenates the values if one is a list, or joins texts. Otherwise returns the last value. */
-function joined(values: readonly unknown[]): unknown {
-  if (values.some(Array.isArray)) return values.flat()
-  const last = values.at(-1)
-  return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
 /**
@@ -203,33 +184,18 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
 }
 
 /** Joins pieces into blocks. They have no index; a signature or data completes a block. */
-function wholeBlocks(pieces: readonly RawObject[]): RawObject[] {
-  const blocks: RawObject[][] = []
-  for (const piece of pieces) {
-    const open = blocks.at(-1)
-    const isOpen = open?.every(({ type, signature, data }) => type === piece['type'] && !signature && !data)
-    if (open !== undefined && isOpen === true) open.push(piece)
-    else blocks.push([piece])
-  }
-  return blocks.map(wholeObject)
-}
+const wholeBlocks = (pieces: readonly RawObject[]): RawObject[] =>
+  runsOf(pieces, ({ type, signature, data }, next) => type === next['type'] && !signature && !data).map(
+    wholeObject,
+  )
 
 function keyOf(item: unknown): unknown {
   const { type, index } = objectOf(item)
   return Number.isInteger(index) ? `${stringOf(type)} ${String(index)}` : item
 }
 
-const STREAMED_FIELDS: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data', 'thinking'])
-
-function wholeObject(pieces: readonly RawObject[]): RawObject {
-  const fields: Pieces = new Map()
-  for (const piece of pieces) gather(fields, piece)
-  const whole = [...fields].map(([field, values]) => [
-    field,
-    STREAMED_FIELDS.has(field) ? joined(values) : values.at(-1),
-  ])
-  return { ...pieces[0], ...Object.fromEntries(whole) }
-}
+const wholeObject = (pieces: readonly RawObject[]): RawObject =>
+  joinPieces(pieces, ['transcript', 'text', 'summary', 'data', 'thinking'])
 
 const argumentPiece = (value: unknown): string => (isObject(value) ? textOfInput(value) : stringOf(value))
 
