@@ -25,6 +25,11 @@ describe('fromOpenAIChat', () => {
     [{ content: 'x' }, 'stop', { type: 'done' }],
     [{ content: 'x' }, 'length', { type: 'truncated', reason: 'length' }],
     [{ content: 'x' }, 'content_filter', { type: 'filtered', reason: 'content_filter' }],
+    [{ content: 'x' }, 'model_length', { type: 'truncated', reason: 'model_length' }],
+    [{ content: 'x' }, 'sensitive', { type: 'filtered', reason: 'sensitive' }],
+    [{ content: 'x' }, 'insufficient_system_resource', { type: 'failed', explanation: null }],
+    [{ content: 'x' }, 'network_error', { type: 'failed', explanation: null }],
+    [{ content: 'x' }, 'abort', { type: 'broken_off', text: '' }],
     [{ content: null, refusal: 'No.' }, 'stop', { type: 'refused', explanation: 'No.' }],
     // Some servers say that a reply with calls has stopped.
     [{ tool_calls: [call('a', '{}')] }, 'stop', { type: 'tool_calls' }],

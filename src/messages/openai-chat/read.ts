@@ -13,7 +13,16 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, isWhitespace, objectOf, objectsOf, runsOf, stringOf, textOfInput } from '../text.ts'
+import {
+  type RawObject,
+  isWhitespace,
+  objectOf,
+  objectsOf,
+  runsOf,
+  stringOf,
+  textOfInput,
+  withoutEmpty,
+} from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
@@ -65,6 +74,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
   const fields = new Map<string, unknown[]>()
+  /** The latest whole message. Some servers send one in each chunk, or at the end. */
+  let latest: RawObject = {}
   const calls: StreamedCall[] = []
   /** The latest call by its index, by its id, and by both. */
   const byKey = new Map<string, StreamedCall>()
@@ -117,7 +128,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     // Some servers report it in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
-    // Some servers stream a whole reply as one chunk, and some repeat it at the end.
+    latest = { ...latest, ...withoutEmpty(objectOf(choice['message'])) }
+    // A whole reply can be one chunk.
     const isFirst = fields.size === 0 && calls.length === 0
     const delta = objectOf(choice['delta'] ?? (isFirst && choice['message']))
     const { tool_calls, ...rest } = delta
@@ -136,10 +148,11 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     whole() {
       const isWhole = reason !== '' || isReasoned
       const message = {
+        ...latest,
         ...Object.fromEntries(
           [...fields].map(([field, values]) => [field, wholeField(field, values, isWhole)]),
         ),
-        tool_calls: calls.map(wholeCall),
+        ...(calls.length > 0 && { tool_calls: calls.map(wholeCall) }),
       }
       return { ...about, usage, choices: [{ message, finish_reason: reason }] }
     },
@@ -271,7 +284,16 @@ const KNOWN = ['role', 'content', 'refusal', 'tool_calls', ...REASONING]
 const reasoningText = (message: RawObject): string =>
   REASONING.map((field) => stringOf(message[field])).find(Boolean) ?? thoughtIn(message['content'])
 
-export const ENDINGS: Endings = { length: 'truncated', content_filter: 'filtered' }
+export const ENDINGS: Endings = {
+  length: 'truncated',
+  content_filter: 'filtered',
+  // Mistral, DeepSeek, GLM, and vLLM.
+  model_length: 'truncated',
+  insufficient_system_resource: 'failed',
+  network_error: 'failed',
+  sensitive: 'filtered',
+  abort: 'broken_off',
+}
 
 function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
