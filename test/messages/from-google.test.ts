@@ -1,5 +1,6 @@
 /** Replies of Gemini as events: what ended them, what they hold beside words, and pieces of arguments. */
 
+import { FinishReason } from '@google/genai'
 import { describe, expect, it } from 'vitest'
 import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
 
@@ -20,6 +21,11 @@ describe('what ended a reply', () => {
     ['A_REASON_TO_COME', { type: 'done' }],
   ])('%s', (reason, outcome) => {
     expect(fromGoogle(reply([{ text: 'Hi' }], reason)).outcome).toEqual(outcome)
+  })
+
+  it.each(Object.values(FinishReason))('%s of the SDK is known', (reason) => {
+    const isDone = reason === 'STOP' || reason === 'FINISH_REASON_UNSPECIFIED'
+    expect(fromGoogle(reply([{ text: 'Hi' }], reason)).outcome.type === 'done').toBe(isDone)
   })
 
   it('is that of the first candidate, also where pieces of others come before', () => {

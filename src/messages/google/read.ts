@@ -273,8 +273,9 @@ export const ENDINGS: Endings = Object.fromEntries([
   ...named('truncated', 'MAX_TOKENS CONTINUATION'),
   ...named('filtered', 'SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII'),
   ...named('filtered', 'IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION'),
+  ...named('filtered', 'MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED'),
   ...named('failed', 'OTHER MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL'),
-  ...named('failed', 'TOO_MANY_TOOL_CALLS NO_IMAGE IMAGE_OTHER'),
+  ...named('failed', 'TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE NO_IMAGE IMAGE_OTHER'),
 ])
 
 function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
