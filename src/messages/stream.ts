@@ -71,7 +71,7 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
 
 /**
  * Items of a stream by index. Some servers give several items one index; then the latest counts, and a delta
- * of another kind begins another item.
+ * of another kind, or after the end of the item, begins another item.
  */
 export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
   const all: StreamItem[] = []
@@ -95,7 +95,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
     /** Finds an item. Arguments without a call at their index belong to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)
-      if (known !== undefined && kindOf(known.start) === kind) return known
+      if (known !== undefined && !known.isEnded && kindOf(known.start) === kind) return known
       return kind === calls ? all.findLast(({ start }) => kindOf(start) === kind) : undefined
     },
   }

@@ -157,6 +157,18 @@ describe('pieces and whole items of OpenAI Responses', () => {
       { words: 'Hello' },
     ],
     [
+      'two messages under one index',
+      [
+        { type: 'response.output_item.added', output_index: 0, item: { ...helloMessage('a'), content: [] } },
+        { ...words('Hello'), item_id: 'a' },
+        done(helloMessage('a')),
+        { ...words(' again'), item_id: 'b' },
+        done({ ...helloMessage('b'), content: [{ type: 'output_text', text: ' again' }] }),
+        completed([]),
+      ],
+      { words: 'Hello again' },
+    ],
+    [
       'other words under another id',
       [{ ...words('Oh, '), item_id: 'b' }, completed([helloMessage('d')])],
       { words: 'Oh, Hello' },
@@ -343,6 +355,7 @@ describe('calls of OpenAI Chat under one index', () => {
 
 const callPiece = (of: object, args: string, name?: string) =>
   chunk({ tool_calls: [{ ...of, function: { ...(name !== undefined && { name }), arguments: args } }] })
+const wholeCall = { id: 'call_1', type: 'function', function: { name: 'bash', arguments: LS } }
 const detail = (id: string | null, data: string) =>
   chunk({ reasoning_details: [{ type: 'reasoning.encrypted', index: 0, id, data }] })
 
@@ -400,6 +413,17 @@ describe('pieces of OpenAI Chat', () => {
     expect(seen(collectOpenAIChat(), [chunk({ content: 'Hello' }), whole]).words).toBe('Hello')
   })
 
+  it.each([
+    ['a whole message at the end', { content: 'I look.', tool_calls: [wholeCall] }],
+    ['a message of the calls alone', { content: '', tool_calls: [wholeCall] }],
+  ])('lack calls that %s has', (_, message) => {
+    const last = { choices: [{ index: 0, delta: {}, message, finish_reason: 'tool_calls' }] }
+    const result = seen(collectOpenAIChat(), [chunk({ content: 'I look.' }), last])
+    expect(result).toMatchObject({ words: 'I look.', live: 'I look.', calls: [`+ bash ${LS}`] })
+    const both = [chunk({ content: 'I look.' }), piece('call_1', 'bash', LS), last]
+    expect(seen(collectOpenAIChat(), both)).toMatchObject({ words: 'I look.', calls: [`+ bash ${LS}`] })
+  })
+
   it('are two encrypted details where their ids differ', () => {
     const collector = collectOpenAIChat()
     for (const event of [
@@ -453,6 +477,12 @@ describe('blocks of Anthropic', () => {
   ])('%s', (_, events) => {
     expect(seen(collectAnthropic(), events)).toMatchObject({ outcome: 'done', words: 'Hello', live: 'Hello' })
   })
+})
+
+it('Anthropic: a whole reply in the first event', () => {
+  const content = [{ type: 'text', text: 'Hello' }]
+  const whole = { ...start, message: { ...start.message, content } }
+  expect(seen(collectAnthropic(), [whole, ...end])).toMatchObject({ outcome: 'done', words: 'Hello' })
 })
 
 const asked = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: {} }
@@ -635,6 +665,25 @@ describe('contents under one index, and calls in pieces', () => {
     const collector = collectBedrock()
     for (const event of [bedrockBlock({ reasoningContent: piece }), bedrockEnd]) collector.push(event)
     const message = { content: [{ reasoningContent: { reasoningText: { text: '', ...piece } } }] }
+    expect(collector.end()).toEqual(fromBedrock({ output: { message }, ...bedrockEnd.messageStop }))
+  })
+
+  it('Bedrock: two thoughts under one index', () => {
+    const collector = collectBedrock()
+    const thoughts = [
+      ['a', 'b'],
+      ['c', 'd'],
+    ] as const
+    for (const [text, signature] of thoughts) {
+      collector.push(bedrockBlock({ reasoningContent: { text } }))
+      collector.push(bedrockBlock({ reasoningContent: { signature } }))
+      collector.push({ contentBlockStop: { contentBlockIndex: 0 } })
+    }
+    collector.push(bedrockEnd)
+    const content = thoughts.map(([text, signature]) => ({
+      reasoningContent: { reasoningText: { text, signature } },
+    }))
+    const message = { content }
     expect(collector.end()).toEqual(fromBedrock({ output: { message }, ...bedrockEnd.messageStop }))
   })
 

@@ -91,7 +91,11 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     push: take,
     failureIn: (event) => (event['type'] === 'error' ? (failureOf(event) ?? failedWith(null)) : null),
     isComplete: () => isComplete,
-    whole: () => ({ ...message, usage, content: all.map((item) => closeBlock(item, DELTAS, isComplete)) }),
+    whole: () => {
+      const content = all.map((item) => closeBlock(item, DELTAS, isComplete))
+      // Some proxies send the whole reply in the first event.
+      return { ...message, usage, ...(content.length > 0 && { content }) }
+    },
   })
 }
 

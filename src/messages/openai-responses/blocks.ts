@@ -272,22 +272,12 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
   return [...first, ...calls, ...texts]
 }
 
-/** Returns the half of a pair that an item is; null without a `call_id`, which pairs require. */
-function pairOf({ type, call_id }: JsonObject): PairHalf | null {
-  const call = typeof type === 'string' ? PAIRS.get(type) : undefined
-  if (call === undefined || typeof call_id !== 'string') return null
-  const half = call === type ? 'call' : 'result'
-  return { half, id: `${call} ${call_id}`, waits: call === 'program' || call === 'tool_search_call' }
-}
+const PAIR = /^(program|tool_search|(?:shell|apply_patch|computer|local_shell)_call)(_call|_output)?$/
 
-const PAIRS: ReadonlyMap<string, string> = new Map(
-  ['program', 'tool_search', 'shell_call', 'apply_patch_call', 'computer_call', 'local_shell_call'].flatMap(
-    (name): [string, string][] => {
-      const call = name === 'tool_search' ? 'tool_search_call' : name
-      return [
-        [call, call],
-        [`${name}_output`, call],
-      ]
-    },
-  ),
-)
+/** Half of a pair with the same `call_id`; null without one: the provider then requires no pair. */
+function pairOf({ type, call_id }: JsonObject): PairHalf | null {
+  const [, call, end] = PAIR.exec(stringOf(type)) ?? []
+  if (call === undefined || typeof call_id !== 'string') return null
+  const half = end === '_output' ? 'result' : 'call'
+  return { half, id: `${call} ${call_id}`, waits: call === 'program' || call === 'tool_search' }
+}

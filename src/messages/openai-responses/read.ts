@@ -142,11 +142,15 @@ function streamedItems() {
   const byId = new Map<string, StreamItem>()
   const byIndex = new Map<unknown, StreamItem>()
   const find = (id: string, index: unknown, item: RawObject): StreamItem => {
-    const known = byId.get(id) ?? byIndex.get(index)
+    const named = byId.get(id)
+    const known = named ?? byIndex.get(index)
     const call = stringOf(item['call_id'])
     const knownCall = known === undefined ? '' : callIdOf(known)
+    // Another id after the end of an item is another item: some servers give all items one index.
+    const isNext = named === undefined && id !== '' && known?.isEnded === true
     const isSame =
       known !== undefined &&
+      !isNext &&
       typeOf(known) === item['type'] &&
       (call === '' || knownCall === '' || call === knownCall)
     const match = isSame ? known : newItem(item, isIndex(index) ? index : items.length)
