@@ -204,7 +204,8 @@ export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?
 /** Whether the model `model` wrote a reply in this grammar. False if either model name is unknown. */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, requested_model: requested = named } = reply
-  return reply.grammar === grammar && model !== '' && withoutDate(String(requested)) === withoutDate(model)
+  const isKnown = reply.grammar === grammar && typeof requested === 'string' && model !== ''
+  return isKnown && withoutDate(requested) === withoutDate(model)
 }
 
 export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {

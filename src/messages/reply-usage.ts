@@ -214,7 +214,7 @@ function beyond(value: JsonObject, prefix: string): JsonObject {
     const field = value[key]
     if (field === undefined || KNOWN_COUNTS.has(path)) continue
     if (Array.isArray(field)) {
-      const list = field.filter((each) => !isObject(each) || !/^text$/i.test(String(each['modality'])))
+      const list = field.filter((each) => !isObject(each) || !isText(each['modality']))
       if (list.length > 0) fields.push([key, list])
     } else if (isObject(field)) {
       const inner = prefix === '' ? beyond(field, `${path}.`) : field
@@ -223,6 +223,8 @@ function beyond(value: JsonObject, prefix: string): JsonObject {
   }
   return fields.length === 0 ? NOTHING : Object.fromEntries(fields)
 }
+
+const isText = (modality?: JsonValue): boolean => typeof modality === 'string' && /^text$/i.test(modality)
 
 const NOTHING: JsonObject = Object.freeze({})
 

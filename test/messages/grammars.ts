@@ -8,6 +8,7 @@ import { toGoogle } from '../../src/messages/google/write.ts'
 import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
+import type { WriteOptions } from '../../src/messages/prefix.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { validateAiSdk } from '../validators/ai-sdk.ts'
@@ -18,7 +19,7 @@ import { validateOpenAiResponses } from '../../src/messages/openai-responses/rul
 import type { Violation } from '../../src/messages/request-form.ts'
 
 interface Grammar {
-  readonly write: (messages: readonly NeutralMessage[]) => unknown
+  readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => unknown
   readonly validate: (request: unknown) => Violation[]
 }
 

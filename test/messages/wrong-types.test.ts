@@ -1,10 +1,13 @@
 /** Parts whose fields have values of a wrong type: no writer throws, and every request is legal (law M6). */
 
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { REPLY_WIRES } from '../../properties/replies/wires.ts'
 import type { OpenPart } from '../../src/event/shapes.ts'
+import { shortUsage } from '../../src/messages/reply-usage.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { OPEN_PARTS } from '../../src/testing/content.ts'
+import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
 import { WRONG_VALUES } from './wrong-parts.ts'
 
@@ -75,5 +78,65 @@ describe.each(CASES)('%s', (_, part) => {
       ])
       expect(toUIMessages(state)).toHaveLength(1)
     }
+  })
+})
+
+const reply = {
+  role: 'assistant',
+  content: [{ type: 'text', text: 'Hi.' }],
+  tool_calls: [CALL],
+  reasoning_content: 'Hm.',
+  thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 's' }],
+  responses_reasoning_item: null,
+} as const
+const result = {
+  role: 'tool',
+  content: [{ type: 'text', text: 'x' }],
+  tool_call_id: 'c',
+  name: 'do',
+  is_error: true,
+} as const
+const user = { role: 'user', content: [{ type: 'text', text: 'Go.' }], name: null } as const
+
+describe('no value of a wrong type', () => {
+  it.each(Object.entries(GRAMMARS))('stops the rules of a request: %s', (_, { write, validate }) => {
+    const request = { type: 'request', request: write([user, reply, result]) }
+    const field = fc.tuple(fc.constant(request), fc.nat(), fc.constantFrom(...WRONG_VALUES))
+    fc.assert(
+      fc.property(field.map(damaged), (wrong) => {
+        expect(validate(wrong['request'])).toBeInstanceOf(Array)
+      }),
+    )
+  })
+
+  it.each(Object.entries(REPLY_WIRES))('stops a reader: %s', (_, wire) => {
+    const whole = wire.reply.map((raw) => ({ type: 'reply', reply: raw }))
+    const field = fc.tuple(whole, fc.nat(), fc.constantFrom(...WRONG_VALUES))
+    fc.assert(
+      fc.property(field, ([raw, position, value]) => {
+        const wrong = damaged([raw as never, position, value])['reply'] as object
+        expect(wire.read(wrong, {}).events).toBeInstanceOf(Array)
+        const stream = wire.collect({})
+        for (const event of wire.stream(raw.reply, () => 3))
+          stream.push(damaged([event as never, position, value]))
+        expect(stream.end().events).toBeInstanceOf(Array)
+      }),
+    )
+  })
+
+  it.each([
+    ['openai-chat', GRAMMARS['OpenAI Chat Completions'], { reasoning_content: true }],
+    ['anthropic', GRAMMARS['Anthropic Messages'], { compaction: true }],
+  ] as const)('in the record of a reply stops a writer: %s', (grammar, { write, validate }, other) => {
+    for (const requested_model of WRONG_VALUES) {
+      const record = { grammar, requested_model, parts: [{ text: 0 }, { call: 0 }, { other }] }
+      const messages = [user, { ...reply, reply: record }, result] as never
+      expect(validate(write(messages, { model: 'm', signs: false }))).toEqual([])
+    }
+  })
+
+  it('in the usage of a reply stops its record', () => {
+    for (const modality of WRONG_VALUES)
+      expect(shortUsage({ promptTokenCount: 1, promptTokensDetails: [{ modality }] }).tokens).toEqual([1])
   })
 })
