@@ -502,7 +502,9 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
   const message = messageOf(ordered, reasoning, limits)
   const record = recordOf(raw, message, ordered.order, limits, options)
   const { after } = record
-  const response = id === '' ? `reply-${after ?? 'first'}` : id
+  // Some streams contain no id. The request then distinguishes the replies of a conversation.
+  const prefix = options.request === undefined ? null : requestRecord(options.request)?.prefix
+  const response = id || `reply-${after ?? prefix ?? 'first'}`
   const reasoningFields = {
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(message.thinking_blocks.length > 0 && { thinking_blocks: message.thinking_blocks }),

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { usageTotals } from '../../src/context/usage.ts'
 import { replyOf } from '../../src/event/reply.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
 import { anthropicStep, type StepTool, tool } from '../../src/steps/index.ts'
 import { begin, branch, names } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES, streamed } from './wires.ts'
@@ -86,6 +87,26 @@ it.each(Object.values(STEP_WIRES))(
     await conversation.sendMessage('  ')
     expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
     expect(JSON.stringify(requests[0])).toContain('[The conversation begins here.]')
+  },
+)
+
+const unknown = (id: string) => ({ calls: [{ id, name: 'no_such_tool', args: '{}' }] })
+
+it.each(Object.values(STEP_WIRES))(
+  'keeps two replies of $name apart whose calls fit no tool, also where a stream names no id',
+  async (wire) => {
+    const { step } = scripted(wire, [unknown('c1'), unknown('c2'), { text: 'Hello!' }], { tools: [add] })
+    const conversation = await begin('Hello')
+    await conversation.run(step)
+    const messages = await conversation.read((state) => toMessages(state))
+    expect(messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'tool',
+      'assistant',
+    ])
   },
 )
 
