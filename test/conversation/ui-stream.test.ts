@@ -7,7 +7,10 @@ import { plain } from '../../properties/checks/ui-chunks.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
+import type { Event } from '../../src/event/types.ts'
 import { receiveUIMessages, uiMessageStream } from '../../src/conversation/ui-messages.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
 import { fromUIMessage } from '../../src/messages/ui/read.ts'
 import type { UIChunk } from '../../src/messages/ui/types.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
@@ -287,6 +290,28 @@ describe('messages of the AI SDK', () => {
     expect(back).toEqual([{ id: 'm1', role: 'user', parts }])
     const chunks: UIMessageChunk[] = [] as UIChunk[]
     expect(chunks).toEqual([])
+  })
+
+  it('cost their length, also a turn of many replies with reasoning', () => {
+    const llm_message = { role: 'assistant', content: [{ text: 'a' }], reasoning_content: 'b' } as const
+    const replies = Array.from({ length: 20_000 }, (_, index): Event => ({
+      kind: 'MessageEvent',
+      id: `e${index}`,
+      source: 'agent',
+      llm_message,
+    }))
+    const state = replay(replies)
+    const before = performance.now()
+    const [message] = toUIMessages(state)
+    expect(performance.now() - before).toBeLessThan(2000)
+    expect(message?.parts.filter(({ type }) => type === 'reasoning').at(-1)).toMatchObject({ id: '39998' })
+  })
+
+  it('send an SVG image as the text that it is', () => {
+    const url = `data:image/svg+xml;base64,${btoa('<svg/>')}`
+    const message = { id: 'm1', role: 'user', parts: [{ type: 'file', mediaType: 'image/svg+xml', url }] }
+    const { messages } = toAnthropic(toMessages(replay([fromUIMessage(message)])))
+    expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: '<svg/>' }] }])
   })
 
   it.each([

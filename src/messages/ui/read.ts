@@ -1,6 +1,7 @@
 import { ColloquyError } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'
+import { isTextFile } from '../text-files.ts'
 
 interface ClientMessage {
   readonly id?: unknown
@@ -10,8 +11,8 @@ interface ClientMessage {
 
 /**
  * Returns the event of a user's `UIMessage`, with its id, so that sending it again appends nothing. Image
- * files become image parts, and other files keep the AI SDK's form; parts other than text and files are
- * ignored. O(length).
+ * files except SVG become image parts, and other files keep the AI SDK's form; parts other than text and
+ * files are ignored. O(length).
  * @throws ColloquyError `invalid_argument` for a message that is empty, is not a user's, or has a file
  *   without `url` or `mediaType`.
  * @example
@@ -39,7 +40,8 @@ function uiPartContent({
   if (type !== 'file') return []
   if (typeof url !== 'string' || typeof mediaType !== 'string')
     throw invalid('a file must have a url and a mediaType')
-  if (/^image(?:\/|$)/.test(mediaType)) return [{ type: 'image', image_urls: [url] }]
+  if (/^image(?:\/|$)/.test(mediaType) && !isTextFile(mediaType))
+    return [{ type: 'image', image_urls: [url] }]
   return [{ type: 'file', mediaType, data: url, ...(typeof filename === 'string' ? { filename } : {}) }]
 }
 

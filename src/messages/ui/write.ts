@@ -198,18 +198,17 @@ function uiParts(
     if (item.type !== 'message' || item.source !== 'agent') parts.push(dataPart(item))
     else if (!addContent(parts, item, link)) parts.pop()
   }
-  return parts
+  let contents = 0
+  return parts.map((part) => {
+    if (isContent(part)) contents += 1
+    return part.type === 'reasoning' ? { ...part, id: String(contents - 1) } : part
+  })
 }
 
 function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem, link: Link): boolean {
   const before = parts.length
-  if (reasoning !== '')
-    parts.push({
-      type: 'reasoning',
-      id: String(parts.filter(isContent).length),
-      text: reasoning,
-      state: 'done',
-    })
+  // Its id is its index among the contents, which are counted at the end.
+  if (reasoning !== '') parts.push({ type: 'reasoning', id: '', text: reasoning, state: 'done' })
   for (const part of content.flatMap((each) => contentParts(each, link))) {
     // The stream of the AI SDK cannot name a file, so no reply does.
     if (part.type === 'file') parts.push({ type: 'file', mediaType: part.mediaType, url: part.url })
