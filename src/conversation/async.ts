@@ -65,12 +65,15 @@ export async function endsWithin(milliseconds: number, work: Promise<unknown>): 
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
+/** Maximum milliseconds of a timer. A longer one would fire at once. */
+export const MAX_DELAY = 2 ** 31 - 1
+
 /** Waits for a time, or until the signal is aborted. Never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
   const end = (): void => resolve()
-  const timer = setTimeout(end, milliseconds)
+  const timer = setTimeout(end, Math.min(milliseconds, MAX_DELAY))
   signal.addEventListener('abort', end, { once: true })
   await promise
   clearTimeout(timer)

@@ -85,7 +85,8 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
         )
       tools.set(name, toolOf(client, listed, name, options))
     }
-    cursor = page.nextCursor
+    // Some servers end the list with an empty cursor.
+    cursor = page.nextCursor || undefined
     if (cursor !== undefined && (cursors.has(cursor) || cursors.size === MAX_PAGES))
       throw invalid(
         `The server's tool list repeats a cursor or exceeds ${MAX_PAGES} pages. Fix the pagination of the server.`,

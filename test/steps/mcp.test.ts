@@ -59,6 +59,12 @@ it('all pages of the list are tools, under the names that are wanted', async () 
   ])
 })
 
+it('an empty cursor ends the list', async () => {
+  const { client } = clientOf([])
+  const ended = { ...client, listTools: async () => ({ tools: [listed('a')], nextCursor: '' }) }
+  expect((await mcpTools(ended)).map(({ name }) => name)).toEqual(['a'])
+})
+
 it('two tools with one name, and a list without an end, are refused', async () => {
   const { client } = clientOf([[listed('a')], [listed('a')]])
   await expect(mcpTools(client)).rejects.toMatchObject({ code: 'invalid_argument' })
@@ -115,6 +121,7 @@ describe('tools that run as tasks', () => {
   function taskServer(
     polls: number,
     result: () => object = () => ({ content: [{ type: 'text', text: 'Done.' }] }),
+    pollInterval = 1,
   ) {
     const methods: string[] = []
     let remaining = polls
@@ -126,7 +133,7 @@ describe('tools that run as tasks', () => {
       expect(params.taskId).toBe('t1')
       if (method === 'tasks/result') return result()
       remaining -= 1
-      return { taskId: 't1', status: remaining > 0 ? 'working' : 'completed', pollInterval: 1 }
+      return { taskId: 't1', status: remaining > 0 ? 'working' : 'completed', pollInterval }
     }
     return { client: { ...client, request } as McpClient, methods }
   }
@@ -183,6 +190,16 @@ describe('tools that run as tasks', () => {
       await expect(polling).rejects.toBe(reason)
       expect(methods.at(-1)).toBe(last)
     }
+  })
+
+  it('are polled as rarely as the server asks, also for years', async () => {
+    const { client, methods } = taskServer(1e9, undefined, 1e12)
+    const [tool] = await mcpTools(client)
+    const stop = new AbortController()
+    const polling = tool?.resume?.({ mcp_task: 't1' }, { signal: stop.signal, call: {} as never })
+    setTimeout(() => stop.abort(new Error('cancelled')), 30)
+    await expect(polling).rejects.toThrow('cancelled')
+    expect(methods).toEqual(['tasks/get', 'tasks/cancel'])
   })
 
   it('are continued from their handle, and from nothing else', async () => {

@@ -9,7 +9,7 @@ import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { shardOf } from '../../store/kit/feed.ts'
 import { checkOneOf, checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { allItems } from '../../store/kit/query/page.ts'
-import { delayAfter, limitConcurrency, pause, type RunInOrder, serialQueue } from '../async.ts'
+import { delayAfter, limitConcurrency, MAX_DELAY, pause, type RunInOrder, serialQueue } from '../async.ts'
 import type { EngineContext } from '../engine-context.ts'
 import { type LoggedEvent, toLogged } from '../logged-event.ts'
 
@@ -362,7 +362,6 @@ const OPTIONS = {
 } satisfies Record<keyof FollowOptions, true>
 
 const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
-const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
 /**
