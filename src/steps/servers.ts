@@ -8,12 +8,15 @@ type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'pla
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
-/** Makes ids of nine letters and digits: a valid id is unchanged, another is hashed. */
+/** Makes ids of nine letters and digits: a valid id is unchanged, another is hashed. O(1) amortised per id. */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
+  const numbers = new Map<string, number>()
   return (logId) => {
     let id = NINE.test(logId) ? logId : hashText(logId).slice(0, 9)
-    for (let number = 2; used.has(id); number += 1) id = hashText(`${logId} ${number}`).slice(0, 9)
+    let number = numbers.get(logId) ?? 2
+    for (; used.has(id); number += 1) id = hashText(`${logId} ${number}`).slice(0, 9)
+    numbers.set(logId, number)
     used.add(id)
     return id
   }

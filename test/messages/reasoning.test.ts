@@ -158,3 +158,12 @@ describe('dialects', () => {
     },
   )
 })
+
+it('ids for Mistral are unique, also 20,000 of one id, whose cost is linear', () => {
+  const makeId = SERVERS.mistral.callIds()
+  const before = performance.now()
+  const ids = Array.from({ length: 20_000 }, () => makeId('call'))
+  expect(performance.now() - before).toBeLessThan(3000)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/)
+})
