@@ -93,6 +93,8 @@ export function readPart(part: OpenPart): Reading | null {
   return READERS.get(part.type)?.(json) ?? null
 }
 
+export const isPartType = (type: string): boolean => READERS.has(type)
+
 const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new Map([
   ['input_text', ({ text }) => textReading(text)],
   ['input_image', ({ image_url }) => imageReading(image_url)],

@@ -2,7 +2,7 @@
 
 import { isObject, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
-import { readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
+import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
 import { base64Of, decodeUtf8, withoutPadding } from '../messages/text-files.ts'
 import { objectOf } from '../messages/text.ts'
@@ -208,8 +208,10 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   }
   if (type === 'image')
     return Array.isArray(image_urls) ? (plainValue(part) as Content) : imagePart(objectOf(part))
-  const open = plainValue(part) as OpenPart
   const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
+  // Most objects with a type are no parts, and are not copied.
+  if (block === undefined && !isPartType(type)) return null
+  const open = plainValue(part) as OpenPart
   return readPart(open) !== null || block?.fits(open) === true ? open : null
 }
 

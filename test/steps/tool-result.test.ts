@@ -343,6 +343,15 @@ const hostile = fc.letrec<{ value: unknown; block: unknown }>((tie) => ({
   ),
 })).value
 
+it('costs its length, also a deep tree of objects with a type', () => {
+  const more = 'x'.repeat(3000)
+  let tree: object = { type: 'leaf', more }
+  for (let depth = 0; depth < 480; depth += 1) tree = { type: 'node', more, child: tree }
+  const before = performance.now()
+  expect(read(tree).content).toEqual([text(JSON.stringify(tree))])
+  expect(performance.now() - before).toBeLessThan(1000)
+})
+
 describe('any value', () => {
   it('is read without an error, to the same observation each time, as JSON', () => {
     fc.assert(
