@@ -54,7 +54,8 @@ export async function bundle(entry: string, names: readonly string[] = []): Prom
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
     logLevel: 'silent',
   })
-  const { output } = await build.generate({ format: 'iife', name: 'colloquy', minify: true })
+  // A program's own build removes the comments that mark pure calls.
+  const { output } = await build.generate({ format: 'iife', name: 'colloquy', minify: true, comments: false })
   await build.close()
   if (output.length !== 1) throw new Error(`${entry} makes ${output.length} files`)
   const [{ code, modules }] = output
