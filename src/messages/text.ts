@@ -145,7 +145,7 @@ export const textOfContents = (items: readonly RawObject[]): string =>
 
 const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
-/** A text, or the JSON of another value, `{}` for null; invalid JSON if it is nested too deep. */
+/** Returns a text as it is, another value as JSON, null as `{}`; invalid JSON for a value nested too deep. */
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
   try {
@@ -155,10 +155,10 @@ export function textOfInput(value: unknown): string {
   }
 }
 
-/** Invalid JSON, so that the call is not executed. */
+/** Replaces an input that is nested too deep. It is invalid JSON, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
-/** A later event of a stream never removes a field. */
+/** Removes null fields, so that a later event of a stream never removes a value. */
 export const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
 

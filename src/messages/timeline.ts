@@ -22,23 +22,23 @@ import { resultMessage } from './results.ts'
 
 interface ItemBase {
   readonly id: string
-  /** Position of its event in the log; items are in this order. */
+  /** Position of the item's event in the log; items are in this order. */
   readonly seq: number
-  /** ISO 8601 text; null if the log has none. */
+  /** Time of the item's event as ISO 8601 text; null if the event has none. */
   readonly timestamp: string | null
-  /** Id of the condensation that removed it from the model's view; null if none did. */
+  /** Id of the condensation that removed the item from the model's view; null if none did. */
   readonly forgottenBy: string | null
 }
 
 /** The reply that contains a message or a call. */
 export interface TimelineReply {
-  /** Equal for all items of one reply; null if unknown. */
+  /** Id of the reply, equal for all its items; null if unknown. */
   readonly id: string | null
   /** Id of the event at HEAD when the model was called, or null for none; undefined if unknown. */
   readonly after: string | null | undefined
   readonly model: string | null
   readonly interrupted: boolean
-  /** What ended the reply early; null if nothing did or that is unknown. */
+  /** Reason why the reply ended early; null if it did not, or if the reason is unknown. */
   readonly outcome: EarlyEnd | null
   readonly tokens: ReplyTokens | null
 }
@@ -59,13 +59,13 @@ export interface MessageItem extends ItemBase {
   /** The model's readable reasoning; otherwise empty. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
-  /** Id of the working call that it completed. */
+  /** Id of the working call that the message completed. */
   readonly completes?: string
 }
 
 /**
  * Status of a call. Without a result: `pending`, `waiting` for confirmation, `approved`, `held` by a pause,
- * or `started`. With one: `working` until a background call is completed, `completed`, `failed`, or
+ * or `started`. With a result: `working` until a background call is completed, `completed`, `failed`, or
  * `rejected` by a user or hook.
  */
 export type TimelineCallStatus =
@@ -82,7 +82,7 @@ export interface TimelineResult {
   readonly id: string
   readonly timestamp: string | null
   readonly content: readonly Content[]
-  /** Output of a call that a page executed; absent for others. */
+  /** Output of a call that a page executed; absent for other calls. */
   readonly output?: JsonValue
 }
 
@@ -98,7 +98,7 @@ export const PAGE_OUTPUT = 'PageOutput'
 export interface CallItem extends ItemBase {
   readonly type: 'call'
   readonly tool: string
-  /** The provider's id, which need not be unique in the log; `id` is. */
+  /** The provider's id of the call. It need not be unique in the log, unlike `id`. */
   readonly toolCallId: string
   readonly arguments: JsonObject
   readonly content: readonly TextContent[]
@@ -121,7 +121,7 @@ export interface ProgressItem extends ItemBase {
 export interface CondensationItem extends ItemBase {
   readonly type: 'condensation'
   readonly summary: string
-  /** Ids of the events that were removed from the view, and of condensations whose summaries were. */
+  /** Ids of the events removed from the view, and of condensations whose summaries were removed. */
   readonly forgot: readonly string[]
 }
 
@@ -147,11 +147,11 @@ export type TimelineItem =
   | ErrorItem
   | StopItem
 
-/** Which items a timeline has. */
+/** Options of `toTimeline`. */
 export interface TimelineOptions {
   /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /** Whether each progress report is an item. Default: false; a working call's item has the latest. */
+  /** Whether each progress report is an item. Default: false; a working call's item has its latest report. */
   readonly progress?: boolean
 }
 
@@ -173,7 +173,7 @@ const READ_KINDS: readonly EventKind[] = [
  * condensations, errors, pauses, and calls with their status and result, also pending and forgotten ones.
  * Items contain no `encrypted_content` and no signatures. For another branch, pass `switchTo(state, leafId)`.
  * `listDroppedResults` lists results without a call. O(path + view + content), and O(view) per condensation;
- * with `progress`, also O(log) if calls have worked.
+ * with `progress`, also O(log) if there were working calls.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
  *   snapshot or `evict` and lacks a body.
  * @example
@@ -237,8 +237,8 @@ export interface TreeTimelineItem {
 
 /**
  * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
- * it; if that call is unknown or not on HEAD's branch, they follow the items of its parent. O(`toTimeline` of
- * all).
+ * it; if that call is unknown or not on HEAD's branch, they follow the items of its parent. O(sum of
+ * `toTimeline`).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
@@ -303,7 +303,7 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns the progress reports of calls that were working at the last path event before the report. Most
+ * Returns the progress reports of calls that were working at the last path event before each report. Most
  * reports are not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
@@ -325,7 +325,7 @@ function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null)
   return reports
 }
 
-/** Returns the ids of the removed items. */
+/** Records in `forgottenBy` what a condensation removed. Returns the ids of the removed items. */
 function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
   loadedEvent(entry, ['Condensation'])
@@ -420,7 +420,7 @@ function itemOf(
   }
 }
 
-/** Returns the item of a pause or an interrupt, which needs no body of the event. */
+/** Returns the item of a pause or an interrupt, made without the event's body; none for other kinds. */
 function stopItem(base: Base, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
@@ -454,7 +454,7 @@ function replyItem(
   }
 }
 
-/** The fields contain the same reasoning in different grammars; the first readable one wins. */
+/** Returns the readable reasoning: the first non-empty of fields that repeat it in different grammars. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {
@@ -495,7 +495,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/** A call without a request position has the position of the call before it in the same reply. */
+/** Returns each entry's request position. A call without one has that of the reply's previous call. */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

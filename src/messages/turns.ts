@@ -11,7 +11,7 @@ import { piecesOf, textPiece, textPieces } from './pieces.ts'
 import type { NewMap } from './prefix.ts'
 import { toolName } from './text.ts'
 
-/** Room for the number of a repeated id. */
+/** Characters reserved for the number that is added to a repeated id. */
 const SUFFIX_LENGTH = 8
 
 /**
@@ -68,7 +68,7 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /** Separates the last reply from the next one or from the end, even if the next one is not written. */
+  /** Separates the last reply from the next one or from the end, even if the next one has no output. */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))

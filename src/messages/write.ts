@@ -1,6 +1,6 @@
 /**
- * The part of all writers that no grammar changes: order, digests, and content moved out of results. A
- * grammar's writer makes the blocks, and adds the blocks of each role to its request.
+ * The part that the writers of all grammars share: order, digests, content moved out of results. A grammar's
+ * writer makes the blocks, and adds the blocks of each role to its request.
  */
 
 import { ColloquyError } from '../event/errors.ts'
@@ -25,7 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { textsOfPart } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** Adds to a list in the last message. A frozen message is shared by requests, so it is replaced. */
+/** Adds blocks to a list in the last message. A frozen message is shared by requests, so it is replaced. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]
@@ -36,19 +36,19 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
 export interface Writer<Block extends object> {
   readonly piece: (piece: Piece) => Block
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
-  /** Default: everything stays in its result. */
+  /** Moves content out of results. Default: all content stays in its result. */
   readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
   /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
-  /** Adds what waits for the end of the conversation. */
+  /** Adds the blocks that belong at the end of the conversation. */
   readonly close?: () => void
   readonly state?: object
 }
 
 export interface RequestWriter<Request extends object, Block extends object, M extends object> {
   readonly limits: Limits
-  /** Ids of pairs that cannot be sent. */
+  /** Ids of the provider's call and result pairs that cannot be sent. */
   readonly refused?: ReadonlySet<string>
   /** Starts a writer, which changes only its state, its maps, and the list of messages. */
   readonly start: (
@@ -153,7 +153,7 @@ export function startRequest<Request extends object, Block extends object, M ext
   }
 }
 
-/** Adds the fixed sentence that follows reasoning where a provider refuses it as the last content. */
+/** Adds a fixed sentence after reasoning, for providers that refuse reasoning as the last content. */
 export function withAnswer<Block>(
   blocks: readonly Written<Block>[],
   block: (text: string) => Block,

@@ -1,4 +1,4 @@
-/** Unsupported features: official pages call them on every load, so each has an empty response. */
+/** Endpoints of unsupported features, with empty responses: OpenHands pages call them on every load. */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 

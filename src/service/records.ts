@@ -1,4 +1,4 @@
-/** Typed records of the service: items of its store, the same in every process, none of them cached. */
+/** Typed records of the service, stored as items. They are the same in every process, and not cached. */
 
 import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
@@ -95,7 +95,7 @@ export function recordsOf<T extends object>(
   }
 }
 
-/** Never returns a time twice, so that a process's records have an order. In milliseconds. */
+/** Returns a clock in milliseconds that never repeats a time, so that a process's records have an order. */
 export function risingClock(now: () => number = Date.now): () => number {
   let last = -Infinity
   return () => (last = Math.max(now(), last + 1))

@@ -1,4 +1,4 @@
-/** Reads arrays of messages: Anthropic, OpenAI Chat, OpenAI Responses and the AI SDK, and whole replies. */
+/** Reads message arrays and whole replies of Anthropic, OpenAI Chat, OpenAI Responses and the AI SDK. */
 
 import { type Draft, produce } from 'immer'
 import { replyOf } from '../event/reply.ts'
@@ -36,8 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A record is one element, except a whole request: an element with its other fields, one with its system
- * prompt, and the elements of its list.
+ * Splits records into elements. A record is one element; a whole request becomes an element with its other
+ * fields, one with its system prompt, and the elements of its list.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -114,7 +114,7 @@ function addReply(
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Returns whether it kept the element, which is then not a message. */
+/** Keeps an element that is not a message. Returns false for a message. */
 function keepNonMessage(
   { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,
@@ -233,7 +233,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
 const originsOf = ({ events }: Reply, origin: Origin): readonly Origin[] =>
   callOrigins(origin, events.filter(({ kind }) => kind === 'ActionEvent').length, '.')
 
-/** Results are added first, as the provider requires; other content follows. */
+/** Adds a user message. Results are added first, as the provider requires; other content follows. */
 function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
   const { content } = fields
   const rest: RawObject[] = []
@@ -349,7 +349,7 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
 
-/** Consecutive items of the model are one reply. */
+/** Reads OpenAI Responses items. Consecutive items of the model are one reply. */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
@@ -410,13 +410,13 @@ function outputItem(item: RawObject): RawObject {
   return { ...item, type: 'message', content: parts }
 }
 
-/** A model's text is output, even if it was sent back as input. */
+/** Returns a model's text part as output, even if it was sent back as input. */
 const asOutputPart = (part: RawObject): RawObject =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/** A failed, cancelled or unfinished reply is read as a truncated reply, so that its text is kept. */
+/** Adds a whole reply. A failed, cancelled or unfinished one is read as truncated, to keep its text. */
 function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
@@ -441,7 +441,7 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }
 
-/** An assistant message may contain several replies, one for each step. */
+/** Reads `UIMessage`s. An assistant message may contain several replies, one for each step. */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
@@ -582,7 +582,7 @@ const READ_FIELDS = [
 const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** A message's parts, with `step-start` before each reply. Counts fields that repeat parts. */
+/** A message's parts, with `step-start` before each reply. Notes fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
@@ -609,7 +609,7 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
   ]
 }
 
-/** The calls of each step, then the text; the text is first if a call has no result. */
+/** Parts of a message without `parts`: calls, then the text; the text is first if a call has no result. */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

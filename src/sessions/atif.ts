@@ -12,7 +12,7 @@ import { contentOf, instantIn, textIn, isTextBlock } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/** Subagents of the first trajectory, and the other trajectories of the file, become children. */
+/** Reads the first trajectory. Its subagents, and the file's other trajectories, become children. */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)

@@ -1,4 +1,4 @@
-/** Updates a client of the AI SDK: the chunks that turn the message it has into the current one. */
+/** Chunks for a client of the AI SDK, which turn the client's message into the current one. */
 
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -6,12 +6,12 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /** The client's parts afterwards. They may have one more `step-start`, left by a retracted step. */
+  /** The client's parts after the chunks. A retracted step may have left an additional `step-start`. */
   readonly parts: readonly UIPart[]
 }
 
 /**
- * Returns the chunks that turn parts into others, ignoring step borders; null if that would change more than
+ * Returns the chunks that turn `from` into `to`, ignoring step borders; null if they would change more than
  * the last step, because only the last step can be retracted. O(parts + length of the changed ones).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
@@ -89,7 +89,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** The ids of texts and reasoning are their indexes among the parts, not counting step parts. */
+/** Returns the chunks that add a part. `id`, for texts and reasoning, is its index without step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -123,7 +123,7 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   ]
 }
 
-/** After HEAD moves, a call can have another result. */
+/** Whether a call has the same outcome: after HEAD moves, it can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
   return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }
@@ -163,7 +163,7 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
   }
 }
 
-/** A decision needs its request first. */
+/** Returns the chunks of a decision, which the AI SDK accepts only after the approval request. */
 const decisionChunks = (
   { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
   toolCallId: string,

@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** Precedes each reply, and each data part except pauses and interrupts, to separate them. */
+/** A border before each reply, and before each data part except those of pauses and interrupts. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }
@@ -59,8 +59,8 @@ export type UIToolPart = {
 
 /**
  * A log item that is not part of a reply, under its event's id: `data-message` (from the environment),
- * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`, and `data-progress` (under the id of an
- * earlier reply's call).
+ * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`, and `data-progress` (under the id of its
+ * call, from an earlier reply).
  */
 export interface UIDataPart {
   readonly type: `data-${string}`

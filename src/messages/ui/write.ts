@@ -1,4 +1,4 @@
-/** Writes a branch as the messages of the AI SDK's `useChat`: the user's, and after each the whole reply. */
+/** Writes a branch for the AI SDK's `useChat`: user messages, each followed by the whole reply. */
 
 import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
 import type { CallProgress } from '../../event/completion.ts'
@@ -24,11 +24,11 @@ export interface UIMessagesOptions {
    * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
    */
   readonly blobs?: 'whole' | 'refs'
-  /** URL of the service, the prefix of these addresses. Default: empty, for the page's origin. */
+  /** URL of the service, which begins the addresses of files. Default: empty, for the page's origin. */
   readonly service?: string
 }
 
-/** The address of a long string of a part; null for one that is sent whole. */
+/** Returns the address of a part's long string; null for a string that is sent whole. */
 type Link = (part: Content, text: string) => string | null
 
 /** Hashes of long strings by part, cached because a stream writes its messages again at each event. */
@@ -50,7 +50,7 @@ function linkOf(conversationId: string, { blobs, service = '' }: UIMessagesOptio
   }
 }
 
-/** The long strings of a message's parts by their addresses, which a client may post instead. */
+/** Returns a message's long strings by address; a client may post an address instead of its string. */
 export function stringsByAddress(
   { llm_message }: MessageEvent,
   conversationId: string,
@@ -76,7 +76,7 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
  * message for the whole turn after it, under that id with the suffix `-reply`. A reply is in the turn of the
  * last user message that its model had read (`reply.after`). Calls become `tool-NAME` parts, other items
  * `data-…` parts; a pause or interrupt follows the reply that it ended. System prompts are left out. O(path +
- * view + content), O(view) per condensation, and O(log) if calls have worked.
+ * view + content), O(view) per condensation, and O(log) if there were working calls.
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
  *   `Conversation.read`.
@@ -252,13 +252,13 @@ function toolState(
   }
 }
 
-/** A report without its handle. */
+/** The fields of a progress report that a client sees. */
 const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObject => ({
   ...(content !== undefined && { content }),
   ...(progress !== undefined && { progress }),
 })
 
-/** A field that a later report lacks keeps its value. */
+/** Returns the part of a progress report. A field that the report lacks keeps its previous value. */
 const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
   type: 'data-progress',
   id: report.action_id,

@@ -21,7 +21,7 @@ import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
-/** Tokens that complete background calls. A new one replaces the previous one. Only hashes are stored. */
+/** Tokens to complete background calls. A call's new token replaces its previous one. Stores only hashes. */
 export class CallTokens {
   readonly #store: Store
   readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>
@@ -44,7 +44,7 @@ export class CallTokens {
     return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
-  /** Compares hashes in constant time, even without a stored one. */
+  /** Whether a call's token is valid. Compares hashes in constant time, even if no hash is stored. */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))

@@ -266,8 +266,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
 ]
 
 /**
- * With a status, the store filters if it knows every status; otherwise a limited number of conversations is
- * opened. A page may be short or empty and still have a next page.
+ * Returns a page of conversations. The store filters by status if it knows every status; otherwise, a limited
+ * number is opened. A page may be short or empty and still have a next page.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -291,7 +291,7 @@ async function search(
   })
 }
 
-/** With `exact` and a status, each conversation of unknown status is opened once. */
+/** Counts conversations. `exact` with a status opens each conversation of unknown status once. */
 async function count(
   lifecycle: Lifecycle,
   { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,
@@ -334,7 +334,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Null if it was deleted. Call it sequentially: many conversations might not fit into memory. */
+/** Returns null for a deleted conversation. Call sequentially: many might not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

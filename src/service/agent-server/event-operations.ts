@@ -36,7 +36,7 @@ import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-/** `id` may be written in any form. */
+/** Returns a page of a conversation's events. `id` may be any form of the UUID. */
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
   // Events prove that the conversation exists. A cursor contains the id as it is stored.
   const page = await searchPage(store, filterOf(id, query), query).catch(() => null)

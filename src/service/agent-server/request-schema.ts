@@ -92,7 +92,7 @@ export const completeBody = closedBody({
 
 export const cancelBody = optionalBody(closedBody({ reason: text(1, 4_096).optional() }))
 
-/** Seconds until the token expires; default: a day. */
+/** Body with the seconds until the token expires; default: a day. */
 export const callTokenBody = optionalBody(
   closedBody({
     expires_in: integer

@@ -38,12 +38,12 @@ import {
 
 const operation = operationsIn('Conversations')
 
-/** Maximum milliseconds that an interrupt, which the log already contains, waits for the run to end. */
+/** Maximum milliseconds that an interrupt waits for the run to end, after it was appended. */
 const INTERRUPT_WAIT = 5_000
 
 interface OnConversation<B> {
   readonly operationId: string
-  /** Default: Conversations. */
+  /** Tag in the OpenAPI document. Default: Conversations. */
   readonly tag?: string
   readonly summary?: string
   readonly body?: BodySpec<B>
@@ -63,7 +63,7 @@ export const onConversation = <B = undefined>(
     handle: async ({ path, body }) => work(await openConversation(lifecycle, path.conversation_id), body),
   })
 
-/** A decision that needs a run is rejected as a whole if no slot is free. */
+/** Response to a decision that needs a run, rejected as a whole because no slot is free. */
 const FULL = { 429: 'Too many runs' }
 const NOT_PENDING = { 409: 'No call waits for confirmation, or a call is not pending' }
 
@@ -201,7 +201,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-/** Appends a second PauseEvent only if a run is active or requested, which the log does not show. */
+/** Pauses a conversation. A second PauseEvent is appended only to stop an active or requested run. */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
@@ -234,7 +234,7 @@ function isRejected(log: Log, actionId: string): boolean {
   return false
 }
 
-/** A late approval must not apply to calls that were executed meanwhile. Returns the new log length. */
+/** Appends the events that `decide` returns for the latest state. Returns the new log length. */
 async function appendDecision(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],

@@ -1,4 +1,4 @@
-/** Only hashes of keys are stored, so a stolen database contains no key. */
+/** API keys. Only their hashes are stored, so that a stolen database contains no key. */
 
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
@@ -34,10 +34,10 @@ export interface ApiKeys {
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 
-/** Lets scanners recognise leaked keys. */
+/** Prefix of keys, by which scanners recognise leaked keys. */
 const PREFIX = 'sk-colloquy-'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-/** 43 letters of 62 have 256 bits. */
+/** Characters of a key after its prefix. 43 characters from an alphabet of 62 have 256 bits. */
 const LENGTH = 43
 
 /** Minimum milliseconds between two writes of a key's last use. */
@@ -118,7 +118,7 @@ function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
 
 const encoder = new TextEncoder()
 
-/** In hexadecimal digits. */
+/** Returns the SHA-256 hash in hexadecimal digits. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const input = typeof data === 'string' ? encoder.encode(data) : data
   const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', input))

@@ -5,7 +5,7 @@ import type { AllowOrigin } from '../http/cors.ts'
 
 type KeyCheck = (credential: string) => Promise<boolean>
 
-/** Compares SHA-256 with all keys in constant time. Null without keys: authentication is disabled. */
+/** Returns a check that compares key hashes in constant time; null without keys: anybody may call. */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
@@ -75,7 +75,7 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 /**
  * Returns a check that rejects requests without a valid key. Except for GET and HEAD, it also rejects
  * cross-site requests without a key in a header: otherwise, any web page could send requests as its visitor.
- * Without keys, allowed origins may send them. The check throws HttpProblem 401, 403.
+ * Without keys, allowed origins may send such requests. The check throws HttpProblem 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
   return async (request) => {

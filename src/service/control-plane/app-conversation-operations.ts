@@ -149,7 +149,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
 
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
 
-/** A page may be short if conversations are large, or are deleted meanwhile. */
+/** Returns a page, which may be short if conversations are large or are deleted meanwhile. */
 const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof CURSOR_PAGING>,
@@ -166,8 +166,8 @@ const search = (
 type FilterValues = ValuesOf<typeof FILTERS>
 
 /**
- * Newest first. O(limit) by creation time and sandbox; other filters check a limited number of conversations,
- * so a page may be short or empty with a next page.
+ * Returns a page, newest first. O(limit) for filters by creation time and sandbox. Other filters check a
+ * limited number of conversations, so a page may be short or empty and still have a next page.
  */
 async function searchConversations(
   store: Store,
@@ -184,7 +184,7 @@ async function countConversations(store: Store, filter: FilterValues, exact: boo
   return criteria === null ? { count: 0, more: false } : store.countConversations(criteria, { exact })
 }
 
-/** Null if nothing can match. */
+/** Returns the filter for the store; null if no conversation can match. */
 function storeFilter(filter: FilterValues): ConversationFilter | null {
   const { title__contains, created_at__gte, created_at__lt, updated_at__gte, updated_at__lt } = filter
   const { sandbox_id__eq: sandboxId } = filter

@@ -70,7 +70,7 @@ export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord
   return id === null ? ITSELF : sandboxes.state(id)
 }
 
-/** Null for null or deleted records. Queries each sandbox once. */
+/** Describes conversations; null for a null or deleted record. Queries each sandbox once. */
 export async function describeApps(
   { lifecycle, sandboxes }: ControlPlaneContext,
   records: readonly (ConversationRecord | null)[],
@@ -131,7 +131,7 @@ async function describeAppConversation(
   }
 }
 
-/** Null clears the title or repository, but not the sharing flag; omitted fields are unchanged. */
+/** Changes fields. Null clears the title or repository, not the sharing flag; omitted fields stay. */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
   id: string,

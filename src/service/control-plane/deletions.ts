@@ -58,7 +58,7 @@ export class Deletions {
     })
   }
 
-  /** Also deletes what the service stores for each conversation that `work` passes to `onDelete`. */
+  /** Calls `work`, and deletes what the service stores for the conversations passed to `onDelete`. */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

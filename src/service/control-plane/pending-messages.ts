@@ -14,7 +14,7 @@ import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
-/** Maximum characters of pending messages as JSON, unless there is only one: each change writes all. */
+/** Maximum characters of several pending messages as JSON: each change writes all of them. */
 export const MAX_PENDING_TEXT = 2 ** 22
 
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
@@ -35,7 +35,7 @@ interface Queue {
 interface Queued {
   readonly id: string
   readonly queued: true
-  /** Begins at 1. */
+  /** Position in the queue, from 1. */
   readonly position: number
 }
 

@@ -27,9 +27,9 @@ export interface ExposedUrl {
 export interface SandboxState {
   readonly status: SandboxStatus
   readonly status_detail: string | null
-  /** Key that the server in the sandbox requires; null unless it runs. */
+  /** Key that the server in the sandbox requires; null unless the sandbox runs. */
   readonly session_api_key: string | null
-  /** Addresses of its servers; null unless it runs. */
+  /** Addresses of the sandbox's servers; null unless the sandbox runs. */
   readonly exposed_urls: readonly ExposedUrl[] | null
   readonly working_dir: string | null
 }

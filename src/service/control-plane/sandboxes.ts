@@ -16,9 +16,9 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** Only sandboxes that may be running, since the time `up`, count towards the limit. */
+/** A stored sandbox. It counts towards the limit only if it may be running, since the time `up`. */
 interface StoredSandbox extends SandboxRecord {
-  /** Null if the sandbox does not run. */
+  /** Time since which the sandbox may be running; null if it does not run. */
   readonly up: string | null
   /** The status that another process requests from the process that runs the sandbox. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
@@ -30,14 +30,14 @@ interface SandboxLease {
   /** End of the lease, in epoch milliseconds; then another machine may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that has the files, if its lease expired and another one restarted the sandbox. */
+  /** The machine that has the files, if its lease expired and another machine restarted the sandbox. */
   readonly lostOn?: string
 }
 
 /** Milliseconds of a lease: longer than a machine can be expected to be silent. */
 const LEASE = 60_000
 
-/** Milliseconds after which a started sandbox that does not run has ended. */
+/** Milliseconds after which a sandbox that was started, but does not run, is considered ended. */
 const START_TIMEOUT = 600_000
 
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
@@ -91,7 +91,7 @@ export class Sandboxes {
     }))
   }
 
-  /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */
+  /** Returns a page of sandboxes, the newest first. @throws ColloquyError `invalid_cursor`. */
   async list(after: string | null, limit: number): Promise<Page<SandboxRecord>> {
     const { items, cursor } = await this.#records.list({
       by: 'created_at',
@@ -187,8 +187,8 @@ export class Sandboxes {
   }
 
   /**
-   * Deletes, pauses and resumes as other processes requested. Returns the ids of resumed sandboxes. @throws the
-   * first failure of the provider, after the other sandboxes.
+   * Deletes, pauses and resumes sandboxes as other processes requested. Returns the ids of resumed ones.
+   * @throws the first failure of the provider, after all sandboxes were handled.
    */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
@@ -225,14 +225,14 @@ export class Sandboxes {
     return false
   }
 
-  /** A sandbox that still runs belongs to another process, which is requested to pause it. */
+  /** Pauses a sandbox. If it still runs, another process has it, and is requested to pause it. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
     const isElsewhere = isUp(await this.state(id))
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** A sandbox that is still paused belongs to another process, which is requested to resume it. */
+  /** Resumes a sandbox. If it is still paused, another process has it, and is requested to resume it. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()
@@ -328,7 +328,7 @@ export class Sandboxes {
     }
   }
 
-  /** Whether it counts towards the limit: a working directory without a process does not. */
+  /** Whether a sandbox counts towards the limit: a working directory without a process does not. */
   #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
     return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
   }
@@ -344,7 +344,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /** Pauses the oldest others until one more may run: running ones before starting ones, to lose no start. */
+  /** Pauses the oldest other sandboxes until one more may run. Starting sandboxes are paused last. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()
@@ -374,7 +374,7 @@ const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || stat
 
 interface BringUpOptions {
   readonly mayStart: boolean
-  /** Milliseconds. */
+  /** Maximum milliseconds for a sandbox to start. */
   readonly sandboxTimeout: number
   readonly signal: AbortSignal
   readonly onStarted: () => Promise<void>

@@ -53,7 +53,7 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** Queries about private conversations are checked as all others are, and then return no events. */
+/** Serves queries about private conversations: they are checked like all others, but return no events. */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -110,7 +110,7 @@ const visible = (event: Event | null): Event | null =>
 
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
-/** Redacts also events that are already stored. */
+/** Redacts events when they are read, so that events that are already stored are redacted too. */
 export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
   getConversation: (id) => store.getConversation(id),
   count: (filter) => store.count(filter),
@@ -153,7 +153,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/** @param rules redaction for anybody; null: only secrets in URLs and known tokens are masked */
+/** @param rules rules to redact what anybody may read; null masks only secrets in URLs and known tokens */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {

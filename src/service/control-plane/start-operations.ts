@@ -157,7 +157,7 @@ async function countTasks(plane: ControlPlane, filter: StartFilter, exact: boole
 const atLeast = (instant: string): string =>
   new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
 
-/** A JSON list that sends each item immediately. A disconnected client does not stop the task. */
+/** A JSON list that sends each item immediately. A client that disconnects does not stop the start task. */
 async function* jsonList(items: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
   let begin = '['

@@ -51,7 +51,7 @@ export interface StartTask {
   readonly created_by_user_id: null
   readonly status: TaskStatus
   readonly detail: string | null
-  /** Null until the status is `READY`. */
+  /** Id of the conversation; null until the status is `READY`. */
   readonly app_conversation_id: string | null
   readonly sandbox_id: string | null
   readonly agent_server_url: string | null
@@ -146,7 +146,7 @@ async function make(
   }
 }
 
-/** A child inherits its parent's repository and model unless the request sets them. */
+/** Returns metadata. A child inherits its parent's repository and model unless the request sets them. */
 function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
   const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
@@ -165,7 +165,7 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
   }
 }
 
-/** Stores only the request's secrets. Ids are chosen now, so another process creates nothing twice. */
+/** Returns a task, and stores only its secrets. Chooses all ids now, so that nothing is created twice. */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,
@@ -364,7 +364,7 @@ export class StartTasks {
     }
   }
 
-  /** When a task is over, or deleted, its planned id is free. */
+  /** Returns the change that frees a task's planned id; none for a task that is over. */
   #freed(task: StoredTask): readonly ItemChange[] {
     return isOver(task) ? [] : [this.#planned.changeOf(plainId(task.planned_id), null)]
   }

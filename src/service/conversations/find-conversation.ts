@@ -50,7 +50,7 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The control plane's form, except for a UUID stored in uppercase, which no other form would find. */
+/** The control plane's form. A UUID stored in uppercase is unchanged: no other form would find it. */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** Finds a conversation by its id; a UUID may be in any form. Null for an unknown or invalid id. */

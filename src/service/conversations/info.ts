@@ -137,7 +137,7 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 
 const NEVER = { kind: 'NeverConfirm' } as const
 
-/** Without usage: start request fields and the service's own, with secrets masked. */
+/** Returns a conversation's information without usage, including start request fields; masks secrets. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
   const { metadata } = record

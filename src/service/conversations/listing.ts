@@ -1,4 +1,4 @@
-/** A cursor stays valid whichever index the store uses. */
+/** Lists of conversations, with cursors that stay valid whichever index the store uses. */
 
 import type {
   ConversationFilter,

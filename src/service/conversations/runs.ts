@@ -134,7 +134,7 @@ export interface WantedRun {
   readonly event_id?: string
 }
 
-/** The position from which a run is wanted; null if its event was never appended. */
+/** The log position before which events need a run; null if the requesting event was never appended. */
 export async function positionOf(
   store: Pick<Store, 'get'>,
   { conversation_id: id, event_id: eventId, from }: WantedRun,
@@ -144,7 +144,7 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-/** A run that callers wait for, until it has a lease or stored requests survive this process. */
+/** A run that callers wait for until it has a lease, or until a stored request would survive a crash. */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
@@ -383,7 +383,7 @@ export class Runs {
     clearTimeout(timer)
   }
 
-  /** Ids of the conversations whose lease a run of this service can hold: its agent exists. */
+  /** Ids of the conversations whose lease a run of this service may hold: the run has its agent. */
   get ids(): readonly string[] {
     return [...this.#begun]
   }
@@ -460,7 +460,7 @@ export class Runs {
     }
   }
 
-  /** One attempt; false: retry. @param wait maximum milliseconds to wait before the retry */
+  /** Tries to join once; false: try again. @param wait maximum milliseconds to wait before returning false */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command

@@ -26,7 +26,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Numbers and booleans are not secrets: `max_token` may be 4096. */
+/** Whether a field is a secret. Numbers and booleans are not: `max_token` may be 4096. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&
@@ -124,7 +124,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   })
 }
 
-/** A value without its secrets and without the fields that contain one. */
+/** A value without the fields that are or contain a secret; nested objects keep their other fields. */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
     ([name, inner]): [string, JsonValue][] => {
@@ -136,7 +136,7 @@ export function withoutSecrets(value: JsonObject): JsonObject {
   return Object.fromEntries(open)
 }
 
-/** Leaves out environment and header values that are shorter than `minLength`, such as `1`. */
+/** Returns the secrets in a value, except environment and header values shorter than `minLength`. */
 export function secretsIn(value: JsonValue, minLength = 5): string[] {
   if (typeof value === 'string') return secretsOfText(value)
   if (typeof value !== 'object' || value === null) return []

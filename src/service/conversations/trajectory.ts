@@ -14,7 +14,7 @@ interface ZipFile {
   readonly text: string
 }
 
-/** File names: `meta` of the conversation's information, `event` of the event at a position. */
+/** File names: `meta` for the conversation's information, `event` for the event at a position. */
 interface Layout {
   readonly meta: string
   readonly event: (seq: number, id: string) => string
@@ -36,7 +36,7 @@ export const FLAT: Layout = {
 }
 
 /**
- * The zip is written while it is sent: `meta` and each log event. Lines that are not events are omitted.
+ * Returns a zip of `meta` and each event, written while it is sent. Omits lines that are not events.
  * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {

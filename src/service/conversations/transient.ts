@@ -7,7 +7,7 @@ export const isTransient = (error: unknown): boolean =>
 /** Whether a run that failed to begin can be retried: the store was unavailable, or the lease was lost. */
 export const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
-/** Whether the store is unavailable, or the service is shutting down: it affects all conversations. */
+/** Whether an error affects all conversations: the store is unavailable, or the service is shutting down. */
 export const isOfService = (error: unknown): boolean =>
   isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 

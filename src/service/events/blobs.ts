@@ -1,4 +1,4 @@
-/** Long strings of events over HTTP: by range, only to those who may read the conversation. */
+/** Serves long strings of events, also ranges of them, to callers that may read the conversation. */
 
 import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
 import { decodeBase64 } from '../../messages/text-files.ts'
@@ -75,10 +75,10 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters searched again with the next piece: more than a secret's name. */
+/** Characters of a piece that are searched again with the next: more than a secret's name has. */
 const OVERLAP = 32
 
-/** A blob without encrypted content is searched once, then streamed; another is masked at each read. */
+/** Masks encrypted content. A blob without it is searched only once, any other one at each read. */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()
   return async (id, hash, range) => {
@@ -175,7 +175,7 @@ async function* decodeBase64Parts(first: string, parts: AsyncIterable<string>): 
 const hasTag = (header: string | null, hash: string): boolean =>
   header !== null && header.split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()))
 
-/** `beyond` if it begins after the end; null for the whole blob, also for several or invalid ranges. */
+/** The requested range; `beyond` if it begins after the end; null for none, several or invalid ranges. */
 function rangeOf(
   headers: Headers,
   hash: string,

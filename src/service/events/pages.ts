@@ -33,7 +33,7 @@ export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
 export interface FilterValues {
   readonly kind__eq?: EventKind | null
-  /** The name of `kind__eq` in the agent server's interface. */
+  /** The agent server's name for the filter `kind__eq`. */
   readonly kind?: EventKind | null
   readonly timestamp__gte: string | null
   readonly timestamp__lt: string | null
@@ -52,7 +52,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** The store omits hidden kinds, so pages are full whenever enough events exist. */
+/** Returns the store's filter. The store omits hidden kinds, so that pages are full if events suffice. */
 export function filterOf(
   conversationId: string,
   { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
@@ -98,7 +98,7 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** The references in an event as clients receive it, except references to masked content. */
+/** The blob references in an event, except those whose content was masked for clients. */
 export function wireBlobs(
   event: Event,
   { blobs = [] }: Pick<StoredEvent, 'blobs'>,

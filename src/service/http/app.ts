@@ -8,7 +8,7 @@ import { HttpProblem, toProblem } from './problem.ts'
 export interface Handled {
   readonly requestId: string
   readonly method: string
-  /** Without the query, which may contain private data. */
+  /** Path without the query, which may contain private data. */
   readonly path: string
   readonly operation: Operation | null
   readonly status: number
@@ -192,7 +192,7 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** @throws HttpProblem 400 for a truncated body, 413 for a larger one. */
+/** @throws HttpProblem 400 for a truncated body, 413 for one of more than `maxBytes`. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)
@@ -254,7 +254,7 @@ const tooLarge = (maxBytes: number): HttpProblem =>
 
 const PARAMETER = /\{\w+\}/g
 
-/** Fixed segments precede parameters where two paths first differ, so that `/search` is never an id. */
+/** Sorts operations: fixed segments before parameters, so that `/search` is never read as an id. */
 const byPrecedence = (operations: readonly Operation[]): Operation[] =>
   operations
     .map((operation) => ({ operation, key: routeKey(operation) }))

@@ -24,7 +24,7 @@ export function checkIds(ids: readonly string[], what: string): void {
 type BatchSpec = OperationName & {
   readonly tag: string
   readonly summary?: string
-  /** The plural noun for errors. */
+  /** Plural noun for the items, used in error messages. */
   readonly what: string
   readonly by: 'id' | 'ids'
   readonly schema: JsonObject

@@ -50,7 +50,7 @@ export const text = (min: number, max: number) =>
       params: { type: 'value_error' },
     })
 
-/** The message is a code for `toIssues`. */
+/** An integer. The error message is a code that `toIssues` reads. */
 export const integer = z.int({ error: 'int' })
 
 export const title = text(1, 200).refine((value) => value.trim() !== '', {
@@ -119,5 +119,5 @@ const secretSource = z.union([
   z.looseObject({ kind: z.literal('LookupSecret'), url: text(1, 4_096) }),
 ])
 
-/** Secrets for the agent by name: each is a text, or its source. */
+/** Secrets for the agent, by name: each is a text, or the source of a text. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the operations, so that it cannot differ from what is served. */
+/** Derives the OpenAPI 3.1 document from the operations, so that it cannot differ from them. */
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -140,7 +140,7 @@ function describeOperation(operation: Operation): JsonObject {
   }
 }
 
-/** A failure is a problem; responses without content are 204 and redirects. */
+/** The content of a response: a problem for a failure, none for 204 and redirects. */
 function contentOf(status: number, success: JsonObject): JsonObject {
   if (status >= 400) return PROBLEM
   return status === 204 || status >= 300 ? {} : success

@@ -28,17 +28,17 @@ interface Described {
   readonly authorize?: (request: Request) => Promise<void>
   /** Schema of the response. By default the response is `{ success: true }`, whatever the handler returns. */
   readonly returns?: JsonObject
-  /** Default: "Successful Response". */
+  /** Description of the response. Default: "Successful Response". */
   readonly description?: string
   /** Default: 200. */
   readonly status?: number
   /** Default: application/json. */
   readonly mediaType?: string
-  /** When other responses are sent, by status. A success has the schema of `returns`. */
+  /** Descriptions of other responses, by status. A successful one has the schema of `returns`. */
   readonly otherwise?: Readonly<Record<number, string>>
 }
 
-/** `name` gets the path and method appended, as published ids have; an `operationId` is used as it is. */
+/** A `name`, to which the path and method are appended as in published ids, or a whole `operationId`. */
 export type OperationName =
   | { readonly name: string; readonly operationId?: never }
   | { readonly operationId: string; readonly name?: never }
@@ -47,7 +47,7 @@ type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described
   OperationName & {
     /** Default: the tag of the file's operations. */
     readonly tag?: string
-    /** Default: the words of its name. */
+    /** Default: the words of the operation's name. */
     readonly summary?: string
     readonly query?: Q
     /** Parameters of the path that accept only certain texts. */

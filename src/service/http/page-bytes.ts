@@ -10,7 +10,7 @@ export const MAX_PAGE_BYTES = 8 * 2 ** 20
 /** Number of items that are read before their size is checked. */
 const READ_FIRST = 8
 
-/** @throws HttpProblem 413 for several items that exceed a page. A single one is always returned. */
+/** Returns the items with these ids. @throws HttpProblem 413 for several items that exceed a page. */
 export async function readByIds<T extends object>(
   ids: readonly string[],
   what: string,
@@ -73,7 +73,7 @@ interface PageParts<R, T> {
   readonly isCompared: boolean
 }
 
-/** May be short if items are large, and short or empty if the maximum number of items was checked. */
+/** Returns a page. It may be short if items are large, and even empty if the maximum number was checked. */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts
   const items: T[] = []

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 
 export interface ValidationError {
-  /** The part of the request, then names and indexes. */
+  /** Location of the invalid value: the part of the request, then names and indexes. */
   readonly loc: readonly (string | number)[]
   readonly msg: string
   readonly type: string
@@ -36,7 +36,7 @@ export const text = (): Parameter<string> => ({
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
-/** The error does not repeat the value: a client may have sent a secret in its place. */
+/** A text that matches a pattern. The error omits the value: a client may have sent a secret instead. */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
   schema: { type: 'string', pattern: pattern.source },
   omitted: null,
@@ -155,7 +155,7 @@ export function readParameters<P extends Parameters>(
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
 }
 
-/** The decoded text, or the text itself if it is not well encoded. */
+/** The text with its percent encoding decoded; the text itself if the encoding is invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -9,7 +9,7 @@ import type { ValidationError } from './parameters.ts'
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
-  /** Bounded, and without what looks like a secret (law W6). */
+  /** Text of limited length, without anything that looks like a secret (law W6). */
   readonly detail: string | readonly ValidationError[]
 
   constructor(status: number, detail: string | readonly ValidationError[]) {
@@ -31,11 +31,11 @@ const MAX_PART = 64
 const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
-/** A client's mistake may contain secrets and megabytes of text. Reads no more than could be sent. */
+/** Redacts and shortens a text: a client's mistake may contain secrets or megabytes. Reads only the start. */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 
-/** The errors without inputs that are lists, objects or fields named as secrets. */
+/** Redacts errors, and removes inputs that are lists, objects or fields named as secrets. */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
   return errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),
@@ -96,7 +96,7 @@ const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/** Null for an error without a status, which is an internal failure. */
+/** Returns the response to an error; null for an internal failure, which has no status. */
 export function toProblem(
   error: unknown,
   { params = {}, query = {}, body }: Partial<Pick<Operation, 'params' | 'query' | 'body'>>,
@@ -123,7 +123,7 @@ export interface FailureText {
   readonly detail: string
 }
 
-/** The messages of the library's errors and HttpProblems, with secrets redacted; no other messages. */
+/** Returns the redacted message of a library error or HttpProblem, and a fixed text for any other error. */
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }

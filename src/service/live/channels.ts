@@ -35,13 +35,13 @@ export class Closing extends Error {
 }
 
 export interface Channel {
-  /** @throws HttpProblem 422 for an invalid query, others for an unavailable channel; `Closing`. */
+  /** Returns the frames. @throws HttpProblem 422 for an invalid query; other HttpProblems; `Closing`. */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /** Call it after `open`. Returns why the frame is invalid, or null. @throws errors of its operation. */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
-  /** Appended to the reason for a close: how to resume. */
+  /** Returns a text on how to resume, which is appended to the reason for a close. */
   readonly resume: () => string
   readonly end: () => void
 }
@@ -121,7 +121,7 @@ const COMMANDS_QUERY = {
   resend_all: withDefault(boolean(), false),
 } as const
 
-/** `/sockets/bash-events`: events of commands that belong to no conversation; a client's frame starts one. */
+/** `/sockets/bash-events`: events of commands outside conversations; a client's frame starts a command. */
 export function commandsChannel(commands: Commands): Channel {
   const stop = new AbortController()
   return {
@@ -167,7 +167,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/** With an agent, runs the conversation unless `run` is false. Returns why a frame is invalid, or null. */
+/** Appends a frame's message and runs the conversation, unless `run` is false. Returns a failure or null. */
 export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,

@@ -27,7 +27,7 @@ export type FrameType = 'event' | 'state' | 'caught_up' | 'reset' | 'delta' | 'e
 
 const encoder = new TextEncoder()
 
-/** One frame. Its event is serialized once, for all readers. */
+/** A frame, which serializes its event once for all readers. */
 export class Frame {
   readonly type: FrameType
   /** The reader has received the log up to this position and resumes after it. -1: nothing yet. */
@@ -78,7 +78,7 @@ export class Frame {
   }
 }
 
-/** Null for a line that is not an event. */
+/** Returns the frame of an event; null for a line that is not an event. */
 export function eventFrame(item: LoggedEvent): Frame | null {
   const event = wireEvent(item)
   if (event === null) return null

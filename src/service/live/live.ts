@@ -132,7 +132,7 @@ class RunEnds {
   #isNew = false
   #wake: () => void = () => undefined
 
-  /** Whether a run has ended that `during` has not yielded yet. */
+  /** Whether a run has ended, and `during` has not yielded this yet. */
   get isNew(): boolean {
     return this.#isNew
   }
@@ -309,7 +309,7 @@ const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 /** Caches frames up to a number of characters, and always the last one, which many readers may need. */
 export class FrameCache {
   readonly #chars: number
-  /** By the event itself: another log may have another event with the same id and position. */
+  /** Frames by event object: another log may have another event with the same id and position. */
   readonly #cached = new Map<
     Fact,
     { readonly id: string | null; readonly position: number; readonly frame: Frame | null }
@@ -325,7 +325,7 @@ export class FrameCache {
     return this.#size
   }
 
-  /** Null for a quarantined line. */
+  /** Returns the frame of an event; null for a quarantined line. */
   event(item: LoggedEvent): Frame | null {
     const cached = this.#cached.get(item.fact)
     // Forks share event objects.

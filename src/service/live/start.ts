@@ -77,7 +77,7 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/** Times may decrease along the log, so all events with this time or a later one are read. */
+/** Returns the first position with this time or a later one. Reads all such events: times may decrease. */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

@@ -15,10 +15,10 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/** Timers in the write timeout: after the event loop was blocked, timers fire before read events. */
+/** Number of timers that divide the write timeout: after a blocked event loop, timers fire before reads. */
 const TIMERS = 4
 
-/** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */
+/** The stream operation. `identify` returns a key's caller; the key may be deleted during the stream. */
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   return [

@@ -1,4 +1,4 @@
-/** Admits sockets, and limits their bytes in total: a limit for each socket does not. */
+/** Admits sockets, and limits their total bytes, which a limit for each socket would not do. */
 
 import type { IncomingMessage } from 'node:http'
 import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'

@@ -234,7 +234,7 @@ const isBelow = (folder: string, path: string): boolean => path === folder || pa
 
 interface GitResult {
   readonly out: string
-  /** Its exit code; another value if it was ended. */
+  /** Exit code of git; a text or null if git could not be started or was ended. */
   readonly code: string | number | null
 }
 

@@ -140,8 +140,8 @@ export interface ListenOptions {
    */
   readonly onClosing?: () => Promise<void> | void
   /**
-   * Called after that wait, to close sockets and end streams. Closing waits for it, at most until the
-   * deadline. Default: none.
+   * Called after `onClosing` and the wait for requests, to close sockets and end streams. Closing waits for
+   * it, at most until the deadline. Default: none.
    */
   readonly onShutdown?: () => Promise<void> | void
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
@@ -157,7 +157,7 @@ export interface Listening {
    * the deadline. Can be called again.
    */
   readonly close: () => Promise<void>
-  /** Closes it, for `await using`. */
+  /** Closes the server, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
@@ -301,7 +301,7 @@ function hostName(host: string, address: string, family: string): string {
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
 }
 
-/** Destroys the connection when the stream rejects a slow reader: not a failure of the server. */
+/** Destroys the connection when the stream rejects a slow reader, which is no failure of the server. */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
   if (body === null || headers.get('content-type') !== 'text/event-stream') return response

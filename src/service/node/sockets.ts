@@ -417,7 +417,7 @@ export class Outlet {
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /** Maximum unauthenticated sockets; one more closes the oldest of the address with most. Default: 1,024. */
+  /** Maximum unauthenticated sockets; one more closes the oldest of the busiest address. Default: 1,024. */
   readonly maxUnauthenticated?: number
   /** Maximum unauthenticated sockets of a network address; one more closes its oldest. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
@@ -627,7 +627,7 @@ interface UnauthenticatedBounds {
   readonly perAddress: number
 }
 
-/** At the maximum, the oldest is evicted: a client that sends its key at once is always admitted. */
+/** Unauthenticated sockets. Evicts the oldest at the maximum: clients that send a key at once get in. */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void

@@ -13,7 +13,7 @@ interface User {
   readonly user_id: string
   /** The identity provider's name for the user; null if the user was provisioned without one. */
   readonly subject?: string | null
-  /** In lowercase. */
+  /** E-mail address in lowercase. */
   readonly email: string
   readonly org_id: string
   readonly key_id: string | null
@@ -79,7 +79,7 @@ export class Users {
   }
 }
 
-/** Returns an organization's credits (null: of callers without one) as a decimal string; null means 0. */
+/** Returns the credits of an organization (or of callers without one) as a decimal string; null means 0. */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 interface OrganizationParts {
@@ -160,7 +160,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
 ]
 
 export interface Quota {
-  /** Maximum starts and forks of an organization in a day (UTC). Callers without one share a quota. */
+  /** Maximum starts and forks per organization and day (UTC). Callers without organization share a quota. */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]
@@ -172,7 +172,7 @@ interface Day {
   readonly count: number
 }
 
-/** All processes share the quota. An operation consumes one unit, and returns it if nothing was started. */
+/** Limits operations by a quota of all processes. One operation uses one unit, unless nothing is started. */
 export function withQuota(
   operations: readonly Operation[],
   store: Store,
@@ -194,7 +194,7 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** A repeated creation starts nothing, so it is allowed beyond the quota. */
+  /** Whether the conversation exists: a repeated creation starts nothing, and needs no quota. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null

@@ -53,7 +53,7 @@ const STOPPED = -15
 export class Commands {
   readonly #files: SandboxFiles | null
   #events: CommandEvent[] = []
-  /** Number of events that are no longer stored, and in `#cleared` this number after the last `clear`. */
+  /** Number of events that are no longer stored. `#cleared` has this number after the last `clear`. */
   #dropped = 0
   #cleared = 0
   #text = 0
@@ -170,7 +170,7 @@ export class Commands {
   }
 }
 
-/** Creates a relative folder, as of a conversation without a sandbox, in the folder of the sandboxes. */
+/** Returns an absolute `cwd` as it is; creates a relative one in the folder of the sandboxes. */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd

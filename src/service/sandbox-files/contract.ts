@@ -19,7 +19,7 @@ export function requireFiles(files: SandboxFiles | null): SandboxFiles {
 
 export interface FileEntry {
   readonly name: string
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
   readonly is_directory: boolean
   readonly size: number
@@ -54,6 +54,6 @@ export interface SandboxFiles {
     milliseconds: number,
     signal?: AbortSignal,
   ) => Promise<CommandOutput>
-  /** Runs git in the path's folder; it starts no other programs. Null if it fails. */
+  /** Runs git in the path's folder. Git starts no other programs. Returns null if git fails. */
   readonly git: (path: string, args: readonly string[]) => Promise<string | null>
 }

@@ -1,6 +1,6 @@
 /**
- * File, command and git operations: of the service, and of one conversation, below its path or with `?cid=`.
- * The paths of the latter default to the conversation's folder and stay inside.
+ * File, command and git operations of the service, and of one conversation (below its path, or with `?cid=`).
+ * Paths in the latter default to the conversation's folder, and must be inside it.
  */
 
 import { isObject, textAt } from '../../event/json.ts'
@@ -98,7 +98,7 @@ const SCOPED = /^\/api\/(?:bash|git|vscode)\/|^\/api\/file\/(?:upload|download)$
 const BASE = '/api/conversations/{conversation_id}'
 const OUTSIDE = { 422: 'The path is outside of the conversation’s folder' }
 
-/** The folder of a conversation: its sandbox's, or its workspace below the folder of the sandboxes; null for neither. */
+/** The folder of a conversation's sandbox, or its workspace in the sandboxes' folder; null for neither. */
 async function folderOf(
   sandboxes: Pick<Sandboxes, 'files' | 'state'>,
   record: ConversationRecord,
@@ -111,7 +111,7 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/** Creates only a folder below the folder of the sandboxes. Rejects only if the store fails. */
+/** Creates a conversation's folder below the sandboxes' folder. Rejects only if the store fails. */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)
@@ -200,7 +200,7 @@ export function scopedOperations(
   ]
 }
 
-/** Empty, which means the conversation's folder, for the editor's default. */
+/** Replaces the editor's default folder by the empty path, which means the conversation's folder. */
 const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {

@@ -33,7 +33,7 @@ function checkRef(ref: string | null): void {
   throw new HttpProblem(400, 'Invalid revision. Pass a branch, a tag or a commit.')
 }
 
-/** The fields of `--name-status -z`: a status, a path, and a second path for a moved file. */
+/** Reads the fields of `--name-status -z`: a status, a path, and a second path for a moved file. */
 function changesIn(text: string): GitChange[] {
   const fields = text.split('\u0000')
   const changes: GitChange[] = []

@@ -17,7 +17,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
 import { describeBody, secretBody, SECRET_NAME } from './settings-schema.ts'
 
-/** The part of a secret that clients can read. */
+/** The fields of a named secret that clients can read, without its value. */
 export interface SecretInfo {
   readonly name: string
   readonly description: string | null

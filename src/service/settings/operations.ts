@@ -1,4 +1,4 @@
-/** No response contains a secret. */
+/** Operations for settings, profiles and MCP servers. No response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -197,7 +197,7 @@ export const settingsOperations = ({
   }),
 ]
 
-/** Masks secrets. Omits them for `X-Expose-Secrets`, so that such a client uses no mask as a secret. */
+/** Masks secrets. Omits them for the header `X-Expose-Secrets`: its sender would store a mask as a secret. */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,
@@ -288,7 +288,7 @@ const CHANGED = { description: 'The new settings, secrets masked', returns: SETT
 const UNKNOWN_SERVER = { 404: 'Unknown server' }
 
 export const mcpOperations = (settings: Settings): Operation[] => {
-  /** Null deletes the server. */
+  /** Stores an MCP server; null deletes the server. */
   const change = async (
     key: string,
     server: object | null,

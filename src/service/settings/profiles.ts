@@ -38,7 +38,7 @@ export class Profiles {
   }
 
   /**
-   * Stores a profile. A masked secret keeps its stored value if its address is unchanged.
+   * Stores a profile. A masked secret keeps its stored value if the address that receives it is unchanged.
    * @throws HttpProblem 400 for an unknown masked secret in a list, 409 beyond the maximum or if secrets
    *   cannot be stored, 422 for a secret that would be sent to another address.
    */

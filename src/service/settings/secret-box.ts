@@ -11,9 +11,9 @@ import { type Records, recordsOf } from '../records.ts'
 
 export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }
 
-/** Encrypts and decrypts. */
+/** Encrypts and decrypts values. */
 export interface SecretBox {
-  /** Whether there is no key. */
+  /** Whether values are stored as plain text, because there is no key. */
   readonly isOpen: boolean
   /**
    * Encrypts a value for one place; it cannot be decrypted for another.
@@ -97,9 +97,9 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 interface SealedMapOptions {
-  /** The collection; what was encrypted for it cannot be decrypted for another. */
+  /** Collection of the record. A value encrypted for it cannot be decrypted for another collection. */
   readonly collection: string
-  /** What a value is, for errors, which never repeat a name: a client may have sent a secret in its place. */
+  /** Noun for a value in error messages. They never repeat a name: it may be a secret sent by mistake. */
   readonly noun: string
   readonly limit: number
 }
@@ -112,7 +112,7 @@ export class SealedMap {
   readonly #options: SealedMapOptions
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
-  /** Changes within a process never conflict. */
+  /** Runs changes one after the other, so that those of one process never conflict. */
   readonly #inTurn = serialQueue()
 
   constructor(store: Store, secretBox: SecretBox, options: SealedMapOptions) {
@@ -196,8 +196,8 @@ type Path = readonly string[]
  * Rejects a change of an address next to, above or below a stored secret, unless the request contains the
  * secret: otherwise a client could have the secret sent to any address.
  * @param loc path of the changed value in the request
- * @param group whether the value only groups others, as settings do: a secret is not sent to the addresses of
- *   other groups
+ * @param group whether the value only groups other values, as settings do: a secret is not sent to the
+ *   addresses of other groups
  * @throws HttpProblem 422 with the field of the secret
  */
 export function checkDestination(

@@ -1,4 +1,4 @@
-/** Validation errors contain no input, which may be a secret. */
+/** Bodies of settings requests. Their validation errors omit the input, which may be a secret. */
 
 import * as z from 'zod'
 import { canonicalJson } from '../../event/encode.ts'
@@ -137,7 +137,7 @@ export const newServerBody = silent(
 
 export const serverBody = silent(bodyOf(server))
 
-/** All other fields belong to the client. */
+/** An agent profile. The client defines all other fields. */
 const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })
 
 export const agentProfileBody = silent(bodyOf(agentProfile))
@@ -168,7 +168,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/** Restores items with the same masked form in order, if their number is unchanged. */
+/** Replaces masked items by stored ones. Equal masks are restored in order, if their number is unchanged. */
 function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))

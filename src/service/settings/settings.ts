@@ -18,7 +18,7 @@ export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined
   readonly misc_settings_diff?: JsonObject | null | undefined
-  /** Null for no profile; the model is then unchanged. */
+  /** Name of the active profile. Null for no profile; the model is then unchanged. */
   readonly active_profile?: string | null | undefined
   readonly active_agent_profile_id?: string | null | undefined
 }

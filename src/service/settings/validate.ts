@@ -54,7 +54,7 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 
 const PART_LENGTH = 5
 
-/** Null if five characters of a secret in a row remain, in any case: providers quote ends of keys. */
+/** Redacts secrets. Returns null if five adjacent characters of a secret remain, in any letter case. */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
   let scrubbed
@@ -80,8 +80,8 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls Chat Completions at `base_url` for one token. Forwards only the status, follows no redirect. Sends
- * the key to any address, including private networks and this machine. To forbid this, pass your own
+ * Calls Chat Completions at `base_url` for one token. Forwards only the status, and follows no redirect.
+ * Sends the key to any address, including private networks and this machine. To forbid this, pass your own
  * `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {

@@ -22,7 +22,7 @@ const NO_NEWS: News = { first: null, isChanged: false, isDeleted: false }
 interface Marking {
   readonly store: Store
   readonly collections: Collections
-  /** Conversations created since this time of the store are sent from their beginning; null: all are. */
+  /** Conversations created since this time on the store's clock are sent from their beginning; null: all. */
   readonly since: string | null
 }
 
@@ -46,8 +46,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes conversations due that were created since a time on the store's clock; of earlier ones, only later
- * events are sent. Repeatable.
+ * Makes all conversations due that were created since `since`, on the store's clock. For earlier
+ * conversations, only new events are sent. Can be repeated.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -63,7 +63,7 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/** Makes conversations due. Those being sent, or waiting for a retry, are checked again afterwards. */
+/** Makes conversations due for sending. Those being sent, or waiting for a retry, are checked again later. */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
@@ -133,7 +133,7 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has an item in `cursors` or `failing`, if any. */
 export interface Collections {
-  /** The job that marks conversations created since the webhook's start, or all with `from: 'start'`. */
+  /** Collection of the job that marks conversations created since the webhook's start (or all). */
   readonly start: string
   readonly cursors: string
   readonly failing: string
@@ -151,7 +151,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created since this time of the store are sent from their beginning; null: all are. */
+  /** Conversations created since this time on the store's clock are sent from their beginning; null: all. */
   readonly since?: string | null
   readonly isDone: boolean
 }

@@ -98,7 +98,7 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/** Ends the job; if there is news, returns false and keeps the lease instead. @throws `lease_lost`. */
+/** Ends the job and returns true; with news, keeps the lease and returns false. @throws `lease_lost`. */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,
@@ -314,7 +314,7 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /** Null while another process marks the conversations to send from their beginning. */
+  /** Starts a webhook; null while another process marks the conversations to send from their beginning. */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
     const collections = collectionsOf(webhook.id)

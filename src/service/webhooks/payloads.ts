@@ -10,7 +10,7 @@ import { addressOf, type Webhook } from './webhook.ts'
 /** One request to a webhook. */
 export interface Message {
   readonly path: string
-  /** The same for each retry. */
+  /** Id of the message, the same for each retry. */
   readonly id: string
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
@@ -43,14 +43,14 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
-/** A fetch error's own message reports only that it failed; its cause has the reason. */
+/** Returns why a request failed: the cause of a fetch error has the reason, its message has not. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The service's headers take precedence over configured ones, also if these differ in letter case. */
+/** Returns all headers. Those of the service take precedence, also over names in another letter case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
   required: Readonly<Record<string, string>>,
@@ -60,7 +60,7 @@ function headersOf(
   return headers
 }
 
-/** The position after the events of one message, and the message, or null if empty. */
+/** A message (null if no events are to be sent), and the position after the batch. */
 interface Batch {
   readonly next: number
   readonly message: Message | null
@@ -112,7 +112,7 @@ export function batchOf(
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
-/** `createdAt` distinguishes the conversation from an earlier one with the same id. */
+/** Returns a conversation's message. Its id depends on `createdAt`: a conversation's id can be reused. */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
   createdAt: string,

@@ -2,9 +2,9 @@
 
 /** Headers of one message, named as in the Standard Webhooks specification. */
 export type SignedHeaders = {
-  /** The same for each retry. */
+  /** Id of the message, the same for each retry. */
   readonly 'webhook-id': string
-  /** Seconds since 1970. */
+  /** Time of the request, in seconds since 1970. */
   readonly 'webhook-timestamp': string
   /** `v1,` and the HMAC-SHA256 of `<id>.<timestamp>.<body>` in base64. */
   readonly 'webhook-signature': string

@@ -16,7 +16,7 @@ export interface WebhookOptions {
   readonly id?: string
   /**
    * `start` sends all conversations from their beginning. `now` (default) does this for conversations created
-   * after the webhook's first start; of older ones it sends only later events and changes.
+   * after the webhook's first start; of older conversations, it sends only later events and changes.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */
@@ -33,7 +33,7 @@ export interface WebhookOptions {
   readonly timeout?: number
   /**
    * Maximum milliseconds before the first retry; doubles each time. The actual delay is a random value
-   * between half of it and all of it. Retries never end. Default: 1,000.
+   * between half of this maximum and the maximum. Retries never end. Default: 1,000.
    */
   readonly retryDelay?: number
   /** Maximum milliseconds between two retries. Default: 60,000. */

@@ -23,7 +23,7 @@ export interface Extension {
   readonly repo_path: string | null
   readonly installed_at: string
   readonly install_path: string
-  /** Null if it cannot be read. */
+  /** Content of `canvas-extension.json`; null if the file cannot be read. */
   readonly manifest: JsonObject | null
 }
 
@@ -39,7 +39,7 @@ export interface CanvasExtensions {
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>
-  /** Copies the extension's source for `apply`. Returns whether the copy is a valid version of it. */
+  /** Copies the source for `apply`. Returns whether the copy is a valid version of the extension. */
   readonly check: (name: string) => Promise<'valid' | 'invalid' | null>
   /** Replaces the extension with the copy that `check` made. @throws HttpProblem 409 without a valid copy. */
   readonly apply: (name: string, enabled: boolean) => Promise<Extension | null>

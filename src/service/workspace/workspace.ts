@@ -68,7 +68,7 @@ export interface Workspace {
   readonly createDirectory: (path: string) => Promise<void>
 }
 
-/** Without a workspace, every path is rejected. */
+/** Operations that create directories. Without a workspace, they reject every path. */
 export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
   (['/api/file/create_directory', '/file/create_directory'] as const).map((path) =>
     operation(`post ${path}`, {

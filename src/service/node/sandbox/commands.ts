@@ -40,8 +40,8 @@ export class SandboxCommands {
   }
 
   /**
-   * Runs a command without the service's environment until its end or timeout. Ends the processes it leaves
-   * behind, where the system shows them, and ignores their output.
+   * Runs a command until its end or timeout, with only PATH of the service's environment. Ends the processes
+   * that it leaves behind, where the system shows them, and ignores their output.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')

@@ -17,7 +17,7 @@ export interface Ended {
   readonly cause?: Error
 }
 
-/** Waits for the line `go`, sent once the watchdog knows the command. Exits with 125 without it. */
+/** Script that waits for the line `go`, sent once the watchdog knows the command; else exits with 125. */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /** Starts a command, which begins when `go` is called. Its `pid` is undefined if it cannot be started. */
@@ -103,7 +103,7 @@ export class Group {
     return signalGroup(this.#child.pid, signal)
   }
 
-  /** Sends SIGTERM, after `killTimeout` milliseconds SIGKILL, and resolves when the group has ended. */
+  /** Ends the group by SIGTERM, or by SIGKILL after `killTimeout` milliseconds; waits at most 2 s longer. */
   async end(killTimeout: number): Promise<void> {
     this.signal('SIGTERM')
     // A paused group does not handle signals.
@@ -140,7 +140,7 @@ export class Group {
   }
 }
 
-/** Whether a process group is alive. Reads states on Linux, where zombies can be signalled. */
+/** Whether a process group that can be signalled is alive. On Linux, a group of zombies is not. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {

@@ -31,10 +31,10 @@ interface ProcessSandboxParts {
   readonly onChange: (state: SandboxState) => void
 }
 
-/** Milliseconds. */
+/** Durations in milliseconds. */
 export interface Times {
   readonly start: number
-  /** Between two health checks. */
+  /** Time between two health checks. */
   readonly look: number
   readonly response: number
   readonly killTimeout: number
@@ -237,7 +237,7 @@ export class ProcessSandbox {
   }
 }
 
-/** Only harmless variables: the others may contain secrets of the service. */
+/** The harmless environment variables of the service; the others may contain its secrets. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {
@@ -249,7 +249,7 @@ const inherited = (): Record<string, string> =>
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
 
-/** Null for a good response; else the problem. Never rejects. */
+/** Requests a health check. Returns null for a good response, else the problem. Never rejects. */
 async function probe(url: string, timeout: number): Promise<string | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })

@@ -95,7 +95,7 @@ export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SI
 
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
-/** Signals in rounds: processes that start or exec during a round are found in the next one. */
+/** Sends a signal in rounds: a round finds processes that started or called exec during the previous one. */
 async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     if ((await signalMarked(mark, signal)) === 0) return
