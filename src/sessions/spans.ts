@@ -254,8 +254,8 @@ function toolSpan(
 /** Nanoseconds since 1970. */
 const instantOf = (timestamp: string | null, before: bigint): bigint => {
   const micros = timestamp === null ? undefined : parseInstant(timestamp)
-  // OTLP has no time before 1970.
-  return micros === undefined || micros < 0n ? before : BigInt(micros) * 1000n
+  // OTLP has no time before 1970, and none after 64 bits of nanoseconds, in the year 2554.
+  return micros === undefined || micros < 0n || micros >= 2n ** 64n / 1000n ? before : micros * 1000n
 }
 
 function hexOf(text: string, digits: number): string {

@@ -95,12 +95,16 @@ it('a log without a user has a turn where a reply has come, and none before', ()
   ])
 })
 
-it('no span has a time before 1970, which OTLP cannot represent', () => {
-  const old = { ...message('u', 'user', 1), timestamp: '1969-12-31T23:59:59Z' }
-  const spans = JSON.stringify(toSpans(replay([old, message('m', 'agent', 2)] as never[])))
-  expect(spans).toMatch(/UnixNano":"\d/)
-  expect(spans).not.toContain('UnixNano":"-')
-})
+it.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '2554-07-21T23:34:34Z', '9999-12-31T23:59:59Z'])(
+  'no span has the time %s, which OTLP cannot represent',
+  (timestamp) => {
+    const facts = [message('u', 'user', 1), { ...message('m', 'agent', 2), timestamp }]
+    const spans = JSON.stringify(toSpans(replay(facts as never[])))
+    const times = Array.from(spans.matchAll(/UnixNano":"([^"]+)"/g), ([, text = '']) => BigInt(text))
+    expect(times).toHaveLength(4)
+    for (const time of times) expect(time >= 0n && time < 2n ** 64n, String(time)).toBe(true)
+  },
+)
 
 it('a count that is not an integer is a double, because a collector refuses it as an integer', () => {
   const { llm_message, ...reply } = message('m', 'agent', 2)
