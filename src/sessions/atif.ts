@@ -8,7 +8,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { replay } from '../state/reduce.ts'
 import type { State, StateTree } from '../state/state.ts'
-import { contentOf, instantIn, textIn, isTextBlock } from './content.ts'
+import { contentOf, instantIn, isSameReply, isTextBlock, textIn } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
@@ -374,27 +374,20 @@ type ByCall = ReadonlyMap<string | null, readonly StateTree[]>
 
 function atifSteps(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
   const steps: JsonObject[] = []
-  let index = 0
-  while (index < items.length) {
-    const item = items[index]
-    if (item === undefined) break
-    if (item.type !== 'call') {
-      steps.push(stepOfItem(item))
-      index += 1
-      continue
-    }
-    const calls: CallItem[] = []
-    for (let next = items[index]; next?.type === 'call' && isOfReply(next, item); next = items[index]) {
-      calls.push(next)
-      index += 1
-    }
-    steps.push(replyStep(item, calls, byCall))
+  let calls: CallItem[] = []
+  const close = (): void => {
+    const [first] = calls
+    if (first !== undefined) steps.push(replyStep(first, calls, byCall))
+    calls = []
   }
+  for (const item of items) {
+    if (item.type !== 'call' || !isSameReply(item.reply, calls[0]?.reply ?? null)) close()
+    if (item.type === 'call') calls.push(item)
+    else steps.push(stepOfItem(item))
+  }
+  close()
   return steps
 }
-
-const isOfReply = (one: CallItem, first: CallItem): boolean =>
-  one === first || (one.reply.id !== null && one.reply.id === first.reply.id)
 
 const timestampField = ({ timestamp }: TimelineItem): JsonObject => (timestamp === null ? {} : { timestamp })
 

@@ -2,6 +2,7 @@ import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
 import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
+import type { TimelineReply } from '../messages/timeline.ts'
 
 /** Reads text and images of Anthropic, OpenAI and Gemini; keeps other types, writes other values as JSON. */
 export function contentOf(value: unknown): Content[] {
@@ -82,3 +83,15 @@ export const instantIn = (value: unknown): string | null =>
   typeof value === 'string' && isInstant(value) ? value : null
 
 export const isTextBlock = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
+
+/**
+ * Whether an item continues the reply of an item before it. Some servers use one id for all replies, but only
+ * the first item of a reply has its model and tokens, and all its items follow one request.
+ */
+export const isSameReply = (reply: TimelineReply | null, before: TimelineReply | null): boolean =>
+  reply !== null &&
+  reply.id !== null &&
+  reply.id === before?.id &&
+  reply.after === before.after &&
+  reply.model === null &&
+  reply.tokens === null

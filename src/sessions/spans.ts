@@ -3,10 +3,11 @@
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
 import { parseInstant } from '../event/time.ts'
-import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
+import { toTimeline } from '../messages/timeline.ts'
+import type { CallItem, MessageItem, TimelineItem, TimelineReply } from '../messages/timeline.ts'
 import { pathTo } from '../state/read.ts'
 import type { State, StateTree } from '../state/state.ts'
-import { textIn } from './content.ts'
+import { isSameReply, textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
@@ -123,7 +124,7 @@ function spansOf(
   const spans: Span[] = []
   const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
   /** The reply whose span was written last; its later calls belong to it. */
-  let reply: string | null = null
+  let reply: TimelineReply | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
     const { time: now, before } = arrivals.get(item.id) ?? { time: 0n, before: 0n }
@@ -137,15 +138,15 @@ function spansOf(
         to: now,
         error: null,
       })
+    if (isUsers) reply = null
     const turn = turns.at(-1)
     if (turn === undefined) continue
     turn.to = now > turn.to ? now : turn.to
     if (item.type === 'error') turn.error = `${item.code}: ${item.detail}`
     if (!isReply(item)) continue
-    const replyId = item.reply?.id ?? item.id
-    if (replyId !== reply)
+    if (!isSameReply(item.reply, reply))
       spans.push(chatSpan(item, { prefix, parent: turn.id }, { from: requested, to: now }, base, withContent))
-    reply = replyId
+    reply = item.reply
     if (item.type !== 'call' || item.result === null) continue
     const to = arrivals.get((item.completion ?? item.result).id)?.time ?? now
     spans.push(toolSpan(item, { prefix, parent: turn.id }, { from: now, to }, base, withContent))

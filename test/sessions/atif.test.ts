@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
 import { recordsOf } from '../../properties/sessions/lines.ts'
 import { listPendingCalls, replay } from '../../src/index.ts'
-import { readSession, type Session } from '../../src/sessions/index.ts'
+import { readSession, type Session, toAtif } from '../../src/sessions/index.ts'
 
 const trajectory = (fields: object) => ({
   schema_version: 'ATIF-v1.7',
@@ -152,4 +152,41 @@ it('a call that cannot be read has an error, also if another call of its step ha
   ]
   const { facts } = read([trajectory({ steps })])
   expect(listPendingCalls(replay(facts.map(({ fact }) => fact)))).toEqual([])
+})
+
+const called = (id: string, reply?: object) => ({
+  kind: 'ActionEvent',
+  id,
+  source: 'agent',
+  thought: [],
+  action: { kind: 'ShAction' },
+  tool_name: 'sh',
+  tool_call_id: id,
+  tool_call: { id, name: 'sh', arguments: '{}', origin: 'completion', ...(reply && { reply }) },
+  llm_response_id: 'same',
+})
+
+const ended = (call: string) => ({
+  kind: 'ObservationEvent',
+  id: `${call}-end`,
+  source: 'environment',
+  tool_name: 'sh',
+  tool_call_id: call,
+  action_id: call,
+  observation: { kind: 'ToolObservation', content: [{ type: 'text', text: call }] },
+})
+
+it('replies of a server that uses one id for all are written as a step each', () => {
+  const [first, second] = [{ tokens: [10, 2] }, { tokens: [20, 3] }]
+  const facts = [called('a', first), called('b'), ended('a'), ended('b'), called('c', second), ended('c')]
+  const { steps, final_metrics } = toAtif(replay(facts as Parameters<typeof replay>[0]))
+  const calls = steps.map(({ tool_calls, metrics }) => [
+    (tool_calls as { tool_call_id: string }[]).map(({ tool_call_id }) => tool_call_id),
+    (metrics as { prompt_tokens: number }).prompt_tokens,
+  ])
+  expect(calls).toEqual([
+    [['a', 'b'], 10],
+    [['c'], 20],
+  ])
+  expect(final_metrics).toMatchObject({ total_prompt_tokens: 30, total_steps: 2 })
 })

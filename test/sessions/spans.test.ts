@@ -69,6 +69,44 @@ it('a reply is asked for when the result before it has come, and a prompt begins
   ])
 })
 
+const called = (id: string, at: number, reply?: object) => ({
+  ...CALL,
+  id,
+  timestamp: index(at),
+  tool_call_id: id,
+  tool_call: { ...CALL.tool_call, id, ...(reply && { reply }) },
+})
+
+const ended = (call: string, at: number) => ({
+  ...RESULT,
+  id: `${call}-end`,
+  timestamp: index(at),
+  tool_call_id: call,
+  action_id: call,
+})
+
+it('replies of a server that uses one id for all have a span each', () => {
+  const recorded = { model: 'm' }
+  const facts = [
+    message('u', 'user', 1),
+    called('a', 3, recorded),
+    called('b', 3),
+    ended('a', 4),
+    ended('b', 5),
+    called('c', 6, recorded),
+    ended('c', 7),
+    { ...message('m', 'agent', 8), llm_response_id: 'r1' },
+    message('v', 'user', 9),
+    { ...message('n', 'agent', 10), llm_response_id: 'r1' },
+  ]
+  const chats = spansOf(facts).filter(([name]) => name.startsWith('chat'))
+  expect(chats).toEqual([
+    ['chat m', 1, 3],
+    ['chat m', 5, 6],
+    ['chat', 9, 10],
+  ])
+})
+
 const toolSpans = (facts: readonly object[]) =>
   spansOf(facts).filter(([name]) => name.startsWith('execute_tool'))
 
