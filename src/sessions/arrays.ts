@@ -360,11 +360,15 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   let open: { readonly origin: Origin; readonly fields: RawObject }[] = []
   const close = (): void => {
     const [first] = open
-    const origins = open.map(({ origin }) => origin)
+    if (first === undefined) return
     const output = open.map(({ fields }) => outputItem(fields))
-    const id = `reply-${first?.origin.id?.slice('item-'.length) ?? ''}`
-    if (first !== undefined)
-      addReply(responseReply({ id, status: 'completed', output }), origins, hasResult, writer)
+    const id = `reply-${first.origin.id?.slice('item-'.length) ?? ''}`
+    const reply = responseReply({ id, status: 'completed', output })
+    const places = new Map(open.map(({ origin, fields }) => [fields['call_id'], origin]))
+    const calls = reply.events.flatMap((event) =>
+      event.kind === 'ActionEvent' ? [places.get(event.tool_call_id) ?? first.origin] : [],
+    )
+    addReply(reply, calls.length > 0 ? calls : [first.origin], hasResult, writer)
     open = []
   }
   for (const element of elements) {

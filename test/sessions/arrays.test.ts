@@ -38,6 +38,27 @@ describe('items of OpenAI Responses', () => {
     expect(session.notes).toEqual([])
   })
 
+  it('places each call at its own item, and other replies at their first', () => {
+    const call = { type: 'function_call', name: 'f', arguments: '{}' }
+    const input = [
+      { role: 'user', content: 'go' },
+      { type: 'reasoning', summary: [] },
+      { ...call, call_id: 'a' },
+      { ...call, call_id: 'b' },
+      { type: 'function_call_output', call_id: 'b', output: 'ok' },
+      { type: 'reasoning', summary: [] },
+      { role: 'assistant', content: 'done' },
+    ]
+    const { facts } = read([{ model: 'm', input }])
+    expect(facts.slice(1).map(({ line, fact }) => [line, fact.id])).toEqual([
+      [1, 'item-1'],
+      [3, 'item-3'],
+      [4, 'item-4'],
+      [5, 'item-5'],
+      [6, 'item-6'],
+    ])
+  })
+
   it('keeps what a failed or cancelled reply had said, and why it ended', () => {
     const output = [
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so far' }] },
