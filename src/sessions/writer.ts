@@ -245,7 +245,9 @@ export class SessionWriter {
   /** Adds a call's result, also of an unknown call. A repeated result is only counted. */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
-    if (repeatsResult(call, content)) return this.note('written twice: a tool result', origin.line)
+    // Without an id, equal results may be of different calls.
+    if (callId !== '' && repeatsResult(call, content))
+      return this.note('written twice: a tool result', origin.line)
     this.add(
       {
         kind: 'ObservationEvent',

@@ -188,6 +188,17 @@ describe('messages of OpenAI Chat Completions', () => {
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
   })
 
+  it('keeps equal results without an id, which may be of different calls', () => {
+    const result = { role: 'tool', content: 'ok' }
+    const session = read([{ role: 'user', content: 'go' }, result, result], 'openai-chat')
+    expect(events(session).map(({ kind }) => kind)).toEqual([
+      'MessageEvent',
+      'ObservationEvent',
+      'ObservationEvent',
+    ])
+    expect(session.notes).toEqual([])
+  })
+
   it('has the name of a user, and keeps the further fields of what is no reply', () => {
     const session = read(
       [
