@@ -48,7 +48,9 @@ export class SubagentCalls {
       if (isResultBlock(block) && agent !== '') this.#calls.set(stringOf(block['tool_use_id']), agent)
       const prompt = stringOf(objectOf(block['input'])['prompt'])
       if (block['type'] !== 'tool_use' || prompt === '') continue
-      this.#prompts.set(prompt, [...(this.#prompts.get(prompt) ?? []), stringOf(block['id'])])
+      const ids = this.#prompts.get(prompt)
+      if (ids === undefined) this.#prompts.set(prompt, [stringOf(block['id'])])
+      else ids.push(stringOf(block['id']))
     }
   }
 
@@ -149,6 +151,13 @@ export interface SplitReply {
   isWritten: boolean
 }
 
+interface RepliesOfId {
+  count: number
+  last: SplitReply | undefined
+  /** The last reply of each request. */
+  readonly byRequest: Map<string, SplitReply>
+}
+
 /**
  * Returns the reply of each line. Some servers use one id for all replies: a line starts another reply if its
  * request id differs, or, without request ids, if its parent is a result. Results may be between the lines of
@@ -156,7 +165,7 @@ export interface SplitReply {
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
-  const named = new Map<string, SplitReply[]>()
+  const named = new Map<string, RepliesOfId>()
   const results = new Set<string>()
   for (const line of lines) {
     if (line.reply === null) {
@@ -164,15 +173,18 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
       continue
     }
     const request = stringOf(line.fields['requestId'])
-    const known = named.get(line.reply) ?? []
-    const followsResult = results.has(line.parent ?? '')
-    let reply = known.findLast((one) =>
-      [request, one.request].includes('') ? !followsResult : one.request === request,
-    )
+    const known = named.get(line.reply) ?? { count: 0, last: undefined, byRequest: new Map() }
+    const isOther = results.has(line.parent ?? '')
+    const unnamed = request === '' ? known.last : known.byRequest.get('')
+    const ofRequest = request === '' ? undefined : known.byRequest.get(request)
+    let reply = ofRequest ?? (isOther ? undefined : unnamed)
     if (reply === undefined) {
-      const id = known.length === 0 ? line.reply : `${line.reply}~${known.length + 1}`
+      known.count += 1
+      const id = known.count === 1 ? line.reply : `${line.reply}~${known.count}`
       reply = { id, request, lines: [], isWritten: false }
-      named.set(line.reply, [...known, reply])
+      known.last = reply
+      known.byRequest.set(request, reply)
+      named.set(line.reply, known)
     }
     reply.lines.push(line)
     replies.set(line, reply)
