@@ -39,9 +39,9 @@ function whyUnfit(value: JsonValue): string {
 
 /**
  * Reads a recorded session as a log: whole replies, calls with results, branches, and condensations where
- * messages were compacted. Nothing is lost silently: unknown records are quarantined, repeated ones are
- * counted in `notes`, and metadata records become `ConversationStateUpdateEvent`s whose keys begin with the
- * format. Equal files result in equal logs. O(size).
+ * messages were compacted. No parsed value is lost silently: unknown records are quarantined, repeated ones
+ * are counted in `notes`, and metadata records become `ConversationStateUpdateEvent`s whose keys begin with
+ * the format. Equal files result in equal logs. O(size).
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
  * @param options `from`: the format; by default it is detected
  * @throws ColloquyError `invalid_argument` if the format cannot be detected.
