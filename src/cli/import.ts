@@ -124,7 +124,8 @@ interface Copy {
 async function copyAll(copy: Copy, name: string, source: Source): Promise<readonly ImportReport[]> {
   const { store } = copy
   const { session, sidecarFiles, form, facts } = source
-  if (session === null) return [await copyConversation(copy, { form, facts }, planImport(copy, sidecarFiles))]
+  if (session === null)
+    return [await copyConversation(copy, { form, facts }, planImport(copy, name, sidecarFiles))]
   // A wrong --from would otherwise store a conversation whose id the right import then finds taken.
   if (session.facts.length > 0 && session.facts.every(({ fact }) => isQuarantined(fact)))
     throw new FileError('no_events', `contains no record of a session of ${session.format}: change --from`)
@@ -268,22 +269,18 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-/**
- * Plans the import of a file. The conversation's id is from the file's documents, else from --conversation,
- * else the name of the file or folder.
- */
-function planImport({ file, request }: Copy, sidecarFiles: SidecarFiles | null): Plan {
+/** The conversation's id is in the documents, or --conversation, or the name of the file or folder. */
+function planImport({ request }: Copy, name: string, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
-  const read = (name: DocumentName) => parseDocument(name, sidecarFiles?.documents[name], notes)
+  const read = (document: DocumentName) => parseDocument(document, sidecarFiles?.documents[document], notes)
   const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
   const ownValue = read('colloquy.json')
   const ownDescription = ownValue === null ? null : describeOwn(ownValue)
   if (ownValue !== null && ownDescription === null)
     notes.push('colloquy.json is damaged or has another version, and is ignored')
   const description = ownDescription ?? describeDocuments(documents)
-  const name = sidecarFiles?.folder ?? basename(resolve(file), extname(file))
-  const id = description.id ?? conversation ?? idOfName(name)
+  const id = description.id ?? conversation ?? idOfName(sidecarFiles?.folder ?? name)
   if (conversation !== undefined && dashed(conversation) !== dashed(id))
     notes.push(`--conversation is ignored: the documents have the id ${quoted(id)}`)
   const metaId = documents.meta?.['id']

@@ -237,3 +237,16 @@ describe('a zip', () => {
     expect(record).toMatchObject({ version: 500, headId: 'm499' })
   })
 })
+
+it('files of events with the same name in a directory are named by their paths', async () => {
+  const path = folder({
+    'all/a/log.jsonl': lines(output('m', 'one')),
+    'all/b/log.jsonl': lines(output('n', 'two')),
+    'all/other.jsonl': lines(output('o', 'three')),
+  })
+  const { code, err } = await colloquy(['import', path('all'), '--db', path('x.db')])
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  const { out } = await colloquy(['conversations', '--db', path('x.db'), '--json'])
+  const ids = (JSON.parse(out).items as { readonly id: string }[]).map(({ id }) => id)
+  expect(ids.toSorted()).toEqual(['a-log', 'b-log', 'other'])
+})
