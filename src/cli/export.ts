@@ -1,7 +1,7 @@
 /** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that import reads back. */
 
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
 import type { Quarantined } from '../event/index.ts'
@@ -141,25 +141,24 @@ export interface Target {
   readonly force: boolean
 }
 
-/**
- * Reserves the name, writes under a temporary name in the same folder, then renames. After a failure, the
- * previous content remains.
- * @throws FileError `exists` for an existing output, and the errors of the file system.
- */
+/** Writes under a temporary name, then renames: a failure leaves the previous content. @throws FileError */
 export async function writeTo(target: Target, write: (path: string) => Promise<void>): Promise<void> {
   const output = resolve(target.output)
-  const suffix = randomBytes(6).toString('hex')
-  const temporary = join(dirname(output), `.${basename(output).slice(0, 100)}.${suffix}.tmp`)
+  const name = `.${basename(output).slice(0, 100)}.${randomBytes(6).toString('hex')}`
+  const temporary = join(dirname(output), `${name}.tmp`)
+  const previous = join(dirname(output), `${name}.old`)
   const isNew = await reserve(target)
   try {
     await write(temporary)
-    if (target.kind === 'directory') await (isNew ? rmdir(output) : rm(output, { recursive: true }))
+    if (target.kind === 'directory') await rename(output, previous)
     await rename(temporary, output)
   } catch (error) {
+    await rename(previous, output).catch(() => undefined)
     await rm(temporary, { recursive: true, force: true })
     if (isNew) await rm(output, { recursive: true, force: true })
     throw fromSystem(error)
   }
+  await rm(previous, { recursive: true, force: true })
 }
 
 /** Creates the output, if no other process has; returns false if it exists and may be replaced. */

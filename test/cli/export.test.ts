@@ -246,3 +246,12 @@ it('an output is written by one of two at once, whole', async () => {
   expect(written[1 - index]).toMatchObject({ status: 'rejected', reason: { code: 'exists' } })
   expect(readFileSync(output, 'utf8')).toBe(['first', 'second'][index])
 })
+
+it('leaves the earlier directory where the new one cannot take its place', async () => {
+  const path = folder({ 'out/meta.json': '{"id":"before"}' })
+  const target = { output: path('out'), kind: 'directory', force: true } as const
+  // Nothing is written, so that the last step fails.
+  await expect(writeTo(target, async () => {})).rejects.toMatchObject({ code: 'not_found' })
+  expect(readFileSync(path('out/meta.json'), 'utf8')).toBe('{"id":"before"}')
+  expect(readdirSync(path())).toEqual(['out'])
+})
