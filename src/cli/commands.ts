@@ -388,6 +388,8 @@ export const COMMANDS = {
     check({ db: _db, json: _json, yes: _yes, 'dry-run': _dryRun, ...criteria }) {
       if (Object.keys(criteria).length === 0)
         fail('delete needs a criterion, such as --conversation ID or --owner ID')
+      const keys = (criteria.tag ?? []).flatMap(Object.keys)
+      if (new Set(keys).size < keys.length) fail('--tag can be used only once with the same key')
     },
     more: [
       'Deletes each conversation that meets all criteria, with its subagents, their events, snapshots, leases and searched text, and what a service stores for it. TIME and DAYS apply to its last change. Needs --yes, or --dry-run, which changes nothing.',

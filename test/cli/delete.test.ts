@@ -170,6 +170,10 @@ describe('delete', () => {
     [['--db', 'x.db', '--owner', '', '--yes'], '--owner needs a value'],
     [['--db', 'x.db', '--tag', 'red', '--yes'], '--tag must be a key, a colon and a value'],
     [['--db', 'x.db', '--tag', 'a-b:c', '--yes'], '--tag must be a key, a colon and a value'],
+    [
+      ['--db', 'x.db', '--tag', 'a:b', '--tag', 'a:c', '--yes'],
+      '--tag can be used only once with the same key',
+    ],
     [['--db', 'x.db', '--before', 'soon', '--yes'], '--before must be a date'],
     [['--db', 'x.db', '--keep-last', '-1', '--yes'], '--keep-last must be'],
     [['--db', 'x.db', '--older-than', 'old', '--yes'], '--older-than must be'],
