@@ -26,11 +26,8 @@ export const checkView: View<'check'> = {
       return { line, what: glimpse(kind ?? '?'), detail: glimpseIssue(issue) }
     })
     yield* page.problemRows(faults)
-    // The list contains the dropped results of all branches.
-    const dropped = new Map<string, Problem>()
-    for (const { id } of listLeaves(state))
-      for (const [result, one] of droppedResults(recording, id === null ? state : switchTo(state, id)))
-        dropped.set(result, one)
+    const branches = listLeaves(state).map(({ id }) => (id === null ? state : switchTo(state, id)))
+    const dropped = droppedResults(recording, branches)
     const odd = [...oddities(recording), ...logRepairs(recording, state), ...dropped.values()]
     const notes = odd.filter(({ what }) => what !== 'quarantined')
     const all = byLine([...sessionNotes(recording), ...upcastRepairs(recording), ...notes])
@@ -49,7 +46,7 @@ export function repairsOf(recording: Recording, state: State = recording.state):
   return byLine([
     ...upcastRepairs(recording).filter(({ line }) => line <= end),
     ...logRepairs(recording, state),
-    ...droppedResults(recording, state).values(),
+    ...droppedResults(recording, [state]).values(),
     ...sessionNotes(recording),
   ])
 }
@@ -79,16 +76,21 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
     return { line: lines[seq] ?? 0, what: inWords(code), detail: glimpse(detail) }
   })
 
-function droppedResults({ lines }: Recording, state: State): Map<string, Problem> {
+/** Branches have the dropped results before their fork in common: each is described once. */
+function droppedResults({ lines, state }: Recording, branches: readonly State[]): Map<string, Problem> {
   const results = new Map<string, Problem>()
-  for (const { id, reason } of listDroppedResults(state)) {
-    const entry = findEvent(state, id)
-    if (entry?.event === undefined || entry.event === null || !isToolResult(entry.event)) continue
-    const { tool_name, tool_call_id } = entry.event
-    const why =
-      reason === 'duplicate_result' ? 'its call has a result already' : 'it ends no pending call of the view'
-    const detail = glimpse(`left out of the view: ${why} (${tool_name}, ${tool_call_id})`)
-    results.set(id, { line: lines[entry.seq] ?? 0, what: inWords(reason), detail })
+  for (const branch of branches) {
+    for (const { id, reason } of listDroppedResults(branch)) {
+      const entry = results.has(id) ? undefined : findEvent(state, id)
+      if (entry?.event === undefined || entry.event === null || !isToolResult(entry.event)) continue
+      const { tool_name, tool_call_id } = entry.event
+      const why =
+        reason === 'duplicate_result'
+          ? 'its call has a result already'
+          : 'it ends no pending call of the view'
+      const detail = glimpse(`left out of the view: ${why} (${tool_name}, ${tool_call_id})`)
+      results.set(id, { line: lines[entry.seq] ?? 0, what: inWords(reason), detail })
+    }
   }
   return results
 }
