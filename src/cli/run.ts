@@ -21,7 +21,7 @@ import { FileError, fromSystem, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
   brokenNote,
-  listSubagents,
+  openingCall,
   quarantineNote,
   readRecording,
   readStored,
@@ -179,10 +179,11 @@ async function showRecordings(
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
         const stored = await readStored(store, record)
-        if (command === 'tree') return { ...stored, children: await listSubagents(store, record.id) }
-        if (command !== 'convert') return stored
+        if (command !== 'tree' && command !== 'convert') return stored
         const parent = await createEngine({ store }).open(record)
-        return { ...stored, children: (await parent.tree()).children }
+        if (command === 'convert') return { ...stored, children: (await parent.tree()).children }
+        const others = (await parent.children()).filter(({ id }) => id !== parent.id)
+        return { ...stored, subagents: others.map((one) => ({ id: one.id, actionId: openingCall(one) })) }
       })
       return show(about, recording)
     })

@@ -20,7 +20,7 @@ import {
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
 import type { StateTree } from '../../state/index.ts'
 import type { FileCommand, From, Options } from '../commands.ts'
-import { eachConversation, readLog } from '../db/store.ts'
+import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
@@ -206,7 +206,9 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** The conversation's subagents; empty unless they were requested. */
+  /** Its subagents, with the calls that opened them; for a database, only if they were requested. */
+  readonly subagents: readonly { readonly id: string | null; readonly actionId: string | null }[]
+  /** The subagents of a database with their logs, if they were requested. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
@@ -255,7 +257,10 @@ async function collect(
       noteRead(problems, piece)
     }
   }
-  return { conversation, children: [], form, session, state, loaded, lines, ...problems }
+  const subagents = (session?.children ?? []).flatMap(({ id, subagent }) =>
+    subagent === null ? [] : [{ id, actionId: subagent.actionId }],
+  )
+  return { conversation, subagents, children: [], form, session, state, loaded, lines, ...problems }
 }
 
 /** Returns the id of the parent's action that opened a conversation; null if its record has no such id. */
@@ -264,19 +269,6 @@ export function openingCall({ metadata }: ConversationRecord): string | null {
   return typeof call === 'string' ? call : null
 }
 
-/** The subagents that a stored conversation opened, with empty states: their logs are not read. */
-export async function listSubagents(store: Store, parentId: string): Promise<StateTree[]> {
-  const query = { parentConversationId: parentId, tags: { subagent: 'true' }, order: 'created_at' } as const
-  const children: StateTree[] = []
-  for await (const record of eachConversation(store, query)) {
-    const { id, title } = record
-    if (id !== parentId)
-      children.push({ id, title, actionId: openingCall(record), state: initialState(), children: [] })
-  }
-  return children
-}
-
-/** Returns the noun for one record of an input form, such as `line`. */
 const unitOf = (form: Form): string =>
   form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
 

@@ -7,14 +7,6 @@ import type { Recording } from '../input/recording.ts'
 import { counted } from '../print/text.ts'
 import { type Page, shownId, type View } from './page.ts'
 
-/** The subagents of a conversation, or the side chains of a file, with the calls that opened them. */
-const subagentsOf = ({ session, children }: Recording) =>
-  session === null
-    ? children
-    : session.children
-        .filter(({ subagent }) => subagent !== null)
-        .map(({ id, subagent }) => ({ id, actionId: subagent?.actionId ?? null }))
-
 export const treeView: View<'tree'> = {
   json({ state, recording }) {
     const onHeadPath = new Set(pathTo(state))
@@ -27,7 +19,7 @@ export const treeView: View<'tree'> = {
         parent: entry.parent?.id ?? null,
         on_head_path: onHeadPath.has(entry),
       })),
-      subagents: subagentsOf(recording).map(({ id, actionId }) => ({ id, action_id: actionId })),
+      subagents: recording.subagents.map(({ id, actionId }) => ({ id, action_id: actionId })),
     }
   },
   /** Lazy, so that a reader who stops early does not wait. */
@@ -37,7 +29,7 @@ export const treeView: View<'tree'> = {
     const counts = `${counted(entries.length, 'event')}, ${counted(branches, 'branch', 'branches')}`
     yield page.heading(title, counts)
     yield* treeLines(page, recording)
-    for (const { id, actionId } of subagentsOf(recording))
+    for (const { id, actionId } of recording.subagents)
       if (actionId === null || findEvent(state, actionId) === undefined)
         yield page.paint('dim', `  ↳ ${shownId(id)} was opened by no call of this log`)
     for (const entry of entries) {
@@ -59,7 +51,7 @@ export function* treeLines(
   const { log } = state
   const idColumns = page.idColumns(log.entries)
   const lineColumns = String(recording.lines.at(-1) ?? 0).length
-  const subagents = Map.groupBy(subagentsOf(recording), ({ actionId }) => actionId)
+  const subagents = Map.groupBy(recording.subagents, ({ actionId }) => actionId)
   let roots = 0
   for (const row of treeRows(state)) {
     if (skip(row)) continue
