@@ -121,7 +121,7 @@ const VIEWED = { ...FILE, ...STORED, ...JSON_FLAG }
 const CONFIRMED = { yes: FLAG, 'dry-run': FLAG, ...JSON_FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PERIOD = { since: option('TIME', asTime), until: option('TIME', asTime) }
-const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText) }
+const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), cursor: option('CURSOR', asText), json: FLAG }
 
 type InputKind = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
 
@@ -325,7 +325,6 @@ export const COMMANDS = {
       ...LEAF,
       desc: FLAG,
       ...PAGE,
-      ...JSON_FLAG,
     },
     more: [
       'Events are sorted by time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
@@ -347,7 +346,6 @@ export const COMMANDS = {
       results: FLAG,
       index: FLAG,
       ...PAGE,
-      ...JSON_FLAG,
     },
     more: [
       'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
@@ -359,7 +357,7 @@ export const COMMANDS = {
   conversations: command({
     about: 'list the conversations of a database, the newest first',
     input: 'database',
-    options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
+    options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE },
     more: ['--owner lists the conversations of one owner.'],
   }),
   'audit-blobs': command({
@@ -473,11 +471,15 @@ export type RequestOf<Name extends CommandName> = {
   }
 }[Name]
 
-export type Request = RequestOf<CommandName> | { readonly command: 'version' }
+export type Request = RequestOf<CommandName> | { readonly command: 'version'; readonly options: object }
 
 const TABLE: Readonly<Record<CommandName, Command<OptionTable>>> = COMMANDS
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
+
+/** Whether results are JSON, by --json or by the format of a report. */
+export const printsJson = ({ options }: Request): boolean =>
+  ('json' in options && options.json === true) || ('format' in options && options.format === 'json')
 
 export const layoutOf = (options: Pick<Options<'export'>, 'format' | 'output'>): Layout =>
   options.format ?? (/\.zip$/i.test(options.output ?? '') ? 'zip' : 'jsonl')
@@ -491,7 +493,7 @@ export function parseRequest(argv: readonly string[]): Request {
     if (token.kind === 'option') inputs.set(token.name, [...(inputs.get(token.name) ?? []), valueOf(token)])
   }
   const [name, ...rest] = words
-  if (inputs.has('version')) return { command: 'version' }
+  if (inputs.has('version')) return { command: 'version', options: {} }
   if (name === undefined)
     return inputs.size === 0 || inputs.has('help') ? helpOn(null) : fail('no command given')
   if (words.some(isDatabaseUrl)) fail('a database URL is not a FILE: pass it with --db')

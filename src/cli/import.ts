@@ -48,13 +48,10 @@ import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
-/**
- * Imports all files in order, even if nothing reads the reports; returns the worst exit code.
- * @throws OutputError at the end, when a report could not be written, except to a closed pipe.
- */
-export async function importFiles(request: Request, { io }: Page): Promise<number> {
+/** Imports all files in order, even without a reader of the reports. @throws OutputError at the end. */
+export async function importFiles(request: Request, { io, json }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
-  const page = new Page({ ...io, stdout })
+  const page = new Page({ ...io, stdout }, json)
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
@@ -72,9 +69,8 @@ async function importFolder(
   name: string,
   files: readonly { readonly file: string; readonly name: string }[],
 ): Promise<number> {
-  const { conversation, json } = request.options
-  return page.attempt(aboutFile(name, json), async () => {
-    if (conversation !== undefined)
+  return page.attempt(aboutFile(name), async () => {
+    if (request.options.conversation !== undefined)
       throw new FileError(
         'several_conversations',
         '--conversation applies to one file, and FILE is a directory: pass a file, or omit --conversation',
@@ -87,7 +83,7 @@ async function importFolder(
     }
     const read = counted(files.length - blank.length, 'file')
     const failures = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
-    if (json !== true) await page.print([`${safe(name)}: ${read} read${failures}`])
+    if (!page.json) await page.print([`${safe(name)}: ${read} read${failures}`])
     const leftOut = `left out ${counted(blank.length, 'empty file')}: ${blank.join(', ')}`
     if (blank.length > 0) await page.complain(`${safe(name)}: ${leftOut}`)
     return failed === 0 ? 0 : 1
@@ -100,14 +96,13 @@ async function importFile(
   file: string,
   name = basename(resolve(file), extname(file)),
 ): Promise<number> {
-  const { db, from, json } = request.options
-  return page.attempt(aboutFile(file, json), async () => {
+  const { db, from } = request.options
+  return page.attempt(aboutFile(file), async () => {
     const source = await openFacts(file, from, page.io)
     const reports = await withStore(db, { write: true }, (store) =>
       copyAll({ store, file, request }, name, source),
     )
-    for (const report of reports)
-      await page.answer(json, reportJson(report), showReport(page, report, db.label))
+    for (const report of reports) await page.answer(reportJson(report), showReport(page, report, db.label))
     const notes = reports.flatMap((report) => quarantineNote(report, report.events) ?? [])
     for (const note of notes) await page.complain(`${safe(file)}: ${note}`)
     return notes.length === 0 ? 0 : 1

@@ -148,7 +148,6 @@ async function showRecordings(
   const { db, conversation = '', from } = options
   const check = command === 'check' ? request.options : null
   const [isJunit, hasLaws] = [check?.format === 'junit', check?.laws === true]
-  const json = options.json === true || check?.format === 'json'
   const judged: Judged[] = []
   const show = async ({ name, fields }: About, recording: Recording): Promise<number> => {
     const laws = check !== null && hasLaws ? judgeLog(recording, name, check) : null
@@ -156,12 +155,12 @@ async function showRecordings(
     const subject = () => {
       return { ...request, recording, state: selectState(recording, options), title: safe(name) }
     }
-    if (json) {
+    if (page.json) {
       const { format, id, notes } = recording.session ?? {}
       const session = recording.session !== null && { session: { format, id, notes } }
       // Everything that can fail runs before the first byte, so that no line has half a result and an error.
       const value = maskSecrets({ ...fields, ...session, ...view.json(subject()) })
-      await page.answer(json, { ...value, ...(laws !== null && { laws: laws.violations }) }, [])
+      await page.answer({ ...value, ...(laws !== null && { laws: laws.violations }) }, [])
     } else if (!isJunit) {
       const lines = laws === null ? view.show(page, subject()) : showLaws(page, laws)
       await page.print(lines)
@@ -174,7 +173,7 @@ async function showRecordings(
   }
   let worst = 0
   if (db !== undefined) {
-    const about = aboutStored(db, conversation, json)
+    const about = aboutStored(db, conversation)
     worst = await page.attempt(about, async () => {
       const recording = await withStore(db, { write: false }, async (store) => {
         const record = await getConversation(store, conversation)
@@ -189,8 +188,8 @@ async function showRecordings(
     })
   }
   for (const [index, file] of files.entries()) {
-    if (index > 0 && !json && !isJunit) await page.print([''])
-    const about = aboutFile(file, json)
+    if (index > 0 && !page.json && !isJunit) await page.print([''])
+    const about = aboutFile(file)
     const code = await page.attempt(about, async () => show(about, await readRecording(file, page.io, from)))
     worst = Math.max(worst, code)
   }

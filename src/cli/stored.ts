@@ -134,7 +134,7 @@ export async function printPage(request: RequestOf<ListCommand>, page: Page): Pr
   const { command, options } = request
   const list = LISTS[command] as List<ListCommand, unknown>
   const conversation = 'conversation' in options ? options.conversation : undefined
-  const about = aboutStored(options.db, conversation, options.json)
+  const about = aboutStored(options.db, conversation)
   const isText = command === 'search-text'
   const access = { write: isText && request.options.index === true, fullText: isText }
   return page.attempt(about, async () => {
@@ -143,7 +143,7 @@ export async function printPage(request: RequestOf<ListCommand>, page: Page): Pr
     )
     const count = counted(items.length, command === 'conversations' ? 'conversation' : 'event')
     const [more, next] = [', more follow', page.paint('dim', 'For the next page, repeat the command with')]
-    await page.answer(options.json, { items: items.map(list.json), cursor }, [
+    await page.answer({ items: items.map(list.json), cursor }, [
       page.heading(safe(about.name), count + (cursor === null ? '' : more)),
       ...(items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(page, items)),
       ...(cursor === null ? [] : [`${next} --cursor=${safe(cursor)}`]),
@@ -153,12 +153,12 @@ export async function printPage(request: RequestOf<ListCommand>, page: Page): Pr
 }
 
 export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Page): Promise<number> {
-  const about = aboutFile(options.db.label, options.json)
+  const about = aboutFile(options.db.label)
   return page.attempt(about, async () => {
     const audit = await withStore(options.db, { write: false }, (store) => store.auditBlobs())
     const { blobs, bytes, events, unused, damaged, missing } = audit
     const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
-    await page.answer(options.json, audit, [
+    await page.answer(audit, [
       page.heading(safe(about.name), remark),
       ...unused.map((hash) => `  unused   ${safe(hash)}`),
       ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
@@ -170,8 +170,8 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Pa
 
 /** Deletes conversations as a service does over HTTP. */
 export async function deleteConversations({ options }: RequestOf<'delete'>, page: Page): Promise<number> {
-  const { db, conversation, owner, tag, before, json, 'dry-run': dryRun = false } = options
-  return page.attempt(aboutFile(db.label, json), async () => {
+  const { db, conversation, owner, tag, before, 'dry-run': dryRun = false } = options
+  return page.attempt(aboutFile(db.label), async () => {
     // Opening a missing database for writing would create it.
     const ids = await withStore(db, { write: false }, async (store) => {
       await store.countConversations()
@@ -198,14 +198,14 @@ export async function deleteConversations({ options }: RequestOf<'delete'>, page
     })
     const what = `${counted(sum.conversations, 'conversation')} with ${counted(sum.events, 'event')}${more ? ', and more' : ''}`
     const line = page.heading(safe(db.label), `${dryRun ? 'would delete' : 'deleted'} ${what}`)
-    await page.answer(json, { ...sum, more, dry_run: dryRun }, [line])
+    await page.answer({ ...sum, more, dry_run: dryRun }, [line])
     return 0
   })
 }
 
 export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): Promise<number> {
-  const { db, conversation, event: eventId, reason, json, 'dry-run': dryRun = false } = options
-  return page.attempt(aboutStored(db, conversation, json), async () => {
+  const { db, conversation, event: eventId, reason, 'dry-run': dryRun = false } = options
+  return page.attempt(aboutStored(db, conversation), async () => {
     const { id, fact } = await withStore(db, { write: false }, async (store) => {
       const { id } = await getConversation(store, conversation)
       return { id, fact: (await getEvent(store, id, eventId)).fact }
@@ -214,7 +214,7 @@ export async function eraseEvent({ options }: RequestOf<'erase'>, page: Page): P
     const path = `/api/conversations/${conversationPath}/events/${eventPath}/erase`
     if (!dryRun) await withStore(db, { write: true }, (store) => post(store, path, { reason }))
     const isShown = dryRun && !isQuarantined(fact)
-    await page.answer(json, { conversation: id, event: eventId, dry_run: dryRun }, [
+    await page.answer({ conversation: id, event: eventId, dry_run: dryRun }, [
       `${dryRun ? 'would erase' : 'erased'} ${quoted(eventId)}`,
       ...(isShown ? [page.eventRow({ lead: '  ', described: describeEvent(fact) })] : []),
     ])

@@ -41,18 +41,13 @@ export interface View<Name extends FileCommand> {
 export interface About {
   readonly name: string
   readonly fields: { readonly file: string; readonly conversation?: string }
-  readonly json?: boolean | undefined
 }
 
-export const aboutFile = (file: string, json?: boolean): About => ({ name: file, fields: { file }, json })
+export const aboutFile = (file: string): About => ({ name: file, fields: { file } })
 
-export function aboutStored(
-  { label }: Pick<Address, 'label'>,
-  conversation: string | undefined,
-  json?: boolean,
-): About {
-  if (conversation === undefined) return aboutFile(label, json)
-  return { name: `${conversation} in ${label}`, fields: { file: label, conversation }, json }
+export function aboutStored({ label }: Pick<Address, 'label'>, conversation: string | undefined): About {
+  if (conversation === undefined) return aboutFile(label)
+  return { name: `${conversation} in ${label}`, fields: { file: label, conversation } }
 }
 
 /** A row of a list of events: a lead, the role, a short text, and the id at the right edge. */
@@ -96,11 +91,14 @@ export const LISTED = 12
 
 export class Page {
   readonly io: Io
+  /** Whether results are JSON, one object on a line. */
+  readonly json: boolean
   readonly paint: Paint
   readonly columns: number
 
-  constructor(io: Io) {
+  constructor(io: Io, json = false) {
     this.io = io
+    this.json = json
     this.paint = paintFor(io.stdout.isTTY, io.env)
     // A terminal that does not know its width reports 0.
     this.columns = Math.max(io.stdout.columns || COLUMNS.default, COLUMNS.minimum)
@@ -118,20 +116,16 @@ export class Page {
   }
 
   /** Writes a result: as JSON on one line, or as lines for people. */
-  answer(json: boolean | undefined, value: unknown, lines: Iterable<string>): Promise<void> {
-    return this.print(json === true ? [toJson(value)] : lines)
+  answer(value: unknown, lines: Iterable<string>): Promise<void> {
+    return this.print(this.json ? [toJson(value)] : lines)
   }
 
   complain(message: string): Promise<void> {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /**
-   * Processes one input. An error becomes one line on standard error and exit code 1; with `json`, it is also
-   * printed as a JSON object.
-   * @throws OutputError when the output cannot be written.
-   */
-  async attempt({ name, fields, json }: About, work: () => Promise<number>): Promise<number> {
+  /** Reports an error of an input on standard error, and as JSON. @throws OutputError */
+  async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()
     } catch (cause) {
@@ -141,7 +135,7 @@ export class Page {
       const subject = error instanceof FileError ? error.subject : null
       const isOther = subject !== null && subject !== fields.file
       const message = isOther ? `${safe(subject)}: ${failureText(error)}` : failureText(error)
-      if (json === true) await this.answer(json, { ...fields, error: { code, message } }, [])
+      await this.answer({ ...fields, error: { code, message } }, [])
       await this.complain(`${safe(isOther ? name : (subject ?? name))}: ${message}`)
       return 1
     }
