@@ -7,7 +7,7 @@ import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
 import { MAX_PAGE_SIZE, nearestName, TEXT_ROLES } from '../store/kit/index.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
-import { UsageError } from './failure.ts'
+import { fail, UsageError } from './failure.ts'
 import { wrapWords } from './print/text.ts'
 
 const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
@@ -52,10 +52,6 @@ const repeated = <T>(value: string, parse: Parse<T>): Option<readonly T[] | unde
 const required = <T>(one: Option<T>) => ({ ...one, isRequired: true }) as Option<Exclude<T, undefined>>
 
 const needing = <T>(needs: string, one: Option<T>): Option<T> => ({ ...one, needs })
-
-function fail(message: string): never {
-  throw new UsageError(message)
-}
 
 const asText: Parse<string> = (text) => text
 
@@ -143,7 +139,6 @@ const command = <Table extends OptionTable, Read extends InputKind>(
   facts: Command<Table, Read>,
 ): Command<Table, Read> => facts
 
-/** A command that shows a log. */
 const viewer = <Table extends OptionTable>(facts: Omit<Command<Table>, 'input'>) =>
   command<Table, 'files-or-conversation'>({ ...facts, input: 'files-or-conversation' })
 
@@ -176,7 +171,6 @@ export const COMMANDS = {
   view: viewer({
     about: 'list the events that the model sees, and where the view can be cut',
     options: { ...VIEWED, ...LEAF },
-    more: ['With --leaf, shows the view of the branch that ends at that event.'],
   }),
   messages: viewer({
     about: 'write the messages for the model, in a provider’s format',
@@ -184,7 +178,6 @@ export const COMMANDS = {
     more: [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
       'A provider’s format is written as one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
-      'With --leaf, writes the messages of the branch that ends at that event.',
       'With --budget, leaves out the oldest events until the rest fits in TOKENS, which are estimated without a tokenizer. The system prompt and the last user message are kept; if they alone exceed TOKENS, the exit code is 1.',
       'Encrypted reasoning is printed as null.',
     ],
@@ -198,7 +191,6 @@ export const COMMANDS = {
     options: { ...VIEWED, ...LEAF },
     more: [
       'An agent is stuck if, since the last user message, it made the same call with the same result 4 times, made the same failing call 4 times, sent 3 messages without a call, or alternated between two steps for 6 steps.',
-      'With --leaf, checks the branch that ends at that event.',
       'The nudge is a message for the model, printed after the same call has failed 3 times.',
       'The exit code is 0 even if the agent is stuck; --json reports whether it is.',
     ],
@@ -210,7 +202,7 @@ export const COMMANDS = {
     more: [
       'With EVENT_ID, reports why the event is in the view or not, what removed it, its paired call or result and what is removed with it, each with its rule or law.',
       'Without EVENT_ID, lists findings, the worst first: results without a call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
-      'With --leaf, reads the branch that ends at that event. With --budget, also reports what a request of TOKENS would leave out.',
+      'With --budget, also reports what a request of TOKENS would leave out.',
       'The exit code is 0 even with findings; --json reports them.',
     ],
   }),
@@ -236,7 +228,6 @@ export const COMMANDS = {
       'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. Writes one JSON document for each FILE.',
       'Spans have the times of the events, and the same ids at each run. They contain text only with --content; a trajectory always contains it.',
       'Subagents are included: within the trajectory, or below the spans of their calls.',
-      'With --leaf, writes the branch that ends at that event.',
     ],
   }),
   inspect: command({
@@ -329,7 +320,6 @@ export const COMMANDS = {
     more: [
       'Events are sorted by time. --since is inclusive and --until exclusive (ISO 8601; UTC unless TIME has a zone).',
       `SOURCE is one of ${SOURCES.join(', ')}; TEXT is part of a message; case is ignored.`,
-      'With --leaf, finds only events on the branch that ends at that event.',
     ],
   }),
   'search-text': command({
@@ -473,7 +463,9 @@ export type RequestOf<Name extends CommandName> = {
 
 export type Request = RequestOf<CommandName> | { readonly command: 'version'; readonly options: object }
 
-const TABLE: Readonly<Record<CommandName, Command<OptionTable>>> = COMMANDS
+type AnyCommand = Command<OptionTable>
+
+const TABLE: Readonly<Record<CommandName, AnyCommand>> = COMMANDS
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
@@ -550,10 +542,9 @@ function valueOf({ name, rawName, value = '', inlineValue }: OptionToken): strin
   return fail(`${rawName} needs a value${hint}`)
 }
 
-function parseOptions(
-  command: CommandName,
-  inputs: ReadonlyMap<string, readonly string[]>,
-): Readonly<Record<string, unknown>> {
+type OptionValues = Readonly<Record<string, unknown>>
+
+function parseOptions(command: CommandName, inputs: ReadonlyMap<string, readonly string[]>): OptionValues {
   const { options } = TABLE[command]
   const values: Record<string, unknown> = {}
   for (const [name, texts] of inputs) {
@@ -571,12 +562,8 @@ function parseOptions(
   return values
 }
 
-/** Checks what a command reads: files, or a database and one of its conversations. @throws UsageError */
-function checkInput(
-  name: CommandName,
-  files: readonly string[],
-  options: Readonly<Record<string, unknown>>,
-): void {
+/** Checks what a command reads: files, a database and a conversation of it. @throws UsageError */
+function checkInput(name: CommandName, files: readonly string[], options: OptionValues): void {
   const { input, options: table } = TABLE[name]
   const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]
   if ('yes' in table && options['yes'] === options['dry-run'])
@@ -626,10 +613,7 @@ export function helpPage(topic: string | null): string[] {
   ]
 }
 
-function commandPage(
-  name: CommandName,
-  { about, input, options, operand, more = [] }: Command<OptionTable>,
-): string[] {
+function commandPage(name: CommandName, { about, input, options, operand, more = [] }: AnyCommand): string[] {
   const readsFiles = input.startsWith('files')
   const isEither = input.startsWith('files-or')
   const file = operand === undefined ? 'FILE…' : 'FILE'
@@ -643,6 +627,7 @@ function commandPage(
   const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
   const paragraphs = [
     ...more,
+    ...('leaf' in options ? ['With --leaf, reads only the branch that ends at that event.'] : []),
     ...(namesEvent ? [ABOUT_EVENT_IDS] : []),
     ...('cursor' in options ? ABOUT_PAGES : []),
   ]
@@ -658,7 +643,6 @@ function commandPage(
   ]
 }
 
-/** Options of a usage line: the required ones, and the others in brackets. */
 const shownOptions = (options: OptionTable, hidden: readonly string[]): string[] =>
   Object.entries(options)
     .filter(([name]) => !hidden.includes(name))

@@ -23,23 +23,22 @@ interface Source {
 export async function exportConversation({ options }: RequestOf<'export'>, page: Page): Promise<number> {
   const { db, conversation, output, force = false } = options
   const about = aboutStored(db, conversation)
-  return page.attempt({ ...about, name: output ?? about.name }, async () => {
-    const record = await withStore(db, { write: false }, async (store) => {
-      const stored = await getConversation(store, conversation)
-      const source = options.redact === true ? redacted(store, stored) : { store, record: stored }
-      if (output === undefined) await printLines(source, page)
-      else {
-        const layout = layoutOf(options)
-        const kind = layout === 'directory' ? layout : 'file'
-        await writeTo({ output, kind, force }, (path) => writeLayout(source, layout, path))
-      }
-      return source.record
-    })
-    if (output === undefined) return 0
-    const remark = `${counted(record.version, 'event')} of ${safe(record.id)}`
+  const write = async (store: Store): Promise<number> => {
+    const stored = await getConversation(store, conversation)
+    const source = options.redact === true ? redacted(store, stored) : { store, record: stored }
+    if (output === undefined) {
+      const { stdout } = page.io
+      for await (const text of linesOf(source, stdout.isTTY)) await stdout.write(text)
+      return 0
+    }
+    const layout = layoutOf(options)
+    const kind = layout === 'directory' ? layout : 'file'
+    await writeTo({ output, kind, force }, (path) => writeLayout(source, layout, path))
+    const remark = `${counted(stored.version, 'event')} of ${safe(stored.id)}`
     await page.print([page.heading(safe(output), remark)])
     return 0
-  })
+  }
+  return page.attempt({ ...about, name: output ?? about.name }, () => withStore(db, { write: false }, write))
 }
 
 function redacted(store: Store, record: ConversationRecord): Source {
@@ -49,30 +48,21 @@ function redacted(store: Store, record: ConversationRecord): Source {
   return { store: { read }, record: redactRecord(record, rules) }
 }
 
-async function printLines({ store, record }: Source, page: Page): Promise<void> {
-  const textOf = page.io.stdout.isTTY ? terminalTextOf : (event: StoredEvent) => rawText(event, 'line')
-  for await (const events of readLog(store, record)) await page.print(events.map(textOf))
-}
-
 async function writeLayout(source: Source, layout: Layout, path: string): Promise<void> {
-  switch (layout) {
-    case 'jsonl':
-      return writeFile(path, linesOf(source), { flag: 'wx' })
-    case 'directory':
-      await mkdir(join(path, 'events'), { recursive: true })
-      for await (const { path: name, text } of filesOf(source))
-        await writeFile(join(path, name), text, { flag: 'wx' })
-      return
-    case 'zip': {
-      const { writeZip } = await import('./input/zip.ts')
-      return writeZip(path, nameOf(undashed(source.record.id)), filesOf(source))
-    }
+  if (layout === 'jsonl') return writeFile(path, linesOf(source), { flag: 'wx' })
+  if (layout === 'zip') {
+    const { writeZip } = await import('./input/zip.ts')
+    return writeZip(path, nameOf(undashed(source.record.id)), filesOf(source))
   }
+  await mkdir(join(path, 'events'), { recursive: true })
+  for await (const { path: name, text } of filesOf(source))
+    await writeFile(join(path, name), text, { flag: 'wx' })
 }
 
-async function* linesOf({ store, record }: Source): AsyncIterableIterator<string> {
+async function* linesOf({ store, record }: Source, isTerminal = false): AsyncIterableIterator<string> {
+  const textOf = isTerminal ? terminalTextOf : (event: StoredEvent) => rawText(event, 'line')
   for await (const events of readLog(store, record))
-    yield events.map((event) => `${rawText(event, 'line')}\n`).join('')
+    yield events.map((event) => `${textOf(event)}\n`).join('')
 }
 
 async function* filesOf({ store, record }: Source): AsyncIterableIterator<NewFile> {
@@ -89,11 +79,7 @@ async function* filesOf({ store, record }: Source): AsyncIterableIterator<NewFil
 /** Maximum length of an id in a file's name, so that the name fits on every file system. */
 const MAX_NAME_LENGTH = 200
 
-/**
- * Returns `event-00007-<id>.json`, unique and safe on every file system: illegal characters are
- * percent-encoded, and an id that is then longer than 200 characters is hashed. Import reads the id from the
- * event.
- */
+/** A name that is unique and safe on every file system; import reads the id from the event. */
 export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
 }
@@ -106,10 +92,7 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/**
- * Returns an event as JSON. Returns a quarantined line unchanged, or wrapped where import would read it
- * differently. A line that is readable now stays unchanged, so that import reads the event.
- */
+/** An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)

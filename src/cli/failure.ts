@@ -7,6 +7,10 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+export function fail(message: string): never {
+  throw new UsageError(message)
+}
+
 /** An input that cannot be used: exit code 1. Other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
@@ -42,8 +46,10 @@ const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 c
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** Converts an error of the file system, or of a text that is too long, to an error of the command. */
+/** Converts an error of the file system, or of a text that is too long, to an error about an input. */
 export function fromSystem(error: unknown, subject?: string): unknown {
+  if (error instanceof FileError && subject !== undefined)
+    return new FileError(error.code, error.message, subject)
   if (codeOf(error) === 'ERR_STRING_TOO_LONG') return new FileError('unreadable', TOO_LONG, subject)
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return error
   const [code, message] = SYSTEM_ERRORS[codeOf(error)] ?? ['unreadable', getSystemErrorMessage(error.errno)]

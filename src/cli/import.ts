@@ -141,10 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/**
- * Records in subagents' conversations which calls of a log opened them. Parent and child are imported in any
- * order, and may have grown. O(facts).
- */
+/** Records which calls opened subagents: parent and child are imported in any order, and may have grown. */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -214,10 +211,7 @@ async function create(
   }
 }
 
-/**
- * Sets the time zone of an empty conversation. Rejects another zone for a conversation with events, because
- * the times of the events were read in the stored zone.
- */
+/** Rejects another time zone for a conversation with events, whose times were read in its zone. */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
   if (timeZone === undefined || timeZone === record.timeZone) return record
@@ -310,10 +304,7 @@ const BATCH = 200
 /** A file that begins with this many lines without any JSON is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/**
- * Yields facts in batches. The first batch has a line of JSON, so a file of another kind creates nothing.
- * @throws FileError for a file of another kind.
- */
+/** The first batch has a line of JSON, so that a file of another kind creates nothing. @throws FileError */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
@@ -378,9 +369,8 @@ async function append(
 }
 
 /**
- * Moves HEAD to the event that the conversation's documents record as HEAD, if the log replays to another
- * HEAD. Only the log decides where HEAD is (design D7), so the move is an event. Every import of the file
- * creates the same event.
+ * Moves HEAD to its position in the documents. Only the log decides where HEAD is (design D7), so the move is
+ * an event, the same at each import.
  */
 async function moveHead(
   store: Store,

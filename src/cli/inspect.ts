@@ -17,11 +17,10 @@ import {
   startedBy,
   titleOf,
 } from '../inspector/index.ts'
-import type { Session } from '../sessions/index.ts'
 import type { Options, RequestOf } from './commands.ts'
 import { eachConversation, getConversation, withStore } from './db/store.ts'
 import { type Target, writeTo } from './export.ts'
-import { FileError, fromSystem } from './failure.ts'
+import { FileError, rejectRead } from './failure.ts'
 import { openingCall, quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
 import { counted, plain, safe } from './print/text.ts'
 import { aboutFile, type Page } from './show/page.ts'
@@ -32,7 +31,6 @@ interface Logs {
   readonly read: (index: number) => Promise<LogDocument>
 }
 
-/** Serves the inspector's page until the command is stopped, or writes it to a file. Resolves to the exit code. */
 export async function inspect({ options, files }: RequestOf<'inspect'>, page: Page): Promise<number> {
   const { db, html } = options
   return page.attempt(aboutFile(db?.label ?? files.join(', ')), async () => {
@@ -44,15 +42,13 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
         : writePage(template, logs, { output: html, kind: 'file', force: options.force === true }, page)
     }
     if (db === undefined) return show(await filesOf(files, options, page))
-    const logsIn = (store: Store) => storedLogs(store, db.label, options, page)
-    return withStore(db, { write: false }, async (store) => show(await logsIn(store)))
+    return withStore(db, { write: false }, async (store) =>
+      show(await logsIn(store, db.label, options, page)),
+    )
   })
 }
 
-/**
- * Paths of the inspector's page: next to the command in the package; in `dist` when the command runs from
- * sources.
- */
+/** Paths of the page: in the package, and in `dist` when the command runs from sources. */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
 /** The page of the inspector. @throws FileError if it was not built. */
@@ -67,13 +63,9 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, pa
   const { from, redact = false } = options
   const logs: LogDocument[] = []
   for (const file of files) {
-    const recording = await readRecording(file, page.io, from).catch((error: unknown) => {
-      const failure = fromSystem(error)
-      throw failure instanceof FileError ? new FileError(failure.code, failure.message, file) : failure
-    })
-    const { session } = recording
-    const own = sessionTitle(session, basename(file), file, session?.parentId ?? null)
-    logs.push(...documentsOf(recording, own, redact))
+    const recording = await readRecording(file, page.io, from).catch(rejectRead(file))
+    const parent = recording.session?.parentId ?? null
+    logs.push(...documentsOf(recording, { title: basename(file), name: file, parent }, redact))
     const note = quarantineNote(recording, recording.lines.length)
     if (note !== null) await page.complain(`${safe(file)}: ${note}`)
   }
@@ -83,12 +75,7 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, pa
 
 const MAX_CONVERSATIONS = 2000
 
-async function storedLogs(
-  store: Store,
-  label: string,
-  options: Options<'inspect'>,
-  page: Page,
-): Promise<Logs> {
+async function logsIn(store: Store, label: string, options: Options<'inspect'>, page: Page): Promise<Logs> {
   const { conversation, redact = false } = options
   const titleOfRecord = (record: ConversationRecord): LogTitle => {
     const { id, title, parentConversationId: parent } = redact ? redactRecord(record, RULES) : record
@@ -125,10 +112,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
   readonly state: State | null
 }
 
-/**
- * Returns a log for the page. With `redact`, its facts are redacted, and so are its title, notes and
- * warnings, which may quote secrets of the facts.
- */
+/** A log for the page. With `redact`, also its title, notes and warnings, which may quote its secrets. */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(
@@ -163,41 +147,31 @@ function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   }
 }
 
-const sessionTitle = (
-  session: Session | null,
-  title: string,
-  name: string,
-  parent: string | null,
-): LogTitle => ({
-  title: plain(session?.title ?? title),
-  conversation: '',
-  name: session?.id ?? name,
-  parent,
-  call: session?.subagent?.actionId ?? null,
-})
-
-/** A log and the sessions within it. */
-function documentsOf(log: Log, own: LogTitle, redact: boolean): LogDocument[] {
-  const children = (log.session?.children ?? []).flatMap((session, index) => {
-    const title = session.id ?? `${own.title}, child ${index + 1}`
+/** A log and the sessions within it. A session may have a title and a name of its own. */
+function documentsOf(
+  log: Log,
+  { title, name, parent }: Pick<LogTitle, 'title' | 'name' | 'parent'>,
+  redact: boolean,
+): LogDocument[] {
+  const { id = null, title: ownTitle = null, subagent = null, children = [] } = { ...log.session }
+  const named = { title: plain(ownTitle ?? title), name: id ?? name, parent }
+  const own = { ...named, conversation: '', call: subagent?.actionId ?? null }
+  const below = children.flatMap((session, index) => {
     const loaded = session.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
     const child = { loaded, lines: session.facts.map(({ line }) => line), session, state: null }
-    return documentsOf(child, sessionTitle(session, title, `${own.name}/${index}`, own.name), redact)
+    const childTitle = session.id ?? `${own.title}, child ${index + 1}`
+    const head = { title: childTitle, name: `${own.name}/${index}`, parent: own.name }
+    return documentsOf(child, head, redact)
   })
-  return [documentOf(log, own, redact), ...children]
+  return [documentOf(log, own, redact), ...below]
 }
 
-async function writePage(
-  template: string,
-  { titles, read }: Logs,
-  target: Target,
-  page: Page,
-): Promise<number> {
+async function writePage(template: string, logs: Logs, target: Target, page: Page): Promise<number> {
   const { output } = target
-  const logs = await Promise.all(titles.map((_, index) => read(index)))
+  const documents = await Promise.all(logs.titles.map((_, index) => logs.read(index)))
   // From here on, errors are about the file that is written.
   return page.attempt(aboutFile(output), async () => {
-    await writeTo(target, (path) => writeFile(path, inspectorPage(template, logs), { flag: 'wx' }))
+    await writeTo(target, (path) => writeFile(path, inspectorPage(template, documents), { flag: 'wx' }))
     await page.print([`Written to ${safe(output)}: it opens in any browser, without a server`])
     return 0
   })

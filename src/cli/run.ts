@@ -11,6 +11,7 @@ import {
   type FileCommand,
   helpPage,
   parseRequest,
+  printsJson,
   type Request,
   type RequestOf,
 } from './commands.ts'
@@ -80,9 +81,11 @@ function* showDemo(page: Page, recording: Recording, file: string): IterableIter
 /** Resolves to the exit code: 0, 1 for bad data, 2 for bad usage. Rejects only if the output is closed. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
   // Without a reader of standard error, the exit code still reports the failure.
-  const page = new Page({ ...world, stderr: lasting(world.stderr) })
+  const io = { ...world, stderr: lasting(world.stderr) }
+  const page = new Page(io)
   try {
-    return await perform(parseRequest(argv), page)
+    const request = parseRequest(argv)
+    return await perform(request, new Page(io, printsJson(request)))
   } catch (error) {
     if (error instanceof OutputError && error.isClosed) throw error
     if (error instanceof UsageError) {
@@ -218,15 +221,13 @@ function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?
   }
 }
 
-const STOPPING = ['SIGINT', 'SIGTERM'] as const
-
 /** Calls back on the first signal; a second one ends the process at once. */
 function onStop(stop: () => void): void {
   const once = (): void => {
-    for (const signal of STOPPING) process.off(signal, once)
+    process.off('SIGINT', once).off('SIGTERM', once)
     stop()
   }
-  for (const signal of STOPPING) process.on(signal, once)
+  process.on('SIGINT', once).on('SIGTERM', once)
 }
 
 function fail(error: unknown): never {

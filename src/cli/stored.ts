@@ -34,11 +34,8 @@ const search: List<'search', StoredEvent> = {
     if (leaf !== undefined) await getEvent(store, id, leaf)
     const period = { timestampGte: since, timestampLt: until }
     const filter = given({ kinds, source, ...period, text, leafId: leaf, limit, cursor })
-    return store.search({
-      conversationId: id,
-      order: desc === true ? 'timestamp_desc' : 'timestamp',
-      ...filter,
-    })
+    const order = desc === true ? 'timestamp_desc' : 'timestamp'
+    return store.search({ conversationId: id, order, ...filter })
   },
   // The body of an imported event may lack its id.
   json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),

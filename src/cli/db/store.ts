@@ -13,10 +13,7 @@ interface Access {
   readonly fullText?: boolean
 }
 
-/**
- * Opens a store, calls `work` with it, and closes it. Errors contain no password; the store's errors contain
- * the database's name.
- */
+/** Calls `work` with an open store. Errors contain no password; the store's errors name the database. */
 export async function withStore<T>(
   address: Address,
   access: Access,
@@ -85,16 +82,15 @@ export async function getEvent(store: Store, conversation: string, id: string): 
   throw new FileError('unknown_event', `no event ${quoted(id)} in this conversation; write the whole id`)
 }
 
-/** Yields conversations, in the order of the query. */
 export async function* eachConversation(
   store: Store,
   query: ConversationQuery,
 ): AsyncIterableIterator<ConversationRecord> {
-  let page = await store.listConversations(query)
-  yield* page.items
-  while (page.cursor !== null) {
-    page = await store.listConversations({ ...query, cursor: page.cursor })
-    yield* page.items
+  for (let next = query; ;) {
+    const { items, cursor } = await store.listConversations(next)
+    yield* items
+    if (cursor === null) return
+    next = { ...query, cursor }
   }
 }
 

@@ -10,7 +10,6 @@ import { FileError, rejectRead } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import type { FileTree } from './zip.ts'
 
-/** How an input is divided into events. */
 type InputForm = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
 export interface Opened {
@@ -38,10 +37,7 @@ const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] 
   { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
 ]
 
-/**
- * Opens a file, a directory, a zip or, for `-`, standard input.
- * @throws FileError when it has another format, and the errors of the file system.
- */
+/** @throws FileError when it has another format, and the errors of the file system. */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   const isFile = name !== '-'
   if (isFile && (await stat(name)).isDirectory()) return openDirectory(name)
@@ -96,10 +92,7 @@ export function errorPosition(text: string): string {
   }
 }
 
-/**
- * Opens a text. A `.json` file is one document. Any other text has one event a line, unless the whole text is
- * an array, or an object on several lines.
- */
+/** A text has one event a line, unless it is a `.json` file, one array, or an object on several lines. */
 async function openText(extension: string, begun: Begun): Promise<Opened> {
   const isJsonFile = extension === '.json'
   const [opening] = trimmed(begun.read)
@@ -110,15 +103,10 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   const value = all.isWhole ? valueOf(all.read) : undefined
   if (value === undefined) {
     if (!isJsonFile) return openLines(all)
-    if (!all.isWhole)
-      throw new FileError(
-        'not_json',
-        'the file is larger than 256 MiB: write one event per line, to a .jsonl file',
-      )
-    throw new FileError(
-      'not_json',
-      `the file is not JSON${errorPosition(all.read.toString('utf8'))}; if it has one event per line, name it .jsonl`,
-    )
+    const why = all.isWhole
+      ? `is not JSON${errorPosition(all.read.toString('utf8'))}; with one event per line, name it .jsonl`
+      : 'is larger than 256 MiB: write one event per line, to a .jsonl file'
+    throw new FileError('not_json', `the file ${why}`)
   }
   const bytes = trimmed(all.read)
   const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
@@ -170,7 +158,6 @@ async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolea
   return { read: Buffer.concat(chunks), rest, isWhole: false }
 }
 
-/** Removes leading white space. */
 function trimmed(text: Buffer): Buffer {
   const start = text.findIndex((byte) => !isSpace(byte))
   return start < 0 ? text.subarray(text.length) : text.subarray(start)
@@ -191,10 +178,7 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 
-/**
- * Splits a stream into lines (LF or CRLF), one chunk at a time; blank lines are counted and skipped. Memory
- * for one chunk and one line.
- */
+/** Splits a stream into lines; blank lines are counted and skipped. Memory for one chunk and one line. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator<Piece[]> {
   const parts: Buffer[] = []
   let line = 0
@@ -281,11 +265,7 @@ async function openDirectory(directory: string): Promise<Opened> {
 
 const conversationFolderOf = (path: string): string => folderOf(path).replace(/(^|\/)events$/, '') || '.'
 
-/**
- * Opens the conversation in a tree of files: event files, possibly in a subfolder `events`, and the documents
- * next to them.
- * @throws FileError when it contains none, or several.
- */
+/** Opens the conversation in a tree of files. @throws FileError when it contains none, or several. */
 async function openTree(form: 'directory' | 'zip', tree: FileTree, name: string | null): Promise<Opened> {
   const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
   // A conversation without events still has its documents.
@@ -329,16 +309,8 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/**
- * Returns possible session files of a folder and its subfolders, sorted by path. Null for a file, a folder
- * without such files, and a folder with events directly or in `events`.
- */
+/** Possible session files in a folder, at any depth, by name; null for a file, or a folder with events. */
 export async function sessionFilesIn(name: string) {
-  const isFolder = await stat(name).then(
-    (result) => result.isDirectory(),
-    () => false,
-  )
-  if (!isFolder) return null
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(
     (file) => /^(?:events[\\/])?[^\\/]+$/.test(file) && isNeeded(file.replaceAll('\\', '/')),

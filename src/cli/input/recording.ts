@@ -91,15 +91,8 @@ export interface Source extends Omit<Opened, 'pieces'> {
 
 const DETECTION_RECORDS = 32
 
-/**
- * Opens the input: streams events; reads a session whole, because a reply may span several lines.
- * @throws FileError if the input contains neither events nor a session, and the errors of the file system.
- */
-export async function openFacts(
-  name: string,
-  from: From | undefined,
-  io: Pick<Io, 'stdin'>,
-): Promise<Source> {
+/** Streams events; reads a session whole, because a reply may span several lines. @throws FileError */
+export async function openFacts(name: string, from: From | undefined, io: Io): Promise<Source> {
   const { pieces, ...opened } = await openInput(name, io)
   if (opened.sidecarFiles !== null || from === 'events')
     return { ...opened, facts: decodePieces(pieces), session: null }
@@ -137,8 +130,7 @@ async function* decodePieces(
 }
 
 function rejectDocument([piece]: readonly Piece[]): never {
-  const value = piece === undefined ? undefined : valueOf(piece.bytes)
-  if (value === undefined) throw new FileError('not_json', 'the file is not JSON')
+  const value = valueOf(piece?.bytes ?? '')
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
   throw new FileError(
     'not_an_array',
@@ -226,7 +218,6 @@ export async function readRecording(file: string, io: Io, from?: From): Promise<
   throw new FileError('not_json', noJsonMessage(broken, form))
 }
 
-/** Reads and folds the log of a stored conversation, some events at a time. */
 export const readStored = (store: Store, record: ConversationRecord): Promise<Recording> =>
   collect({ form: null, session: null, facts: storedFacts(store, record) }, record.id)
 
@@ -250,9 +241,8 @@ async function collect(
   let state = initialState(conversation === null ? {} : { conversationId: conversation })
   for await (const batch of facts) {
     for (const piece of batch) {
-      const { fact, upcasts, warnings } = piece
-      state = reduce(state, fact)
-      loaded.push({ fact, upcasts, warnings })
+      state = reduce(state, piece.fact)
+      loaded.push(piece)
       lines.push(piece.line)
       noteRead(problems, piece)
     }
@@ -275,7 +265,6 @@ const unitOf = (form: Form): string =>
 export const noJsonMessage = ({ count, why }: Broken, form: Form): string =>
   count === 1 ? `the only ${unitOf(form)} is ${why}` : `none of its ${count} ${unitOf(form)}s is JSON`
 
-/** Returns a note on a log of which some or all records could not be read. */
 export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,
@@ -306,10 +295,7 @@ export function selectState(log: Log, options: Options<FileCommand>): State {
 
 const LISTED_IDS = 3
 
-/**
- * Finds an event by id, id prefix or line. Returns an id or a position, else the typed text. O(n).
- * @throws ColloquyError `unknown_event` for an ambiguous prefix.
- */
+/** Finds an event by id, id prefix or line. Returns an id or a position, else the typed text. O(n). */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
   const ids = new Set<string>()

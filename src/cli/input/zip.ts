@@ -1,4 +1,4 @@
-/** Reads and writes zips. */
+/** Reads and writes zips. Nothing is ever written under the names in a zip. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -19,10 +19,7 @@ const MAX_BYTES = 1 << 30
 /** Bytes that each file counts besides its content: an empty file also needs memory. */
 const BYTES_PER_FILE = 64
 
-/**
- * Unpacks the needed files of a zip into memory. Nothing is ever written under the names in it.
- * @throws FileError when it is not a zip, is damaged, or would unpack to too much.
- */
+/** Unpacks the needed files into memory. @throws FileError for a damaged zip, or one that is too large. */
 export async function openZip(file: string, isNeeded: (path: string) => boolean): Promise<FileTree> {
   const zip = await readFile(file)
   const paths: string[] = []

@@ -21,7 +21,6 @@ export interface Io {
   readonly onStop?: (stop: () => void) => void
 }
 
-/** The output cannot be written. */
 export class OutputError extends Error {
   override readonly name = 'OutputError'
   /** Whether the reader of a pipe has gone, such as `head`: the end of the work, not a failure. */

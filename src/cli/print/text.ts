@@ -12,9 +12,7 @@ const WIDE =
 const ELLIPSIS = '…'
 
 /** The text on one line: runs of white space become one space, and control characters are replaced. */
-export function plain(text: string): string {
-  return safe(onOneLine(text))
-}
+export const plain = (text: string): string => safe(onOneLine(text))
 
 const columnsOf = (char: string): number => {
   if (char <= '~') return 1
@@ -46,14 +44,10 @@ export function fit(text: string, columns: number): string {
   return text.slice(0, end).trimEnd() + ELLIPSIS
 }
 
-export function pad(text: string, columns: number): string {
-  return text + ' '.repeat(Math.max(0, columns - width(text)))
-}
+export const pad = (text: string, columns: number): string =>
+  text + ' '.repeat(Math.max(0, columns - width(text)))
 
-/**
- * Yields words as lines of at most `columns`: the first line begins with `lead`, whose width is `indent`, the
- * others with `indent` spaces.
- */
+/** Yields words as lines: the first begins with `lead`, whose width is `indent`, the others with spaces. */
 export function* wrapWords(
   words: readonly string[],
   columns: number,
@@ -82,10 +76,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/**
- * Returns a value as JSON. The value must not have the field `encrypted_content`. Where a text in the value
- * quotes this field as JSON, the field's content is replaced with null.
- */
+/** A masked value as JSON; where a text quotes the field `encrypted_content`, it is replaced with null. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)

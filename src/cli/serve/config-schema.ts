@@ -12,10 +12,7 @@ import type { Io } from '../print/io.ts'
 /** What the file configures; a missing option has the library's default. */
 export type Config = ReturnType<typeof configOf>
 
-/**
- * Reads the file; without a file, nothing is configured. Relative paths start at the folder of the file.
- * @throws FileError for an unreadable or invalid file, with all mistakes.
- */
+/** Reads the file; relative folders start at it. @throws FileError with all mistakes in it. */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
@@ -145,7 +142,6 @@ const webhook = z
 
 const areUnique = (names: readonly string[]): boolean => new Set(names).size === names.length
 
-/** The schema of the file. */
 export const settings = z.strictObject({
   sandbox_specs: z
     .array(sandboxSpec)
@@ -182,7 +178,6 @@ export const settings = z.strictObject({
 
 type Settings = z.output<typeof settings>
 
-/** The path of a field, and what is wrong with it. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   const path = issue.path.length === 0 ? '' : `${z.core.toDotPath(issue.path)}: `
   const issues = issue.code === 'invalid_key' ? issue.issues : [issue]

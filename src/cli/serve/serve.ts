@@ -9,7 +9,7 @@ import { inspectorPage } from '../../inspector/index.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
-import { FileError, rejectRead, UsageError } from '../failure.ts'
+import { fail, FileError, rejectRead } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
 import { readPackage } from '../package.ts'
 import { failureText, type Io } from '../print/io.ts'
@@ -26,7 +26,6 @@ const MIN_SECRET_LENGTH = 16
 /** The inspector's page has no logs: it requests them from the service. */
 const LIVE_LOGS = { from: 'service', logs: [], first: 0 } as const
 
-/** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(
   { options: input }: RequestOf<'serve'>,
   page: Page,
@@ -39,13 +38,9 @@ export async function serveConversations(
   const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
-    throw new UsageError(
-      `--host ${host} gives other machines access without a key: set ${KEYS}, or omit --host`,
-    )
+    fail(`--host ${host} gives other machines access without a key: set ${KEYS}, or omit --host`)
   if (keys.length === 0 && origins.includes('*'))
-    throw new UsageError(
-      `--allow-origin * gives every web page access without a key: set ${KEYS}, or list the origins`,
-    )
+    fail(`--allow-origin * gives every web page access without a key: set ${KEYS}, or list the origins`)
   if (workspace !== undefined) await readdir(workspace).catch(rejectRead(`--workspace ${workspace}`))
   const config = await readConfig(input.config, io)
   const agent = input.agent === undefined ? null : await loadAgent(input.agent)
@@ -132,41 +127,29 @@ function sessionKeys({ env }: Io): string[] {
     .split(',')
     .map((key) => key.trim())
     .filter(Boolean)
-  if (keys.length === 0) throw new UsageError(`${KEYS} contains no key: add one, or unset the variable`)
+  if (keys.length === 0) fail(`${KEYS} contains no key: add one, or unset the variable`)
   return keys
 }
 
-/** @throws UsageError for a short secret. */
 function secretOf({ env }: Io): string | null {
   const secret = env[SECRET]
   if (secret === undefined || secret.length >= MIN_SECRET_LENGTH) return secret ?? null
-  throw new UsageError(
-    `${SECRET} must have at least ${MIN_SECRET_LENGTH} characters: unset it, or set a longer one`,
-  )
+  return fail(`${SECRET} must have at least ${MIN_SECRET_LENGTH} characters: unset it, or set a longer one`)
 }
 
-/**
- * Loads a module's step (its export `step` or its default export) and its options `run`, if any.
- * @throws FileError for a module that cannot be read, throws, or exports no step.
- */
+/** Loads the step of a module, and its options of runs. @throws FileError for a module without a step. */
 async function loadAgent(file: string) {
   const refusal = (why: string) => new FileError('unreadable', why, file)
-  let exported: Readonly<Record<string, unknown>>
-  try {
-    exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
-  } catch (error) {
+  const exported = (await import(pathToFileURL(resolve(file)).href).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error)
     throw refusal(`cannot be loaded: ${why.split('\n', 1)[0] ?? ''}`)
-  }
+  })) as Readonly<Record<string, unknown>>
   const { step = exported['default'], run = {} } = exported
   if (typeof step !== 'function') throw refusal('exports no step function: add export const step = …')
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
-/**
- * Returns the folder for sandboxes: next to a SQLite file; for PostgreSQL in the workspace or, without a
- * workspace, in the current directory. The path is absolute and need not exist.
- */
+/** The folder for sandboxes: next to a SQLite file, else in the workspace or the current directory. */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
   const { dir, name } = parse(resolve(db.target))

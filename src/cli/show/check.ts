@@ -101,12 +101,10 @@ export type Judged = ReturnType<typeof judgeLog>
 export function judgeLog(recording: Recording, title: string, options: Options<'check'>) {
   const { conversation, lines, loaded } = recording
   const { ended = false, grammar: grammars = [] } = options
-  const conversationId = conversation ?? ''
-  const violations = checkLog(loaded, { ended, grammars, conversationId }).map(
-    ({ law, id, seq, message }) => {
-      return { law, line: lines[seq] ?? 0, id, message: hideSecrets(inLines(message, lines)) }
-    },
-  )
+  const all = checkLog(loaded, { ended, grammars, conversationId: conversation ?? '' })
+  const violations = all.map(({ law, id, seq, message }) => {
+    return { law, line: lines[seq] ?? 0, id, message: hideSecrets(inLines(message, lines)) }
+  })
   return { title, events: lines.length, violations }
 }
 
@@ -114,10 +112,9 @@ const byLaw = ({ violations }: Judged) => Map.groupBy(violations, ({ law }) => l
 
 export function* showLaws(page: Page, judged: Judged): IterableIterator<string> {
   const { title, events, violations } = judged
-  const problems =
-    violations.length === 0
-      ? ''
-      : `${counted(violations.length, 'violation')} of ${counted(byLaw(judged).size, 'law')}`
+  const count = violations.length
+  const laws = counted(byLaw(judged).size, 'law')
+  const problems = count === 0 ? '' : `${counted(count, 'violation')} of ${laws}`
   yield page.verdict(safe(title), events, problems, 'breaks no law')
   const rows = violations.map(({ law, line, message }) => {
     return { label: law, tone: 'bad' as const, group: law, line, text: message, rules: [law] }

@@ -56,7 +56,7 @@ export interface Row {
   readonly gutter?: string
   readonly described: Described
   readonly id?: string | null
-  /** A note after the text, never cut, not yet painted. */
+  /** A note after the text, never cut. */
   readonly note?: string
 }
 
@@ -67,7 +67,6 @@ export interface Problem {
   readonly detail: string
 }
 
-/** A finding: its label and line, and the rules or laws that it is about. */
 interface FindingRow {
   readonly label: string
   readonly tone: Tone

@@ -84,11 +84,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/**
- * Yields the rows of the tree. At each fork, the branch to HEAD, or else the largest one, continues at the
- * same depth; the others are listed before it, one level deeper. So depth is logarithmic in the number of
- * events. O(n).
- */
+/** At each fork, the main branch continues at the same depth, below the others: depth is O(log n). O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
