@@ -562,7 +562,7 @@ function parseOptions(command: CommandName, inputs: ReadonlyMap<string, readonly
   return values
 }
 
-/** Checks what a command reads: files, a database and a conversation of it. @throws UsageError */
+/** Checks what a command reads: files, or a database and one of its conversations. @throws UsageError */
 function checkInput(name: CommandName, files: readonly string[], options: OptionValues): void {
   const { input, options: table } = TABLE[name]
   const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]

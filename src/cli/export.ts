@@ -79,7 +79,7 @@ async function* filesOf({ store, record }: Source): AsyncIterableIterator<NewFil
 /** Maximum length of an id in a file's name, so that the name fits on every file system. */
 const MAX_NAME_LENGTH = 200
 
-/** A name that is unique and safe on every file system; import reads the id from the event. */
+/** Returns a name that is unique and safe on every file system. Import reads the id from the event. */
 export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
 }
@@ -92,7 +92,7 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/** An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. */
+/** Returns an event as JSON, and a quarantined line unchanged unless import would read it differently. */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)

@@ -48,7 +48,7 @@ import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
-/** Imports all files in order, even without a reader of the reports. @throws OutputError at the end. */
+/** Imports all files in order, even if nothing reads the reports. @throws OutputError at the end. */
 export async function importFiles(request: Request, { io, json }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
   const page = new Page({ ...io, stdout }, json)
@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records which calls opened subagents: parent and child are imported in any order, and may have grown. */
+/** Records in subagents which calls of a log opened them, whichever was imported first. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -211,7 +211,7 @@ async function create(
   }
 }
 
-/** Rejects another time zone for a conversation with events, whose times were read in its zone. */
+/** Sets the time zone of an empty conversation; rejects another one for a conversation with events. */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
   if (timeZone === undefined || timeZone === record.timeZone) return record
@@ -258,7 +258,7 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-/** The conversation's id is in the documents, or --conversation, or the name of the file or folder. */
+/** The id is from the documents, else from --conversation, else the name of the file or folder. */
 function planImport({ request }: Copy, name: string, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
@@ -304,7 +304,7 @@ const BATCH = 200
 /** A file that begins with this many lines without any JSON is rejected as another kind of file. */
 const HOPELESS = 1000
 
-/** The first batch has a line of JSON, so that a file of another kind creates nothing. @throws FileError */
+/** Yields no batch before a line of JSON was read, so that a file of another kind creates nothing. */
 async function* batchesOf(
   read: AsyncIterable<readonly ReadFact[]>,
   report: ImportReport,
@@ -369,8 +369,8 @@ async function append(
 }
 
 /**
- * Moves HEAD to its position in the documents. Only the log decides where HEAD is (design D7), so the move is
- * an event, the same at each import.
+ * Moves HEAD to the event that the documents record. Only the log decides where HEAD is (design D7), so the
+ * move is an event, the same at each import.
  */
 async function moveHead(
   store: Store,

@@ -112,7 +112,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
   readonly state: State | null
 }
 
-/** A log for the page. With `redact`, also its title, notes and warnings, which may quote its secrets. */
+/** Returns a log for the page. `redact` also masks its title, notes and warnings, which may quote it. */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(

@@ -104,7 +104,7 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   if (value === undefined) {
     if (!isJsonFile) return openLines(all)
     const why = all.isWhole
-      ? `is not JSON${errorPosition(all.read.toString('utf8'))}; with one event per line, name it .jsonl`
+      ? `is not JSON${errorPosition(all.read.toString('utf8'))}; if it has one event per line, name it .jsonl`
       : 'is larger than 256 MiB: write one event per line, to a .jsonl file'
     throw new FileError('not_json', `the file ${why}`)
   }
@@ -309,7 +309,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Possible session files in a folder, at any depth, by name; null for a file, or a folder with events. */
+/** Returns possible session files of a folder, sorted by path; null for a file or a folder with events. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(

@@ -47,7 +47,7 @@ export function fit(text: string, columns: number): string {
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - width(text)))
 
-/** Yields words as lines: the first begins with `lead`, whose width is `indent`, the others with spaces. */
+/** Yields words as lines: the first begins with `lead`, of width `indent`, the others with spaces. */
 export function* wrapWords(
   words: readonly string[],
   columns: number,
@@ -76,7 +76,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** A masked value as JSON; where a text quotes the field `encrypted_content`, it is replaced with null. */
+/** Returns a masked value as JSON, with null for each `encrypted_content` that a text quotes. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)

@@ -12,7 +12,7 @@ import type { Io } from '../print/io.ts'
 /** What the file configures; a missing option has the library's default. */
 export type Config = ReturnType<typeof configOf>
 
-/** Reads the file; relative folders start at it. @throws FileError with all mistakes in it. */
+/** Reads the file; relative paths start at its folder. @throws FileError with all mistakes in it. */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)

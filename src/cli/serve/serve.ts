@@ -137,7 +137,7 @@ function secretOf({ env }: Io): string | null {
   return fail(`${SECRET} must have at least ${MIN_SECRET_LENGTH} characters: unset it, or set a longer one`)
 }
 
-/** Loads the step of a module, and its options of runs. @throws FileError for a module without a step. */
+/** Loads a module's step and its options `run`. @throws FileError for a module without a step. */
 async function loadAgent(file: string) {
   const refusal = (why: string) => new FileError('unreadable', why, file)
   const exported = (await import(pathToFileURL(resolve(file)).href).catch((error: unknown) => {
@@ -149,7 +149,7 @@ async function loadAgent(file: string) {
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
-/** The folder for sandboxes: next to a SQLite file, else in the workspace or the current directory. */
+/** Returns the folder for sandboxes: next to a SQLite file, else in the workspace or current directory. */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
   const { dir, name } = parse(resolve(db.target))

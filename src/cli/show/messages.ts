@@ -17,7 +17,7 @@ function messagesOf(state: State, budget: number | undefined): readonly NeutralM
   throw new FileError('over_budget', fitted.reason.message)
 }
 
-/** The messages as a request of a grammar; unchanged for `neutral`. @throws ColloquyError `empty_view` */
+/** Returns messages as a request of a grammar; unchanged for `neutral`. @throws ColloquyError `empty_view` */
 function inFormat(format: string, messages: readonly NeutralMessage[]): unknown {
   const grammar = GRAMMARS.find(({ name }) => name === format)
   if (grammar === undefined) return messages

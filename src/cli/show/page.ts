@@ -123,7 +123,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Reports an error of an input on standard error, and as JSON. @throws OutputError */
+  /** Processes one input. Prints an error on standard error, with `json` also as JSON. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()

@@ -84,7 +84,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** At each fork, the main branch continues at the same depth, below the others: depth is O(log n). O(n). */
+/** At each fork, the branch to HEAD or the largest one keeps its depth, so that depth is O(log n). O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
