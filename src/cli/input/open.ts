@@ -103,10 +103,12 @@ async function openText(extension: string, begun: Begun): Promise<Opened> {
   const value = all.isWhole ? valueOf(all.read) : undefined
   if (value === undefined) {
     if (!isJsonFile) return openLines(all)
-    const why = all.isWhole
-      ? `is not JSON${errorPosition(all.read.toString('utf8'))}; if it has one event per line, name it .jsonl`
-      : 'is larger than 256 MiB: write one event per line, to a .jsonl file'
-    throw new FileError('not_json', `the file ${why}`)
+    throw new FileError(
+      'not_json',
+      all.isWhole
+        ? `the file is not JSON${errorPosition(all.read.toString('utf8'))}; if it has one event per line, name it .jsonl`
+        : 'the file is larger than 256 MiB: write one event per line, to a .jsonl file',
+    )
   }
   const bytes = trimmed(all.read)
   const line = all.read.subarray(0, -bytes.length).toString('latin1').split('\n').length
