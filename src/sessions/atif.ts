@@ -315,7 +315,7 @@ export interface AtifTrajectory {
   readonly trajectory_id: string
   readonly agent: JsonObject
   readonly steps: readonly JsonObject[]
-  /** Sums over its own steps, without subagents. */
+  /** Sums over the steps of this trajectory, without its subagents. */
   readonly final_metrics: JsonObject
   readonly subagent_trajectories?: readonly AtifTrajectory[]
 }

@@ -16,7 +16,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** The side chains in the file, which are subagents, become children. */
+/** Reads a session. Side chains in the file are subagents, and become its children. */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -36,7 +36,7 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
   return { ...main.session, children }
 }
 
-/** Found by the call's result, or in older versions by a side chain that begins with the call's prompt. */
+/** Finds the subagent of each call by the call's result, or, in older versions, by the call's prompt. */
 export class SubagentCalls {
   readonly #calls = new Map<string, string>()
   readonly #prompts = new Map<string, string[]>()
@@ -119,7 +119,7 @@ function readLines(
   }
 }
 
-/** All lines of a subagent's file are of a side chain, except lines without an id, such as cut ones. */
+/** Whether a file belongs to a subagent: all lines with an id are part of a side chain. */
 const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
@@ -137,7 +137,7 @@ export interface Chain {
   boundary: Line | null
 }
 
-/** Built on demand: in most files no line is looked up by id. */
+/** Returns the lines by id. Builds the map on demand, because most files do not need it. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -145,7 +145,7 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
 
 export interface SplitReply {
   readonly id: string
-  /** The request id; empty where the lines have none. */
+  /** The request id; empty if the lines have no request id. */
   readonly request: string
   readonly lines: Line[]
   isWritten: boolean
@@ -316,7 +316,7 @@ function readApiError({ fields }: Line, writer: SessionWriter, position: Origin)
 export interface Line {
   readonly record: SessionRecord
   readonly fields: RawObject
-  /** Null for a record that is not part of a session. */
+  /** Type of the record; null if it is not part of a session. */
   readonly type: string | null
   readonly uuid: string | null
   readonly parent: string | null
@@ -325,9 +325,9 @@ export interface Line {
   readonly reply: string | null
   readonly blocks: readonly RawObject[]
   readonly isSide: boolean
-  /** Whether the client executed it, such as `/exit` or `!ls`: no request to a model. */
+  /** Whether the line is a command that the client executed without the model, such as `/exit` or `!ls`. */
   readonly isLocal: boolean
-  /** Whether the user typed it for a model: neither a result nor inserted by the client. */
+  /** Whether the user typed the line for the model. False for results and text that the client inserted. */
   readonly isTyped: boolean
 }
 
@@ -335,11 +335,11 @@ interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
   readonly hasResult: HasResult
-  /** The numbers of repeated lines: some versions repeat the whole session before they compact it. */
+  /** The numbers of repeated lines. Some versions write the whole session again before a compaction. */
   readonly repeated: readonly number[]
 }
 
-/** Reads every line once. A file with a single side chain is the session of that chain. */
+/** Separates side chains from other lines. A file with side chains only is read as one session. */
 function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
@@ -393,7 +393,7 @@ const isRepeatedLine = (one: Line, other: Line): boolean =>
 const contentIn = ({ type, parent, fields }: Line): string =>
   JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
-/** Sessions from the web are one document. */
+/** Returns the lines of a record. A session from the web is one document with all lines. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
@@ -409,7 +409,7 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
-/** Commands that become a prompt, such as a project's own, start with `<command-message>` instead. */
+/** Matches commands that the client executes. Others become a prompt, and begin with `<command-message>`. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function asLine(record: SessionRecord): Line {
@@ -447,7 +447,7 @@ interface Passed {
   readonly head: Place | null
 }
 
-/** Number of preceding lines to search before all are indexed: most parents are near. */
+/** Number of preceding lines in which a parent is searched, before all lines are indexed by id. */
 const NEAR = 8
 
 /** Follows the lines of a chain in order. Each method is O(1), amortised. */
@@ -458,7 +458,7 @@ export class Turns {
   #named = 0
   readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
-  /** Prompt and HEAD before the user went back; null after the next line. */
+  /** Prompt and HEAD before `end` moved HEAD; null after the next line. */
   #abandoned: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
   #leads: ReadonlySet<Line> | null = null
@@ -473,7 +473,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /** If the line starts a branch, the event follows the line's parent in the file. */
+  /** Returns the line's origin. If the line starts a branch, the event follows the parent in the file. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -492,8 +492,8 @@ export class Turns {
   }
 
   /**
-   * Moves HEAD to the line at which the client ended the session, if that is under another prompt than the
-   * last line. If the next line continues the abandoned branch, `resume` moves HEAD back.
+   * Moves HEAD to the line at which the client ended the session, if this line belongs to another prompt than
+   * the last one. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -526,7 +526,7 @@ export class Turns {
     this.#passed.push({ uuid, prompt, head: headAfter })
   }
 
-  /** Called after a compaction that kept messages up to a line: later lines follow the summary. */
+  /** Makes the children of `tail` follow the summary. `tail` is the last line that a compaction kept. */
   keep(tail: string): void {
     this.#headBefore.set(tail, this.#writer.head)
   }
@@ -572,7 +572,7 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   return leads
 }
 
-/** Whether a line was inserted, except the boundary of a compaction, which starts a new history. */
+/** Whether the client inserted a line. False for the boundary of a compaction, which starts a new history. */
 const isInserted = ({ type, fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
@@ -606,7 +606,7 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter, has
   writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin), hasResult)
 }
 
-/** The blocks in order, each once: a rewritten reply has new lines with the same blocks. */
+/** Returns the blocks of a reply in order, each once, because a rewritten reply repeats its blocks. */
 function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[] {
   const blocks: ReplyBlock[] = []
   for (const { record, uuid, time, blocks: all } of lines) {
@@ -630,14 +630,14 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[
   })
 }
 
-/** Equal for equal blocks, and rarely for others. */
+/** Returns a key that is equal for equal blocks, and rarely equal for different blocks. */
 function blockSize({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
   return typeof words === 'string' ? words.length : ''
 }
 
-/** Equal only for equal blocks of a reply. Thinking without text differs by its signature. */
+/** Returns a key that is equal only for equal blocks. Thinking without text differs by its signature. */
 function blockKey(block: RawObject): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
@@ -736,7 +736,7 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** If a call of a reply was kept, all calls of the reply and their results are kept. */
+/** Returns the ids of kept events. If a call is kept, so are all calls of its reply and their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

@@ -1,4 +1,4 @@
-/** Reads Codex CLI rollouts, versions 0.52 to 0.148. The format is unstable, and lines repeat others. */
+/** Reads Codex CLI rollouts, versions 0.52 to 0.148. The format is unstable, and lines repeat other lines. */
 
 import type { JsonValue } from '../event/shapes.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -75,7 +75,7 @@ interface Rollout {
   readonly isCompacted: boolean
   /**
    * Counts of texts that only events contain, by event type and text. An `item_completed` event may repeat
-   * the text of a message event once, and the reverse.
+   * the text of a message event once, or the reverse.
    */
   readonly inEvents: Map<string, number>
   model: string
@@ -152,7 +152,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** The first meta record describes the file itself; in a fork, the record of the original session follows. */
+/** Reads a meta record. The first describes the file; in a fork, a record of the original session follows. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (rollout.meta !== null) return
@@ -208,7 +208,7 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
   )
 }
 
-/** Items that the agent executes itself; the provider executes the others, which are parts of the reply. */
+/** Types of calls that the agent executes. The provider executes other calls, as parts of the reply. */
 const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call', 'local_shell_call'])
 
 const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
@@ -320,7 +320,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Adds text from an event, unless an item or an earlier event of the other type contains it. */
+/** Adds text from an event, unless an item, or an earlier event of another type, contains it. */
 function readWords(
   what: 'user_message' | 'agent_message',
   text: string,
@@ -344,7 +344,7 @@ function readWords(
   writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin], () => false)
 }
 
-/** Keys without the word token, which would count as the name of a secret. */
+/** Replacements for keys with the word `token`, which would count as names of secrets. */
 const KEYS: ReadonlyMap<string, string> = new Map([
   ['token_count', 'usage'],
   ['token_usage_record', 'usage_record'],
@@ -368,7 +368,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** A reply, or a line outside of replies. `isCounted`: it counts a reply's tokens, or repeats a count. */
+/** A reply, or a line outside of replies. `isCounted`: the line has a reply's token count, or repeats one. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
@@ -397,7 +397,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'web_search_end',
 ])
 
-/** A reply ends at the next result, user message or turn. Its token count may follow results. */
+/** Groups lines into replies. A reply ends at a result, user message or turn; its token count may follow. */
 function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
   const steps: SessionStep[] = []
   let open: ReplyStep | null = null

@@ -4,7 +4,7 @@ import { isInstant } from '../event/time.ts'
 import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
 import type { TimelineReply } from '../messages/timeline.ts'
 
-/** Reads text and images of Anthropic, OpenAI and Gemini; keeps other types, writes other values as JSON. */
+/** Reads texts and images of Anthropic, OpenAI and Gemini. Keeps other parts; other values become JSON. */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
   if (Array.isArray(value)) {
@@ -19,7 +19,7 @@ export function contentOf(value: unknown): Content[] {
   return [valuePart(value)]
 }
 
-/** A text becomes a block of this type, another value its JSON. */
+/** Returns a list of blocks. Texts, and other values as JSON, become blocks of this type. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.
@@ -44,7 +44,7 @@ const textPart = (value: string): Content => ({ type: 'text', text: value })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
-/** Null for empty text. */
+/** Converts a part of a message; null for an empty text. */
 function contentPart(part: RawObject): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))
@@ -78,7 +78,7 @@ function dataUrl(media: unknown, data: unknown): string | null {
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
 
-/** Returns a time that a conversation can have, or null. */
+/** Returns the value if it is a valid ISO 8601 time, otherwise null. */
 export const instantIn = (value: unknown): string | null =>
   typeof value === 'string' && isInstant(value) ? value : null
 

@@ -93,8 +93,8 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 }
 
 /**
- * Removes the events that do not match the messages at the start of a new history. Returns how many of these
- * match, in order; the caller adds the others after them.
+ * Removes the events that do not match the messages at the start of a new history. Returns the number of
+ * messages that match; the caller adds the later messages.
  */
 function replace(
   listed: readonly SessionStep[],
@@ -150,7 +150,7 @@ export type SessionStep =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** A message that is written again as it grows has its final content. */
+/** Returns the steps of a chat. A message that the file repeats while it grows has its final content. */
 function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
   readonly steps: readonly SessionStep[]
@@ -182,8 +182,8 @@ class ChatSteps {
   }
 
   /**
-   * Reads a whole-chat document, with messages as lines. Its other fields are not added: they change with
-   * every message, so the log of a growing file would change and not only grow.
+   * Reads a whole-chat document, with messages as lines. Its other fields are left out: they change with
+   * every message, so existing events of a growing file would change.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }
@@ -283,7 +283,7 @@ function readMessage(
   }
 }
 
-/** Identifies equal messages of one id: the same content, calls and results, in any form. */
+/** Returns a text that is equal for messages with the same content, calls and results. */
 function identityOf(fields: RawObject): string {
   const { type } = fields
   const { parts, calls } = partsWithoutCalls(fields)
@@ -299,7 +299,7 @@ function identityOf(fields: RawObject): string {
   ])
 }
 
-/** In a rewritten history, results are user messages too. */
+/** Reads a user message. In a rewritten history, it can contain results. */
 function readUserMessage(
   content: unknown,
   origin: Origin & { readonly id: string },
@@ -430,7 +430,7 @@ const isDone = ({ status, result }: RawObject): boolean =>
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
-/** The parts of a content, which may be one part or a text; other values become their JSON. */
+/** Returns a content as a list of parts. Values other than objects and texts become JSON. */
 function listOf(value: unknown): readonly (string | RawObject)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all
@@ -441,7 +441,7 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** The results in a list of parts: the parts after a response belong to it. */
+/** Returns the results in a list of parts. A result is a response and the parts that follow it. */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {
@@ -472,8 +472,8 @@ export interface CallResult {
 }
 
 /**
- * An ended call's result; the displayed one is the fallback. In a rewritten history, each call has the
- * results of all calls of its reply (`ids`); only its own is returned.
+ * Returns the result of an ended call, or else its displayed result. In a rewritten history, a call can have
+ * results of other calls of its reply (`ids`), which are left out.
  */
 function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

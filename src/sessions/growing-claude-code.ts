@@ -18,15 +18,15 @@ interface ReadLines {
   readonly title: string | null
   /** New facts of the side chains in the session's own file. */
   readonly sides: readonly (readonly [name: string, facts: readonly SessionFact[]])[]
-  /** New or changed links of subagents, side chains included, to the events of their calls. */
+  /** New or changed links from subagents and side chains to the events of their calls. */
   readonly subagents: readonly (readonly [agent: string, actionId: string])[]
 }
 
 /**
- * Returns a reader of a growing session, which returns the facts of the next lines. Final lines of a reply
- * that must have more blocks, as after thinking, wait for the next call. Replies continued after a result
- * become separate. Side chains and links are read as by {@link readClaudeCode}.
- * @param childOf the conversation of a subagent, by its id, or of a side chain in the file, by its name
+ * Returns a function that reads the next lines of a growing session, and returns their facts. A reply at the
+ * end that is incomplete, as after thinking, waits for the next call. A reply that continues after a result
+ * becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
+ * @param childOf returns the conversation of a subagent by its id, or of a side chain by its name
  */
 export function growingClaudeCode(
   childOf: (name: string, isSide: boolean) => string,
@@ -115,7 +115,7 @@ class GrowingChain {
     this.#waiting.push(line)
   }
 
-  /** Reads the lines that were added, except those that wait. */
+  /** Reads the added lines, except an incomplete reply at the end. */
   read(): readonly SessionFact[] {
     const complete = this.#waiting.splice(0, completeLength(this.#waiting))
     for (const line of complete) {
@@ -136,7 +136,7 @@ class GrowingChain {
   }
 }
 
-/** Number of lines before a reply at the end that must have more blocks. */
+/** Returns the number of lines before an incomplete reply at the end, or of all lines. */
 function completeLength(lines: readonly Line[]): number {
   const last = lines.findLast(({ uuid }) => uuid !== null)
   const type = last?.blocks.at(-1)?.['type']
@@ -147,7 +147,7 @@ function completeLength(lines: readonly Line[]): number {
   return lines.findIndex(({ reply }, index) => index > before && reply === last.reply)
 }
 
-/** The reply of a line: the same until written, or until something else followed. */
+/** Returns a line's reply: the unwritten reply of the previous line with this id, or else a new reply. */
 function growingReply(
   line: Line,
   last: Line | null,
@@ -170,7 +170,7 @@ function growingReply(
     : { id: `${name}~${count + 1}`, request: '', lines: [withoutUsage(line)], isWritten: false }
 }
 
-/** Each line repeats the usage of the whole reply, which counts once. */
+/** Removes the usage, because every line repeats the usage of the whole reply. */
 function withoutUsage(line: Line): Line {
   const { usage: _, ...message } = line.message
   return { ...line, message }

@@ -106,7 +106,7 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
 }
 
-/** Id of the first event in the tree from a position on. */
+/** Id of the first event from a position on, except state updates. */
 function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
   for (let index = from; index < facts.length; index += 1) {
     const fact = facts[index]?.fact
@@ -137,7 +137,7 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
   }
 }
 
-/** Adds an entry as a state update, which is not in the tree. */
+/** Adds an entry as a state update, which does not move HEAD. */
 function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
@@ -211,7 +211,7 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
   writer.prompt(text, origin)
 }
 
-/** A compaction names its first kept entry by id, in version 1 by line, and removes earlier events. */
+/** Reads a compaction. It contains the id (in version 1, the line) of the first entry that is kept. */
 function readCompaction(
   entry: JsonObject | RawObject,
   origin: Origin,
@@ -225,7 +225,7 @@ function readCompaction(
   writer.condense(stored, stringOf(entry['summary']), origin)
 }
 
-/** The events of a reply; null for one without content. */
+/** Returns the events of a reply; null for a reply without content. */
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
   const blocks = listOfBlocks(message['content'], 'text')
   if (blocks.length === 0) return null
@@ -234,13 +234,13 @@ function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply
   return why === undefined ? reply : withoutCalls(reply, why, hasResult)
 }
 
-/** Replies whose calls were never executed: pi drops them, because the last arguments may be incomplete. */
+/** Why the calls of a reply were not executed, by stop reason. The last arguments may be incomplete. */
 const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['aborted', 'its reply was interrupted'],
   ['error', 'its reply failed'],
 ])
 
-/** A reply whose calls must not be executed, except those with a result. */
+/** Returns the reply with an error result for each call without a result, so that no call is executed. */
 function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
   const withError = new Set(
     reply.events.map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : '')),
@@ -320,7 +320,7 @@ function stopOf({ stopReason }: RawObject, calls: string, end: string, limit: st
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
 }
 
-/** A block of a type that pi does not have is kept unchanged. */
+/** Returns a block in the grammar of Anthropic. Blocks of unknown types are unchanged. */
 function anthropicBlock(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
   if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
@@ -338,7 +338,7 @@ const textOnly = (block: RawObject, type: string): object =>
 const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'
 
-/** The id of a call: for OpenAI Responses, pi joins it with the id of the item. */
+/** Returns the id of a call without the item id, which pi appends for OpenAI Responses. */
 const callIn = (id: string): string => id.split('|')[0] ?? ''
 
 function responsesItem(block: RawObject): object {

@@ -23,13 +23,13 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
   'openai-responses': readOpenAIResponses,
 }
 
-/** A value that no event can contain, because of its depth or a number, is kept as its text. */
+/** Returns the record, or the record without its value if no event can contain this value. */
 const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
   record.value === undefined || freezePart(record.value)
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** An event around the value adds some levels, so the value's own maximum is a little lower. */
+/** Returns why an event cannot contain the value. The event adds levels, so fewer are left for the value. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
@@ -113,7 +113,7 @@ const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
-/** The first match counts, so specific signs come first. */
+/** A test for each format. The first match counts, so specific tests precede general tests. */
 const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
   [
@@ -160,7 +160,7 @@ function isUI(fields: RawObject): boolean {
   return messagesIn(fields).some(isUI)
 }
 
-/** Gemini's own messages have parts too, but without types. */
+/** Whether a message has parts with types. Parts of Gemini's own messages have no types. */
 const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 

@@ -30,7 +30,7 @@ export interface UnfitRecord extends SessionRecord {
   readonly unfit: string
 }
 
-/** A fact, and the line it was read from; in a document, the number of its message. */
+/** A fact, and the number of the line, or in a document of the message, from which it was read. */
 export interface SessionFact {
   readonly line: number
   readonly fact: Fact
@@ -43,7 +43,7 @@ export interface SessionNote {
   readonly line: number
 }
 
-/** Link from a subagent's session to its parent's. */
+/** Link from the session of a subagent to the parent session. */
 export interface SubagentLink {
   /** Id of the call's action in the parent; null if the file does not contain it. */
   readonly actionId: string | null
@@ -56,7 +56,7 @@ export interface Session {
   readonly format: SessionFormat
   readonly id: string | null
   readonly title: string | null
-  /** Id of the session that started it, or that it was forked from. */
+  /** Id of the session that started this session, or from which it was forked. */
   readonly parentId: string | null
   /** Start time as the file has it (ISO 8601), or null. */
   readonly createdAt: string | null

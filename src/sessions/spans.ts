@@ -11,7 +11,7 @@ import { isSameReply, textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
-  /** Conversation id, also for the trace id. Default: the tree's id, or `conversation` for a state. */
+  /** Conversation id; determines the trace id. Default: the tree's id, or `conversation` for a state. */
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
@@ -28,7 +28,7 @@ interface Span {
   readonly id: string
   readonly parent: string | null
   readonly name: string
-  /** 1 is internal, 3 a client. */
+  /** Kind of the span: 1 for internal, 3 for client. */
   readonly kind: 1 | 3
   readonly from: bigint
   readonly to: bigint
@@ -65,11 +65,11 @@ export function toSpans(source: State | StateTree, options: SpanOptions = {}): O
   }
 }
 
-/** A conversation in a trace. Events of two conversations may have the same id, so subagents have a prefix. */
+/** A conversation in a trace. Events of two conversations may have the same id, so span ids have a prefix. */
 interface TracedConversation {
   readonly id: string
   readonly prefix: string
-  /** Id of the span of its call, or of a turn of the parent; null for the root. */
+  /** Id of the span above: of the call, or of a turn of the parent conversation; null for the root. */
   readonly parent: string | null
 }
 
@@ -123,7 +123,7 @@ function spansOf(
 ): Span[] {
   const spans: Span[] = []
   const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
-  /** The reply whose span was written last; its later calls belong to it. */
+  /** Id of the reply whose span was written last; later calls of this reply add no `chat` span. */
   let reply: TimelineReply | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
@@ -159,7 +159,7 @@ function spansOf(
   return [...invoked, ...spans]
 }
 
-/** Time of a request: of the event that its reply records, else of the event before it. */
+/** Returns the time of HEAD at the model call or, if unknown, of the event before the reply. */
 function requestTime(
   { reply }: MessageItem | CallItem,
   arrivals: ReadonlyMap<string, Arrival>,

@@ -29,10 +29,10 @@ export interface Origin {
 export interface Place {
   readonly id: string
   readonly line: number
-  /** Null for the summary of a condensation, which has no line. */
+  /** Null for the summary of a condensation, which is not an event. */
   readonly event: Event | null
   readonly before: Place | null
-  /** What a condensation left in sight (see `inSight`), with its summary; null for any other event. */
+  /** Events that a condensation kept (see `inSight`), and its summary; null for any other event. */
   remaining: readonly Place[] | null
 }
 
@@ -50,7 +50,7 @@ export interface SessionResult {
   readonly child?: string | undefined
 }
 
-/** The origins of a reply's calls: numbered where there are several, else the origin of the reply. */
+/** Returns the origins of a reply's calls: the reply's origin for one call, numbered ids for several. */
 export function callOrigins(origin: Origin, count: number, separator: string): readonly Origin[] {
   const id = origin.id ?? `line-${origin.line}`
   if (count < 2) return [origin]
@@ -59,7 +59,7 @@ export function callOrigins(origin: Origin, count: number, separator: string): r
 
 export type HasResult = (callId: string) => boolean
 
-/** Collects the calls with a result on first use: most files need none. */
+/** Returns a test for calls with a result. Collects these on first use, because most files need no test. */
 export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   let ids: ReadonlySet<string> | null = null
   return (callId) => (ids ??= new Set(calls())).has(callId)
@@ -96,8 +96,8 @@ export class SessionWriter {
   }
 
   /**
-   * Returns the events that a condensation after a position (default: HEAD) can remove: those that the last
-   * condensation kept, with its summary, then later ones. O(output).
+   * Returns the events that a condensation after a position (default: HEAD) can remove: the events that the
+   * last condensation kept, its summary, and later events. O(output).
    */
   inSight(from: Place | null = this.#head): Place[] {
     const path: Place[] = []
@@ -139,7 +139,7 @@ export class SessionWriter {
     this.note(what, line)
   }
 
-  /** Quarantines a value inside of a record. */
+  /** Quarantines a value that a record contains. */
   keepValue(value: unknown, line: number, what: string): void {
     this.keep({ line, raw: JSON.stringify(value), value: value as JsonValue }, what)
   }
@@ -154,8 +154,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds an event to the log. Its type proves its shape (law E9); only values that JSON or the log cannot
-   * represent are checked. Returns its id, or null when quarantined.
+   * Adds an event to the log. Its type proves its shape (law E9), so this only checks that JSON and the log
+   * can represent its values. Returns its id, or null when quarantined.
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -203,8 +203,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds a reply. `origins`: of each call in order, or of the message; default: the first. A reader's error
-   * for a call is omitted if the file has the call's result.
+   * Adds a reply. `origins`: one for each call, in order, or one for the message; missing origins are derived
+   * from the first. A reader's error for a call is omitted if the file has the call's result.
    */
   reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins
@@ -242,7 +242,7 @@ export class SessionWriter {
     }
   }
 
-  /** Adds a call's result, also of an unknown call. A repeated result is only counted. */
+  /** Adds the result of a call, even of an unknown call. A repeated result is only counted. */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
     // Without an id, equal results may be of different calls.
@@ -293,7 +293,7 @@ export class SessionWriter {
   }
 
   /**
-   * Hides events from the model, except those to keep; `summary` precedes or follows the rest. If
+   * Hides events from the model, except `stored` events. `summary` precedes or follows these. If
    * `origin.after` is specified, hides only events up to it.
    */
   condense(
@@ -325,7 +325,7 @@ export class SessionWriter {
     if (id !== null && this.#head !== null) this.#head.remaining = hasSummary ? all : remaining
   }
 
-  /** Moves HEAD to an event, null for before the first: the next event follows it. */
+  /** Moves HEAD to an event, or to the start if `to` is null. The next event follows HEAD. */
   goBack(to: Place | null, origin: Origin): void {
     this.update('leaf_event_id', to?.id ?? null, origin)
     this.#head = to
@@ -339,7 +339,7 @@ export class SessionWriter {
     return call
   }
 
-  /** The id, or a numbered one if it is used or invalid. */
+  /** Returns the id, or an unused id if it is used or invalid. */
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size

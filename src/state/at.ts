@@ -9,8 +9,8 @@ import { branchOf, type Checkpoint, type State } from './state.ts'
 /**
  * Returns the state at an event: the log up to it, with HEAD at the event (law T). At a state update, HEAD
  * is the event before it on its branch. O(log n).
- * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when the state comes
- *   from a snapshot or `evict`, which left it out: replay the whole log.
+ * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
+ *   `evict` left out the state at the event: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(stateAt(state, "p").log.entries.length === 1);
@@ -28,8 +28,8 @@ export function stateAt(state: State, eventId: string): State {
 /**
  * Returns the state with HEAD at another event; null empties HEAD. Log, status and error do not change. O(log
  * n).
- * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when the state comes
- *   from a snapshot or `evict`, which left that branch out: replay the whole log.
+ * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
+ *   `evict` left out the event's branch: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(switchTo(state, "p").log.head?.id === "p");
@@ -41,14 +41,14 @@ export function switchTo(state: State, eventId: string | null): State {
   return { conversationId, header, log: moved, branch: branchOf(head) }
 }
 
-/** Returns the entry of the tree with this id. @throws ColloquyError `unknown_event`. */
+/** Returns the entry with this id in the tree. @throws ColloquyError `unknown_event`. */
 export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   const entry = findEventIn(log, eventId)
   if (entry !== undefined) return entry
   throw unknownEvent(quote(eventId), { event_id: eventId })
 }
 
-/** Tips of the branches, in log order: entries that can be HEAD without such an entry below them. O(n). */
+/** Returns entries that can be HEAD and have no descendant that can be HEAD, in log order. O(n). */
 export function listLeavesIn(log: Log): Entry[] {
   const known = columnarLength(log)
   const marks = new Uint8Array(log.entries.length)

@@ -1,4 +1,4 @@
-/** The branch state: what depends on the path to HEAD, and follows HEAD when it moves. */
+/** The branch state: the part of a state that depends on the path to HEAD. */
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
 import { isWorkingResult } from '../event/completion.ts'
@@ -27,7 +27,7 @@ import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result outside the view (U3). A null reason is derived from the whole path. */
+/** A tool result outside the view (U3). If the reason is null, `whyDropped` finds it. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null
@@ -145,7 +145,7 @@ function afterMessage(
   }
 }
 
-/** The working call of an action on a branch; undefined if it is not working there. */
+/** Returns the working call of an action; undefined if the branch has no working call of this action. */
 export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
   const action = workingCalls === null ? undefined : findEventIn(log, actionId)
   const toolCallId = action === undefined ? null : callIdOf(action)

@@ -8,8 +8,8 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
 /**
- * Status of a pending call. `held`: a pause holds it back. `started`: it may have been executed, so only an
- * approval starts it again.
+ * Status of a pending call. `held`: a pause holds the call back. `started`: the call may have been executed,
+ * so only an approval starts it again.
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 
@@ -29,8 +29,8 @@ export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
  * Returns the statuses after a state update; the same object if nothing changes. A later status replaces an
- * earlier one. Only pending calls of the branch have one. O(k log k) for k pending calls, O(1) for any other
- * update.
+ * earlier one. Only pending calls of the branch have a status. O(k log k) for k pending calls, O(1) for any
+ * other update.
  */
 export function foldCallStatuses(
   callStatuses: readonly PendingCallStatus[],
@@ -51,7 +51,7 @@ export function foldCallStatuses(
   return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
 }
 
-/** Ends `approved` and `held` when a conversation begins to wait for confirmation; `started` stays. */
+/** Returns only the statuses `started`, for a conversation that begins to wait for confirmation. */
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
   callStatuses.every(({ grant }) => grant === 'started')
     ? callStatuses

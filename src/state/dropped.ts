@@ -4,7 +4,7 @@ import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.
 import { hasCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 
-/** A dropped tool result: a second result of a call, or one whose call is unknown or forgotten. */
+/** A dropped tool result: a second result of a call, or a result whose call is unknown or forgotten. */
 export interface DroppedResult {
   readonly id: string
   readonly reason: DropReason
@@ -21,7 +21,7 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   })
 }
 
-/** Drop reason, from the whole path where the fold could not decide. O(calls of the same id · log n). */
+/** Returns the drop reason. Reads the path if the fold could not decide. O(calls of the same id · log n). */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (seq: number) => {
     const call = log.entries.get(seq)

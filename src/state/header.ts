@@ -33,11 +33,11 @@ export interface ReportedCall extends IndexedCall {
 /** The part of a state that depends on the whole log; a frozen plain object (design D5). */
 export interface Header {
   readonly status: Status
-  /** Set by a ConversationErrorEvent, until the status changes. */
+  /** The error that set the status to `error`; null for other statuses. */
   readonly error: StateError | null
   /** While paused, id of the first LLM response after the pause, which may have been in flight; else null. */
   readonly inFlight: string | null
-  /** Which calls need confirmation, by the latest `confirmation_policy` update. Null without one. */
+  /** Policy for confirmations, from the latest `confirmation_policy` update. Null without an update. */
   readonly confirmationPolicy: JsonObject | null
   /** Statuses of calls that were pending; some may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]
@@ -50,7 +50,7 @@ interface HeaderStep {
   readonly id: string
   /** The log before the event. */
   readonly log: Log
-  /** Branch state after the event; of the new HEAD when the event moved it. */
+  /** Branch state at HEAD after the event. */
   readonly branch: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
@@ -69,7 +69,7 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/** The same header if nothing changes (design section 3). Total; O(1), or O(k log k) for k call statuses. */
+/** Returns the next header; the same object if equal. Total; O(1), or O(k log k) for k call statuses. */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
   const { event, id: event_id, completed, reported } = step
@@ -126,14 +126,14 @@ function approvalsAfter(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Freezes the new parts of a header. Frozen parts are frozen deeply. */
+/** Freezes a header deeply. Skips parts that are frozen, because these are frozen deeply. */
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)
   return value
 }
 
-/** The status table: the first matching row (design section 3). */
+/** Returns the status from the first matching row of the status table (design section 3). */
 function nextStatus(header: Header, step: HeaderStep): Status {
   // Other kinds were handled before.
   const event = step.event as EventWith<'movesStatus', true>
@@ -196,7 +196,7 @@ function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Stat
   return starts ? 'running' : status
 }
 
-/** Whether an action is the first of a reply since the pause, which may have been in flight. */
+/** Whether an action begins the first reply after a pause, which may have been in flight. */
 const isFirstReply = (header: Header, step: HeaderStep, event: ActionEvent): boolean =>
   header.status === 'paused' && header.inFlight === null && isNewResponse(step, event)
 

@@ -70,13 +70,13 @@ export function listLeaves(state: State): Entry[] {
   return listLeavesIn(state.log)
 }
 
-/** One path through the tree, from a root to its last event. */
+/** A path through the tree, from a root to the last event of a branch. */
 export interface BranchInfo {
-  /** Id of its last event. */
+  /** Id of the last event on the path. */
   readonly leafId: string
   /** Number of events on the path. */
   readonly length: number
-  /** Whether HEAD is on it. */
+  /** Whether HEAD is on the path. */
   readonly holdsHead: boolean
 }
 
@@ -222,8 +222,8 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * Returns a function from a result on HEAD's branch to its call's position, or null. O(view), and O(log n)
- * per result. It throws ColloquyError `evicted` when a snapshot or `evict` dropped the branch.
+ * Returns a function that maps a result on HEAD's branch to its call's position or null. O(view), and O(log
+ * n) per result. The function throws ColloquyError `evicted` when a snapshot or `evict` dropped the branch.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
@@ -275,7 +275,7 @@ export function encodeState(state: State): string {
   })
 }
 
-/** A unit by its ids. A derived summary has its whole body, which is not in the log. */
+/** Encodes a unit as its ids, or a derived summary as its body, because the log does not contain it. */
 function encodeUnit(unit: Unit): unknown {
   if (unit.type === 'message') {
     if (unit.completes !== undefined) return { message: unit.item.id, completes: unit.completes.seq }

@@ -1,4 +1,4 @@
-/** Snapshots open long logs without a replay. One that may not match its log does not open. */
+/** Snapshots open long logs without a replay. A snapshot that may not match its log does not open. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks, by last entry, which belongs to one version of one log. */
+/** Seals of complete chunks by their last entries. An entry belongs to one version of one log. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -61,7 +61,7 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
-/** Why the result at this checkpoint is not in the view. Null when it is, or when there is no result. */
+/** Returns why the result at a checkpoint is not in the view; null if it is, or without a result. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const { seq } = checkpoint
   if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
@@ -79,8 +79,8 @@ export interface SnapshotPart {
  * Returns the parts of a snapshot that changed since an earlier length; with the older parts they are the
  * whole state: ids, parents, times, kinds, the header, and the bodies of HEAD's view and pending calls.
  *
- * A snapshot can be opened only by the same version of the fold; otherwise replay the log. O(length - since
- * + view + 4,096), amortised; once O(length) when the parts before `since` were neither read nor written
+ * A snapshot can be opened only by the same version of the fold; otherwise replay the log. O(length - since +
+ * view + 4,096), amortised; the first call is O(length) if the parts before `since` were not read or written
  * with this log.
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
@@ -93,8 +93,8 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 
 /**
  * Like `encodeSnapshot`, without bodies, which are then read from the log.
- * @param createdAt creation time of the conversation, which distinguishes its log from an earlier one under
- * its id
+ * @param createdAt creation time of the conversation, which distinguishes its log from an earlier log with
+ *   the same id
  */
 export function encodeWithoutBodies(state: State, since: number, createdAt: string): SnapshotPart[] {
   return encodeParts(state, since, columnsSize(state), false, createdAt)
@@ -123,7 +123,7 @@ export function encodeParts(
 }
 
 /**
- * Returns the state in the parts of a snapshot, which can be in any order. Null if they are incomplete,
+ * Returns the state in the parts of a snapshot. The parts can be in any order. Null if they are incomplete,
  * damaged, or from another conversation or version of the fold. Never throws. The bytes must not change
  * afterwards.
  *
@@ -140,12 +140,12 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/** `lacking`: positions of the bodies to read from the log. Null as in `decodeSnapshot`. Never throws. */
+/** Reads parts; null as in `decodeSnapshot`. `lacking`: positions of bodies in the log. Never throws. */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
-/** `facts`: bodies that it lacks, or to compare. Null if one is missing or differs. Never throws. */
+/** Returns the state from `saved` and the bodies `facts`; null if one is missing or differs. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }
@@ -239,7 +239,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/** Null when a body is missing, or an event differs: the snapshot belongs to another log. */
+/** Returns the state; null if a body is missing or an event differs, as in a snapshot of another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
@@ -286,7 +286,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /** Whether the branch is in memory: at HEAD, at state updates below it, and where the branch is empty. */
+  /** Whether the branch is in memory: at HEAD, at state updates below HEAD, and where the branch is empty. */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head

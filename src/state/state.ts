@@ -27,7 +27,7 @@ export interface StateTree {
   /** Id of the call's action in the parent's log; null for the root, and if unknown. */
   readonly actionId: string | null
   readonly state: State
-  /** In order of creation. */
+  /** The subagents in order of creation. */
   readonly children: readonly StateTree[]
 }
 

@@ -59,7 +59,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** If the step has no tools, returns the tools that the history has called. */
+/** Returns the request's `tools`: the step's tools or, without any, the tools that the history has called. */
 function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)
@@ -95,7 +95,7 @@ function ofSdk(tools: AiSdkTools): Tools {
   }
 }
 
-/** The installed version; 7 until a request shows otherwise. */
+/** Major version of the installed SDK: 7, until it refuses the messages of a request. */
 interface Version {
   current: 6 | 7
 }
@@ -103,7 +103,7 @@ interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * If the SDK refuses the messages, before calling a model, sends these and all later ones in version 6 form.
+ * Opens a stream. If the SDK refuses the messages, sends these and all later messages in version 6 form.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 async function openStream<R extends { readonly messages: readonly object[] }>(
@@ -209,7 +209,7 @@ function resultPartIn6(part: JsonObject): JsonObject {
   return { ...part, type: isImage ? 'image-data' : 'file-data', data }
 }
 
-/** Returns base64 or an address; null for text, and for a file that the provider stores. */
+/** Returns a file's data as base64 or a URL; null for text, and for a file that the provider stores. */
 function dataIn6({ data }: JsonObject): string | null {
   if (typeof data === 'string') return data
   const { type, data: inner } = objectOf(data)
@@ -230,7 +230,7 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /** `provider` with `isProviderExecuted`, or the older `provider-defined`, for a provider's tool. */
+  /** For a provider's tool: `provider` with `isProviderExecuted`, or in older versions `provider-defined`. */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }
@@ -238,7 +238,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** The SDK checked the arguments when the model wrote them. */
+/** Converts a tool of the SDK. Does not check arguments, because the SDK has checked them. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
@@ -267,8 +267,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Removes `execute`. @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, which the SDK
- * would never request, or a tool that nothing executes.
+ * Removes `execute`. @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, because the
+ * SDK would request no approval, or a tool that nothing executes.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

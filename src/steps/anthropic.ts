@@ -68,7 +68,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
-/** Whether a request ends in a tool loop without thinking: with thinking on, the provider refuses it. */
+/** Whether a request ends in a tool loop without thinking. The provider then refuses to turn thinking on. */
 function isUnthought({ messages }: AnthropicRequest): boolean {
   const last = messages.at(-1)
   const isLoop =
@@ -82,7 +82,7 @@ function cacheTimeOf(mark: unknown): CacheTime | null {
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }
 
-/** Adds the id of the reply's container to the `container` of the step's options, which can have skills. */
+/** Adds the id of the reply's container to the step's option `container`, which can contain skills. */
 function withContainer({ container, ...request }: AnthropicRequest, input: unknown): object {
   if (container === undefined) return request
   return { ...request, container: isObject(input) ? { ...input, id: container } : container }

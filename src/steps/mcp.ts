@@ -35,19 +35,19 @@ export interface McpToolOptions {
   /** Returns whether to use a tool of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether to repeat, after a crash, tools that the server declares read-only or idempotent. Only for
-   * servers that you trust. Default: false.
+   * Whether to repeat calls, after a crash, of tools that the server declares read-only or idempotent. Use it
+   * only for servers that you trust. Default: false.
    */
   readonly trustHints?: boolean
   /**
    * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls that are
-   * polled, even after a crash. Cancelling the call cancels the task. Default: only where the server
-   * requires it.
+   * polled, even after a crash. Cancelling the call cancels the task. Default: false; tools that require
+   * tasks use them anyway.
    */
   readonly tasks?: boolean
   /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
   readonly request?: object
-  /** Aborts the requests for the list. */
+  /** Aborts the requests for the list of tools. */
   readonly signal?: AbortSignal
 }
 
@@ -56,7 +56,7 @@ const MAX_PAGES = 1000
 /**
  * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their results
  * reach the model. A result with `isError` is an error result. The server checks the arguments. An interrupt
- * aborts `tools/call`. The list is read once: call again after `notifications/tools/list_changed`.
+ * aborts `tools/call`. After `notifications/tools/list_changed`, call `mcpTools` again.
  * @throws ColloquyError `invalid_argument` for two tools with the same name, or a list that repeats a cursor
  *   or exceeds 1,000 pages; any error of the client.
  * @example
@@ -133,7 +133,7 @@ function toolOf(
 
 type McpRequest = (request: object, schema: object, options: object) => PromiseLike<unknown>
 
-/** Accepts any result: version 1 of the SDK calls `safeParse`, version 2 the standard method. */
+/** A schema that accepts any result. Version 1 of the SDK calls `safeParse`, version 2 calls `validate`. */
 const ANY_SCHEMA = {
   safeParse: (data: unknown) => ({ success: true, data }),
   '~standard': { version: 1, vendor: 'colloquy', validate: (value: unknown) => ({ value }) },

@@ -8,7 +8,7 @@ type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'pla
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
-/** Makes ids of nine letters and digits: a valid id is unchanged, another is hashed. O(1) amortised per id. */
+/** Makes ids of nine letters and digits: keeps a valid id, and hashes any other id. O(1) amortised per id. */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
   const numbers = new Map<string, number>()
@@ -22,17 +22,17 @@ function nineCharacterIds(): (logId: string) => string {
   }
 }
 
-/** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages; others need no entry. */
+/** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages. */
 export const SERVERS = {
   mistral: { callIds: nineCharacterIds, callContent: '' },
-  /** Refuses calls without `reasoning_content` in thinking mode, including calls of another model. */
+  /** In thinking mode, refuses tool calls without `reasoning_content`, even calls of another model. */
   deepseek: { reasoning: 'calls', signs: false },
   kimi: { reasoning: 'all', signs: false },
   /** Refuses `content: null`, and missing content. */
   lmstudio: { callContent: '' },
 } as const satisfies Readonly<Record<string, Dialect>>
 
-/** A server in {@link SERVERS}. */
+/** Name of a server in {@link SERVERS}. */
 export type ServerName = keyof typeof SERVERS
 
 /** The requirements of a server. @throws ColloquyError `invalid_argument` for an unknown server. */

@@ -49,7 +49,7 @@ type Call = ToolContext['call']
 type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
-/** Yields each result at once, so that a crash or interrupt loses no earlier one. Never throws. */
+/** Yields each result immediately, so that a crash or interrupt loses no earlier result. Never throws. */
 export async function* executeCalls(
   input: ToolInput,
   tools: ReadonlyMap<string, StepTool>,
@@ -69,7 +69,7 @@ export async function* executeCalls(
   }
 }
 
-/** Never rejects. */
+/** Executes a call. The returned promise never rejects. */
 async function executeCall(
   entry: CallEntry,
   tools: ReadonlyMap<string, StepTool>,
@@ -116,7 +116,7 @@ function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOption
   })
 }
 
-/** @throws for an output that is not JSON. */
+/** Returns the completion of background work. Never rejects. */
 async function completionFrom(
   call: Call,
   blocks: PartTable['kinds'],
@@ -131,13 +131,13 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Output that only resembles content becomes JSON. Total. */
+/** Returns the result of a call. An output that only resembles content becomes JSON. Total. */
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
 }
 
-/** The arguments that hooks, policies and users saw. One named `kind` is only in the text of the call. */
+/** Returns the arguments that hooks, policies and users saw. An argument `kind` is read from `tool_call`. */
 export function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -191,14 +191,14 @@ export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
-  /** Whether live readers get the reply as a stream. Its text is kept if a user stops it. Default: true. */
+  /** Whether live readers get the reply as a stream. A stopped reply then keeps its text. Default: true. */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether replies lose their signed parts when their prefix, the tools or the model changed. Default: true,
-   * except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on the messages
-   * before.
+   * Whether to leave out the signed parts of a reply if its prefix, the tools or the model changed. Default:
+   * true, except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on earlier
+   * messages.
    */
   readonly prove?: boolean
 }
@@ -208,7 +208,7 @@ interface Provider {
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
   /** Whether a step without tools describes the tools that the history has called. Default: true. */
   readonly describesHistory?: boolean
-  /** Writes a request. `rest` has the fields of the options that no step knows. */
+  /** Writes a request. `rest` has all options other than `StepOptions`. */
   readonly write: (
     messages: readonly NeutralMessage[],
     options: WriteOptions,
@@ -296,7 +296,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   })
 }
 
-/** Several servers refuse calls and results in a request without a tool list. */
+/** Describes the tools in the history: several servers refuse calls in a request without a tool list. */
 function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
@@ -307,7 +307,7 @@ function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): re
   }))
 }
 
-/** Sent if the view has no messages. */
+/** The messages of a request if the view has no messages. */
 const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]

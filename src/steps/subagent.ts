@@ -9,9 +9,9 @@ import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput }
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
   readonly name: string
   readonly description: string
-  /** Runs the child. */
+  /** The step of the child conversation. */
   readonly step: Step
-  /** Schema of the arguments. Default: one text, `task`. */
+  /** Schema of the arguments. Default: an object with a string `task`. */
   readonly parameters?: StandardSchema | JsonObject
   /** Returns the child's first message. Default: the argument `task`, else all arguments as JSON. */
   readonly prompt?: (args: JsonObject) => string
@@ -28,8 +28,8 @@ const TASK: JsonObject = {
 /**
  * Returns a tool whose calls run an agent. Each call sends the task to a child conversation and returns its
  * reply. The child's id is derived from the parent and the call, so that the call continues after a crash.
- * Interrupting the call interrupts the child, and deleting the parent deletes it. `conversation.children()`
- * lists the child conversations.
+ * Interrupting the call interrupts the child, and deleting the parent deletes the child.
+ * `conversation.children()` lists the child conversations.
  * @example
  * const research = subagent({
  *   name: 'research',

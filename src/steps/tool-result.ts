@@ -10,7 +10,7 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/** Reads text, observations, MCP results, content of any grammar, errors, bytes; other values become JSON. */
+/** Reads text, observations, MCP results, content of any grammar, errors and bytes. Others become JSON. */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)
@@ -21,7 +21,7 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/** For an output whose fields cannot be stored in an event. Total. */
+/** Reads an output as JSON text, if an event cannot contain its fields. Total. */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
@@ -66,7 +66,7 @@ const asTextContent = (text: string): Content[] =>
 
 const MAX_CAUSES = 5
 
-/** Returns the text of an error: its message, and those of its causes. Never throws. */
+/** Returns the message of an error, and the messages of its causes. Never throws. */
 export function errorText(error: unknown, depth = 0): string {
   try {
     if (!isError(error)) {
@@ -101,7 +101,7 @@ function tagOf(value: unknown): string {
   }
 }
 
-/** Null for other values, such as JSON whose `kind` means something else. */
+/** Reads an observation; null for other values, such as JSON whose `kind` means something else. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null
@@ -257,7 +257,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns JSON text, in which a part number replaces each image and file. These follow as parts. */
+/** Returns JSON text, in which a part number replaces each image and file, and then the images and files. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []
@@ -318,7 +318,7 @@ class Bytes {
 const MAX_DEPTH = 500
 const MAX_VALUES = 1_000_000
 
-/** Copies to plain JSON with bytes. Cycles, functions and unreadable values become texts. */
+/** Copies a value to plain JSON with `Bytes`. Cycles, functions and unreadable values become texts. */
 function snapshot(root: unknown): unknown {
   let count = 0
   const ancestors: unknown[] = []
@@ -407,7 +407,7 @@ function snapshot(root: unknown): unknown {
   }
 }
 
-/** Returns the result of `toJSON`; the value itself if it has none, or one that throws. */
+/** Returns the result of `toJSON`; the value itself if this method is missing or throws. */
 function convert(value: object): unknown {
   try {
     const { toJSON } = value as { readonly toJSON?: unknown }

@@ -20,7 +20,7 @@ export type SchemaResult<Output> =
 
 /**
  * A schema of any Standard Schema library, such as zod 4.2 or later, arktype 2.1.28 or later, or valibot with
- * `toStandardJsonSchema`. `jsonSchema` describes it to the model; some libraries' types omit it.
+ * `toStandardJsonSchema`. The model receives its `jsonSchema`, which the types of some libraries omit.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -32,7 +32,7 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** Whether a value is a Standard Schema; some libraries' are functions. */
+/** Whether a value is a Standard Schema. Schemas of some libraries are functions. */
 export const isStandardSchema = (value: unknown): value is StandardSchema => {
   const isThing = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isThing) return false
@@ -49,7 +49,7 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call, else absent. A `task` replaces the one that `resume` gets. */
+  /** Reports progress of a background call; otherwise absent. A `task` replaces the task for `resume`. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -72,7 +72,7 @@ export class LaterResult {
 
 /** Options of `background`. */
 export interface BackgroundOptions {
-  /** The first result, sent to the model in the next request. Default: a text that announces the final one. */
+  /** First result, sent to the model in the next request. Default: a text that announces the final result. */
   readonly content?: string | readonly Content[]
   /** Handle for the tool's `resume`, with which another process can continue the work. Default: none. */
   readonly task?: JsonValue
@@ -115,7 +115,7 @@ export interface StepTool {
   readonly description: string
   /** A Standard Schema, which checks the arguments before `execute`, or JSON Schema, which checks nothing. */
   readonly parameters: StandardSchema | JsonObject
-  /** Executes a call, concurrently with the others of its reply. A thrown error becomes an error result. */
+  /** Executes a call, concurrently with other calls of the reply. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
    * Whether a call can safely be executed again, for example after a crash or a move of HEAD. Default: false;
@@ -128,7 +128,7 @@ export interface StepTool {
    * return `background(promise)`.
    */
   readonly background?: boolean
-  /** Continues a background call from its `task` after a crash. Default: it is completed as lost. */
+  /** Continues a background call from its `task` after a crash. Default: the call is completed as lost. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
@@ -147,8 +147,8 @@ export interface ProviderTool {
 }
 
 /**
- * Returns a tool whose `execute` has arguments of the schema's type. It only infers types and returns its
- * argument; the step checks the arguments of calls.
+ * Returns a tool whose `execute` has arguments of the schema's type. This function only infers types and
+ * returns its argument; the step checks the arguments of calls.
  * @example
  * const add = tool({
  *   name: 'add',
@@ -173,14 +173,14 @@ export interface ToolDescription {
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
-/** A tool that the provider executes is sent unchanged: image generation has a `background` of its own. */
+/** Removes the fields for the step, such as `execute`. A tool without `execute` is sent unchanged. */
 export function providerDescription(tool: ProviderTool): ProviderTool {
   if (typeof tool.execute !== 'function') return tool
   const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
   return description
 }
 
-/** Returns a provider's tool that a step executes, or null. Nothing checks its arguments. */
+/** Converts a provider's tool to a step tool; null if no step executes it. Arguments are not checked. */
 export function executableOf(tool: ProviderTool): StepTool | null {
   const { execute, name, description, repeatable, background: isBackground, resume } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null
@@ -195,7 +195,7 @@ export function executableOf(tool: ProviderTool): StepTool | null {
   }
 }
 
-/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; its library's errors. */
+/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; errors of the library. */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
   const side = parameters['~standard'].jsonSchema

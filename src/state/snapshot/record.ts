@@ -1,4 +1,4 @@
-/** The part of a snapshot without the log, as plain data. */
+/** The head part of a snapshot: a state without its log, as plain data. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -19,7 +19,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** Entries are positions. `first` defaults to the position of the first entry. */
+/** A unit as JSON. Entries are stored as positions. `first` defaults to the first of these. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
@@ -40,14 +40,14 @@ type UnitRecord =
       results: readonly (readonly [seq: number, call: number])[],
     ]
 
-/** A state without its log and bodies, as JSON. Entries are positions, -1 for none. */
+/** A state without its log and bodies, as JSON. Entries are stored as positions; -1 for no entry. */
 export interface StateRecord {
   readonly conversationId: string
   readonly length: number
-  /** Positions per complete chunk, and the seals of all chunks. */
+  /** Number of positions in a complete chunk. `seals` has the seals of all chunks. */
   readonly size: number
   readonly seals: readonly Seal[]
-  /** Distinguishes the log from an earlier one under its id. Empty when unknown. */
+  /** Creation time, which distinguishes the log from an earlier log with the same id. Empty if unknown. */
   readonly createdAt: string
   readonly header: Header
   readonly head: number

@@ -3,7 +3,7 @@ export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
-  /** Path of keys and indices. A body read with `refs` has `blobText(hash)` in the string's place. */
+  /** Keys and indices that lead to the string. A body read with `refs` has `blobText(hash)` there. */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string
@@ -18,20 +18,20 @@ export interface GetOptions {
 
 /** A range of bytes. */
 export interface BlobRange {
-  /** The first byte, from 0. Default: 0. */
+  /** Index of the first byte. Default: 0. */
   readonly start?: number
-  /** The byte to stop before. Default: the length of the blob. */
+  /** Index after the last byte. Default: the length of the blob. */
   readonly end?: number
 }
 
 /** The bytes of a long string. */
 export interface BlobContent {
   readonly bytes: number
-  /** Yields bytes in pieces of at most 1 MiB. @throws `store_unavailable` if it was deleted or damaged. */
+  /** Yields pieces of at most 1 MiB. @throws `store_unavailable` if the string was deleted or damaged. */
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** Result of an audit. The store is intact if all three lists are empty. */
+/** Result of an audit. The store is intact if `unused`, `damaged` and `missing` are empty. */
 export interface BlobAudit {
   readonly blobs: number
   readonly bytes: number
@@ -44,9 +44,9 @@ export interface BlobAudit {
 /** Reads the long strings of event bodies. */
 export interface Blobs {
   /**
-   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation has it. O(log n),
-   * and O(bytes of the range) to read it, in about 1 MiB of memory. @throws `invalid_argument` for an invalid
-   * range.
+   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation contains it.
+   * O(log n), and O(bytes of the range) to read the bytes, in about 1 MiB of memory. @throws
+   * `invalid_argument` for an invalid range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>
 

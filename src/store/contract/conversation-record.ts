@@ -6,11 +6,11 @@ export interface ConversationRecord {
   readonly id: string
   /** 1 to 200 characters of well-formed Unicode without NUL, or null. */
   readonly title: string | null
-  /** Whether everybody may read it. The service enforces this; the store only filters by it. */
+  /** Whether everybody may read the conversation. The service enforces this; the store only filters by it. */
   readonly public: boolean
   /**
-   * At most 100: keys of 1 to 100 ASCII letters, digits and underscores, no underscore first; values of at
-   * most 256 characters of well-formed Unicode without NUL.
+   * At most 100. Keys have 1 to 100 ASCII letters, digits and underscores, and do not begin with an
+   * underscore. Values have at most 256 characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
   /** A JSON object for the caller's own data. */
@@ -20,7 +20,7 @@ export interface ConversationRecord {
   /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
-  /** Caller's id, such as a user id, with the rules of `id`; or null. The store only filters by it. */
+  /** Id of the owner, such as a user id, with the rules of `id`; or null. The store only filters by it. */
   readonly owner: string | null
   /** Status recorded last by `setStatus` or at creation; or null. It can lag behind the log. */
   readonly status: string | null
@@ -57,7 +57,7 @@ export type ConversationPatch = Partial<
 
 /** Options of an update of a record. */
 export interface UpdateOptions {
-  /** A record with the metadata that the stored record must have, in the same order. Default: not checked. */
+  /** A record whose metadata must equal the stored metadata, even in field order. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
@@ -83,9 +83,9 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list of conversations; equal times are ordered by id, and `_desc` is the exact reverse. With
- * `updated_at`, a conversation that changes while you page moves: later pages may repeat it. With
- * `updated_at_desc`, they may miss it.
+ * Order of a list of conversations; equal times are ordered by id, and `_desc` is the exact reverse. If a
+ * conversation changes while you page, later pages may repeat it with `updated_at`, or miss it with
+ * `updated_at_desc`.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

@@ -8,7 +8,7 @@ export const FOLLOWERS = 'follow:'
 /** Number of shards of conversations, which several processes can divide; see `shardOf`. */
 export const SHARDS = 64
 
-/** Default `feedRows`: rows of deleted conversations are removed after this number of later rows. */
+/** Default of `feedRows`: number of later rows after which rows of deleted conversations are removed. */
 export const FEED_ROWS = 100_000
 
 /** Start, shard and length of a page of the feed. */
@@ -52,10 +52,10 @@ export interface FeedPage {
  */
 export interface Feed {
   /**
-   * Returns one page of the events, changes and deletions of all conversations: each at least once, and those
-   * of one conversation in order. Continue with `next`: no row is missed, even if writers finish out of
-   * order. Failed calls, leases, snapshots and stored items are not included. Earlier rows of a deleted
-   * conversation may be missing. In PostgreSQL, another program's open transaction delays later rows.
+   * Returns one page of the events, changes and deletions of all conversations: each at least once, and in
+   * order within a conversation. Continue with `next`: no row is missed, even if writers finish out of order.
+   * Failed calls, leases, snapshots and stored items are not included. Earlier rows of a deleted conversation
+   * may be missing. In PostgreSQL, another program's open transaction delays later rows.
    *
    * Rows of deleted conversations are removed once `feedRows` later ones exist (default: {@link FEED_ROWS}),
    * except those that a follower active in the last 30 days has not read. Other readers may get a reset after

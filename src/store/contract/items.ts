@@ -31,11 +31,11 @@ export interface ItemChange {
 export interface NewItem {
   readonly body: JsonObject
   /**
-   * Names have 1 to 40 lower-case letters, digits and underscores, the first a letter; values at most 200
-   * characters of well-formed Unicode without NUL. Default: none.
+   * Names have 1 to 40 lower-case letters, digits and underscores, and begin with a letter. Values have at
+   * most 200 characters of well-formed Unicode without NUL. Default: none.
    */
   readonly keys?: Readonly<Record<string, string>>
-  /** Milliseconds until it is due, by the store's clock; null (default) for never. */
+  /** Milliseconds until the item is due, by the store's clock; null (default) for never. */
   readonly dueIn?: number | null
 }
 
@@ -43,11 +43,11 @@ export interface NewItem {
 export interface ItemQuery {
   /** Name of the key to list by; items without it are left out. Default: all items, by id. */
   readonly by?: string
-  /** Only items whose key, or id without `by`, equals this text. */
+  /** Only items whose key (without `by`, whose id) equals this text. */
   readonly value?: string
-  /** Only items whose key, or id without `by`, is this text or after it, by code points. */
+  /** Only items whose key (without `by`, whose id) is this text or after it, by code points. */
   readonly from?: string
-  /** Only items whose key, or id without `by`, is before this text, by code points. */
+  /** Only items whose key (without `by`, whose id) is before this text, by code points. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean
@@ -67,8 +67,8 @@ export interface ItemClaim {
 }
 
 /**
- * Stores items: rows of a program that several processes share, outside conversations. A call's cost depends
- * on the number of its items, and only as O(log n) on the size of the store.
+ * Stores items: rows of a program that several processes share, outside conversations. The cost of a call
+ * grows with the number of its items, and as O(log n) with the size of the store.
  * @example
  * const store = memoryStore()
  * const [job] = await store.changeItems([
@@ -81,7 +81,7 @@ export interface ItemClaim {
  * await store.getItem('jobs', job.id) // null
  */
 export interface Items {
-  /** Returns an item, or null, also for an invalid name. O(log n). */
+  /** Returns an item; null if it does not exist, or if a name is invalid. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**
@@ -89,8 +89,8 @@ export interface Items {
    * changes all. Of concurrent changes that expect the same version of an item, only one succeeds. Returns
    * each item as stored, in order; null for one that was removed or only compared. O(size of the changes).
    * @throws `version_conflict` for the first item with another version, with `collection`, `id` and `version`
-   *   (null without an item) in `data`; `invalid_argument` for more than 100 changes, two of one item, or an
-   *   invalid item.
+   *   (null without an item) in `data`; `invalid_argument` for more than 100 changes, two changes of one
+   *   item, or an invalid item.
    */
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>
 
@@ -106,8 +106,8 @@ export interface Items {
 
   /**
    * Claims items that are due, the longest due first: each gets a new version, and is due again after `ttl`
-   * milliseconds. Concurrent callers get different items. To finish one, change it and expect its version:
-   * the change fails if another process has claimed it since. O(limit · log n). @throws `invalid_argument`.
+   * milliseconds. Concurrent callers get different items. To finish an item, change it with its version as
+   * `expected`: this fails if another process has claimed it. O(limit · log n). @throws `invalid_argument`.
    */
   claimItems(collection: string, claim: ItemClaim): Promise<Item[]>
 }

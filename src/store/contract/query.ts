@@ -24,7 +24,7 @@ export interface CountOptions {
 /** Result of a count. */
 export interface Count {
   readonly count: number
-  /** Whether there may be more, because the count stopped. */
+  /** Whether more may match, because the count stopped at its maximum. */
   readonly more: boolean
 }
 
@@ -35,11 +35,11 @@ export interface EventFilter {
   readonly kinds?: readonly EventKind[]
   /** Kinds not to find. */
   readonly excludeKinds?: readonly EventKind[]
-  /** Source of the event, or the default of its kind if the body names none. */
+  /** Source of the event. An event without a source has the default source of its kind. */
   readonly source?: Source
   /**
-   * Part of a message's content or extended content, ignoring case; texts are joined as lines, as
-   * `messageText` does. Matches only messages; an empty string matches all of them.
+   * Part of a message's content or extended content, ignoring case; line breaks join the texts, as in
+   * `messageText`. Matches only messages; an empty string matches all of them.
    */
   readonly text?: string
   /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */
@@ -51,13 +51,13 @@ export interface EventFilter {
 
 /** A query for one page of events. Quarantined lines and events outside the tree are never found. */
 export interface EventQuery extends EventFilter {
-  /** By (instant, seq), ascending or descending. Default: timestamp. */
+  /** Order by (instant, seq), ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
   /** The `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string
   /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /** Bytes of bodies at which the page ends, after the event that reaches them. Default: unlimited. */
+  /** Bytes of bodies after which a page ends. Its last event can exceed this size. Default: unlimited. */
   readonly maxBytes?: number
   /** With `refs`, long strings are references, which `maxBytes` does not count. Default: `whole`. */
   readonly blobs?: BlobMode
@@ -66,7 +66,7 @@ export interface EventQuery extends EventFilter {
 /**
  * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page.
  * Only the last page has fewer than `limit` items, unless `maxBytes` or the number of compared conversations
- * bounds it.
+ * limits a page.
  */
 export interface Page<T> {
   readonly items: readonly T[]

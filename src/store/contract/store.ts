@@ -49,11 +49,10 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
  * `unknown_parent`, `unknown_event`, `invalid_event`, `transient_event`, `lease_lost`, `store_closed`, and
  * from the database `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`. After
- * `store_busy` and `store_unavailable`, retry. If the append was committed, its ids are recognized and
- * nothing is appended twice. `invalid_argument` and `invalid_query` name the field in `data.field`, such as
- * `limit` or `tags.a`. A failed call changes nothing, except that a call that failed with `store_unavailable`
- * may have been committed. The functions of `colloquy/store-kit` throw or create all errors except the
- * database's.
+ * `store_busy` and `store_unavailable`, retry. If an append was committed, the retry recognizes its ids and
+ * appends nothing. `invalid_argument` and `invalid_query` name the field in `data.field`, such as `limit` or
+ * `tags.a`. A failed call changes nothing, except that a call that failed with `store_unavailable` may have
+ * been committed. The functions of `colloquy/store-kit` throw or create all errors except the database's.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c', tags: { team: 'a' } })
@@ -76,7 +75,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /** Whether it redacts events. An engine then shares no streamed replies, which the store cannot redact. */
+  /** Whether the store redacts events. An engine then shares no streamed replies: they are not redacted. */
   readonly redacts?: boolean
 
   /**
@@ -97,10 +96,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * it to the body (`__root__` for the empty HEAD of a non-empty log).
    *
    * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
-   * `leaf_event_id` moves HEAD to the event that it names; if that event is a state update, to its nearest
-   * ancestor that is not; if its value is null, to the empty HEAD (design D7). A live move to an unknown
-   * event throws `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish
-   * it instead.
+   * `leaf_event_id` moves HEAD to the event that its value names, or, if that event is a state update, to the
+   * nearest ancestor of another kind. A null value empties HEAD (design D7). A live move to an unknown event
+   * throws `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish it
+   * instead.
    *
    * O(log n) for each fact, in one round trip.
    * @throws `unknown_conversation`, even if `facts` is empty; `version_conflict`, `id_conflict`,
@@ -112,8 +111,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Replaces event bodies, all or none, and deletes the snapshot, which is then outdated. Used for erasure.
    * Searches and blobs use the new bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches
-   * report it, so an engine also appends a record for other processes. A store without this method cannot
-   * erase single events. O(log n + size) for each body.
+   * report the change, so an engine also appends a record for other processes. A store without this method
+   * cannot erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
    *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
    *   and for two replacements of one event.
@@ -121,18 +120,18 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
 
   /**
-   * Returns at most `limit` facts (default 1,000): forward from `from` (default 0), or backward from it
-   * (default: the last position). O(log n + result).
+   * Returns at most `limit` facts (default 1,000), forward or backward from `from` (default: the first
+   * position, or the last if backward). O(log n + result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
-  /** Returns the event of the tree with this id, or null, also for an unknown conversation. O(log n). */
+  /** Returns the event with this id in the tree; null if it or the conversation is unknown. O(log n). */
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
-   * Returns the events in the order of `ids`: a repeated id returns its event again, a missing one null.
-   * Accepts tens of thousands of ids. O(ids · log n).
+   * Returns the events in the order of `ids`, again for each repeated id, and null for an unknown id. Accepts
+   * tens of thousands of ids. O(ids · log n).
    */
   getMany(
     conversationId: string,
@@ -150,8 +149,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * characters. A cursor of a list may have a few thousand, because it contains the texts that the list is
    * ordered by.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, an
-   *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or one of another query,
-   *   order or list, with `foreign` in `data.reason`.
+   *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or a cursor of another query,
+   *   order or list (`data.reason` is `foreign`).
    */
   search(query: EventQuery): Promise<EventPage>
 
@@ -172,14 +171,14 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   getConversation(id: string): Promise<ConversationRecord | null>
 
   /**
-   * Returns one page of conversations. Creating others while paging neither repeats nor skips an existing
-   * one. Cursors are as in a search.
+   * Returns one page of conversations. New conversations while paging neither repeat nor skip an existing
+   * conversation. Cursors are as in a search.
    *
    * A query in the order of creation returns full pages and costs O(limit + log n) without a filter, with
-   * creation times, or with one of `public: true`, `parentConversationId`, `sandboxId`, `owner`, `status` and
-   * a tag. So does a query in the order of change without a filter, or with times of change. Other queries
-   * compare at most {@link MOST_LOOKED_AT} conversations for a page: it may have fewer items than `limit`, or
-   * none, and still a `cursor`.
+   * creation times, or with one of these: `public: true`, `parentConversationId`, `sandboxId`, `owner`,
+   * `status`, a tag. So does a query in the order of change without a filter, or with times of change. Other
+   * queries compare at most {@link MOST_LOOKED_AT} conversations for a page: it may have fewer items than
+   * `limit`, or none, and still a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
@@ -225,7 +224,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
-  /** Releases a lease. Returns false if it is no longer the conversation's latest. O(1). */
+  /** Releases a lease. Returns false if it is no longer the latest lease of its conversation. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
   /** Returns the latest lease, even if it has expired; null without one, or after its release. O(1). */
@@ -269,9 +268,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change.
    * Null watches all conversations, but may miss changes of other processes: also poll the feed. A call is
-   * only a hint to read: several changes may cause one. The conversation need not exist yet. An exception of
-   * `wake` does not fail an append, and becomes an unhandled rejection. Returns a function that ends the
-   * watch.
+   * only a hint to read: several changes may cause one call. The conversation need not exist yet. An
+   * exception of `wake` does not fail an append, and becomes an unhandled rejection. Returns a function that
+   * ends the watch.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
@@ -303,7 +302,7 @@ export type Wake = (conversationId?: string) => void
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
 
-/** A lease on a conversation. Each one that is no renewal has a higher generation; older ones cannot append. */
+/** A lease on a conversation. A new lease has a higher generation, and older leases cannot append. */
 export interface Lease {
   readonly conversationId: string
   readonly owner: string
@@ -331,7 +330,7 @@ export interface SnapshotPart {
 
 /** Options of `saveSnapshot`. */
 export interface SaveSnapshotOptions {
-  /** Removes all other parts, so that the saved parts are the whole snapshot. Default: false. */
+  /** Whether to remove all other parts, because the saved parts are the whole snapshot. Default: false. */
   readonly complete?: boolean
 }
 
@@ -349,7 +348,7 @@ export interface Replacement {
 export interface AppendOptions {
   /** The version that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /** The record's `createdAt`. A recreated conversation throws `version_conflict`. Default: not checked. */
+  /** The `createdAt` that the record must have; otherwise `version_conflict`. Default: not checked. */
   readonly createdAt?: string
   /**
    * `live` (default): events need an id, and a missing parent is written to the body.
@@ -365,7 +364,7 @@ export interface AppendOptions {
    * id.
    */
   readonly mode?: 'live' | 'import'
-  /** The writer's lease. Throws `lease_lost` if it is not the conversation's latest. */
+  /** The writer's lease. The append throws `lease_lost` if it is not the conversation's latest lease. */
   readonly lease?: { readonly owner: string; readonly generation: number }
   /**
    * Writes the caller's rows in the append's transaction, after the new events have positions. Not called

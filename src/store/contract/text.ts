@@ -1,6 +1,6 @@
 import type { Page } from './query.ts'
 
-/** The roles under which a model sees texts; `tool` for results. */
+/** The roles of texts, as a model sees them. Tool results have the role `tool`. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
 /** Role of a text, as the model sees it. */
@@ -34,7 +34,7 @@ export interface TextFilter {
 /** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, to the millisecond. `rank`: best first, by the frequency of the terms, in
+   * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, in
    * groups of {@link MAX_RANKED}.
    */
   readonly order?: 'time' | 'rank'

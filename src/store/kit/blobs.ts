@@ -210,8 +210,8 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
 }
 
 /**
- * Returns a function that reads long strings, for `resolveBlobs`: null if no event of the conversation has
- * it. O(bytes).
+ * Returns a function that reads a long string by its hash, for `resolveBlobs`; null if no event of the
+ * conversation has this string. O(bytes).
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })

@@ -10,15 +10,15 @@ export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 /** A row of the feed. Rows never change, so the last row that a reader has read identifies its position. */
 export interface FeedRow {
   readonly position: string
-  /** A random number: after a restore, the row at this position may have another one. */
+  /** A random number. After a restore, the row at this position may have another number. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** Position of the first event, and (`until`) after the last one; 0 and 1 for a row without events. */
+  /** `from`: position of the first event; `until`: after the last event. 0 and 1 for a row without events. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a later deletion's row was removed from the feed. Read only of a page's first row. */
+  /** Whether the row of a later deletion was removed from the feed. Used for the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -98,7 +98,7 @@ export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (rea
   return held
 }
 
-/** A follower that has not begun, or whose cursor is unreadable, is at the start. */
+/** Returns a follower's position: the start if it has not begun, or if its cursor is unreadable. */
 function positionOf(shard: number, cursor: unknown): readonly bigint[] {
   try {
     const [position = ''] = decodeCursor(scopeOf('feed', '', { shard }), String(cursor))

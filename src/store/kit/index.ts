@@ -1,6 +1,6 @@
 /**
- * The entry `colloquy/store-kit`: the store contract and logic of all adapters: query checks, append and
- * lease decisions, pages. Adapters provide tables and transactions.
+ * The entry `colloquy/store-kit`: the store contract, and the query checks, append and lease decisions, and
+ * pages of all adapters. Adapters provide tables and transactions.
  */
 
 // The contract.

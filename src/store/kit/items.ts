@@ -34,7 +34,7 @@ export interface CheckedItem {
   readonly dueIn: number | null
 }
 
-/** A checked query: at most `limit` items after `after`, by (key, id), or by id if `by` is null. */
+/** A checked query: at most `limit` items after `after`, ordered by (key, id), or by id if `by` is null. */
 export interface CheckedItemQuery extends CheckedPage<ItemPlace> {
   readonly by: string | null
   readonly value: string | null
@@ -51,7 +51,7 @@ export interface ItemPlace {
 const KEY_NAME = /^[a-z][a-z0-9_]{0,39}$/
 const MOST_KEYS = 8
 const MOST_VALUE = 200
-/** Milliseconds, about 30,000 years, that every database can add to its clock. */
+/** Maximum delay in milliseconds, about 30,000 years, that every database can add to its clock. */
 const MOST_TIME = 1e15
 
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
@@ -213,7 +213,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/** Repeats `change`, which reads the expected version each time, after `version_conflict` or `code`. */
+/** Calls `change` again after `version_conflict` or `code`. `change` must read the version each time. */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {

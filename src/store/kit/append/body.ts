@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Whether an event equals the stored one (law S). Ignores fields that `input` omits, key order and
- * `ReplyRecord`. A missing field has its default, and otherwise equals null. Quarantined lines compare by
+ * `ReplyRecord`. A missing field has its default, or null without a default. Quarantined lines compare by
  * text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
@@ -39,7 +39,7 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
 
 /**
  * Returns the fact itself if it is deeply frozen JSON, as a decoded fact is; otherwise a frozen copy. Callers
- * cannot change a store through it. O(size).
+ * cannot change the stored fact afterwards. O(size).
  */
 export function ownFact(fact: Fact): Fact {
   // The misplaced values of a quarantined line are in its issues, some levels deeper.
@@ -53,7 +53,7 @@ export function ownFact(fact: Fact): Fact {
   )
 }
 
-/** Undefined for cycles, bigints, throwing getters, and values nested too deeply for the runtime. */
+/** Copies JSON; undefined for cycles, bigints, throwing getters, and values that are nested too deeply. */
 function jsonCopy(value: object): JsonValue | undefined {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonValue
@@ -62,7 +62,7 @@ function jsonCopy(value: object): JsonValue | undefined {
   }
 }
 
-/** `room`: remaining levels. */
+/** Whether a value is deeply frozen JSON of at most `room` levels. */
 function isFrozenJson(value: unknown, room: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
   if (typeof value !== 'object' || value === null)

@@ -1,4 +1,4 @@
-/** The rules of `append` in all adapters. Pure, for any transaction. */
+/** The rules of `append` for all adapters, as pure functions to call in a transaction. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { decodedLists } from '../../../event/freeze.ts'
@@ -18,8 +18,8 @@ import { invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
- * A series of entries, each the parent of the next. An entry continues its parent's lane if the parent is the
- * last entry that can be HEAD; otherwise it opens a lane. Between two entries of a lane there are only
+ * A series of entries, each the parent of the next. An entry that can be HEAD continues its parent's lane if
+ * the parent is the last such entry. Other entries open a lane. Between two entries of a lane there are only
  * ConversationStateUpdateEvents, each in a lane of its own, and entries outside the tree.
  */
 export interface Lane {
@@ -105,11 +105,11 @@ export interface AppendContext {
   /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
-   * Returns the entry of the tree with an id. Called with ids from `idsToLoad`, with parents of entries that
-   * cannot be HEAD, and in imports with derived ids.
+   * Returns the entry with this id in the tree. The ids are from `idsToLoad`, from parents of entries that
+   * cannot be HEAD, or, in imports, derived.
    */
   find(id: string): TreeNode | undefined
-  /** Returns the entry at a position. Called for found entries, and by an import with a version. */
+  /** Returns the entry at a position. Called for results of `find`, and by an import with a version. */
   at(seq: number): StoredEvent
 }
 
@@ -169,7 +169,7 @@ function refuse(input: unknown): never {
   throw new ColloquyError('invalid_event', message, kindOf(input))
 }
 
-/** Returns only the kind for an error, because the rest may contain secrets (law X3). */
+/** Returns the data of an error: only the kind, because other fields may contain secrets (law X3). */
 function kindOf(input: unknown): { readonly kind?: string } {
   try {
     const { kind } = Object(input) as Fields
@@ -182,7 +182,7 @@ function kindOf(input: unknown): { readonly kind?: string } {
 const isTextOrNone = (value: unknown): boolean =>
   value === undefined || value === null || typeof value === 'string'
 
-/** An event without an id gets one, but null is invalid. */
+/** Whether id and parent are texts or missing. Only the parent can be null. */
 const hasPlace = ({ id, parent_id: parent }: Fields): boolean =>
   (id === undefined || typeof id === 'string') && isTextOrNone(parent)
 

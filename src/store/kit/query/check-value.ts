@@ -5,7 +5,7 @@ import { parseInstant } from '../../../event/time.ts'
 /** An unchecked value; null counts as omitted. */
 export type Given = unknown
 
-/** Throws for a field that breaks its rule, naming it in `data.field`. */
+/** Throws an error for a field that breaks its rule. `data.field` is the field's name. */
 export type Refuse = (field: string, rule: string) => never
 
 export function invalidArgument(field: string, rule: string): never {

@@ -1,4 +1,4 @@
-/** Checks queries of conversations, and selects the index that a page walks. */
+/** Checks queries of conversations, and selects the index to read for a page. */
 
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
@@ -32,7 +32,7 @@ export interface CheckedConversationFilter {
   readonly isPossible: boolean
   /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** Null matches all; also null if `true` is required, which is one of the `keys`. */
+  /** Null matches all. If `true` is required, this is null, and `keys` contains the condition. */
   readonly public: boolean | null
   /** Keys that a record must have, see `keysOf`. The first probably has the fewest records. */
   readonly keys: readonly ListKey[]
@@ -56,7 +56,7 @@ export interface Walk {
   readonly otherUntil: bigint | null
 }
 
-/** A checked query: at most `limit` records after `after`, by (time, id), ids by code points. */
+/** A checked query: at most `limit` records after `after`, ordered by (time, id), ids by code points. */
 export interface CheckedConversationQuery extends CheckedConversationFilter, CheckedPage<ConversationPlace> {
   readonly by: 'createdAt' | 'updatedAt'
 }

@@ -19,7 +19,7 @@ import type { ReadOptions } from '../../contract/store.ts'
 /** A checked filter, which all stores read in the same way. Null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS; with a `text`, at most MessageEvent. */
+  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS; if `text` is set, at most MessageEvent. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null
@@ -29,7 +29,7 @@ export interface CheckedEventFilter {
   readonly leafId: string | null
 }
 
-/** A checked query: at most `limit` events after `after`, by (time, seq). */
+/** A checked query: at most `limit` events after `after`, ordered by (time, seq). */
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
   /** Bytes of bodies at which a page ends; null for no maximum. */
   readonly maxBytes: number | null
