@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { receiveUIMessages } from '../../src/conversation/ui-messages.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { shellHook } from '../../src/conversation/shell/index.ts'
@@ -45,6 +46,56 @@ const CALLS: readonly (readonly [string, string, string, (store: Store, more: ob
     },
   ],
   ['listItems', 'desending', 'descending', (store, more) => store.listItems('things', more)],
+  [
+    'store.append',
+    'expects',
+    'expected',
+    async (store, more) => {
+      await store.createConversation({ id: 'c' })
+      return store.append('c', [], more)
+    },
+  ],
+  [
+    'updateConversation',
+    'titl',
+    'title',
+    async (store, more) => {
+      await store.createConversation({ id: 'c' })
+      return store.updateConversation('c', more)
+    },
+  ],
+  [
+    'updateConversation',
+    'expects',
+    'expected',
+    async (store, more) => {
+      await store.createConversation({ id: 'c' })
+      return store.updateConversation('c', {}, more)
+    },
+  ],
+  ['saveSnapshot', 'completed', 'complete', (store, more) => store.saveSnapshot('c', [], more)],
+  ['listLeases', 'expires', 'expired', (store, more) => store.listLeases(more)],
+  ['feed', 'shards', 'shard', (store, more) => store.feed(more)],
+  ['countConversations', 'exactly', 'exact', (store, more) => store.countConversations({}, more)],
+  ['countItems', 'exactly', 'exact', (store, more) => store.countItems('things', {}, more)],
+  ['countItems', 'valu', 'value', (store, more) => store.countItems('things', more)],
+  ['claimItems', 'limits', 'limit', (store, more) => store.claimItems('things', { ttl: 1, ...more })],
+  [
+    'changeItems',
+    'expects',
+    'expected',
+    (store, more) => store.changeItems([{ collection: 'things', id: 'a', ...more }]),
+  ],
+  [
+    'changeItems',
+    'dueAt',
+    'dueIn',
+    (store, more) => store.changeItems([{ collection: 'things', id: 'a', put: { body: {}, ...more } }]),
+  ],
+  ['readBlob', 'starts', 'start', (store, more) => store.readBlob('c', 'a'.repeat(64), more)],
+  ['memoryStore', 'fullTexts', 'fullText', (_, more) => memoryStore(more)],
+  ['sqliteStore', 'readonly', 'readOnly', (_, more) => sqliteStore({ file: ':memory:', ...more })],
+  ['postgresStore', 'schemas', 'schema', (_, more) => postgresStore({ url: 'postgres://localhost/x', ...more })],
   ['create', 'tag', 'tags', async (store, more) => createEngine({ store }).create(more)],
   ['openOrCreate', 'titles', 'title', async (store, more) => createEngine({ store }).openOrCreate('c', more)],
   [

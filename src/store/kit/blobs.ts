@@ -169,9 +169,11 @@ export const BLOB_MODES = ['whole', 'refs'] as const satisfies readonly BlobMode
  * checkRange({ end: 9 }, 4) // { from: 0, to: 4 }
  */
 export function checkRange(
-  { start, end }: BlobRange = {},
+  range: BlobRange = {},
   length: number = Number.MAX_SAFE_INTEGER,
 ): { readonly from: number; readonly to: number } {
+  checkOptionNames(range, { start: true, end: true })
+  const { start, end } = range
   const from = checkInteger('start', start, 0, Number.MAX_SAFE_INTEGER, 0, invalidArgument)
   const to = checkInteger('end', end, from, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, invalidArgument)
   return { from: Math.min(from, length), to: Math.min(to, length) }

@@ -1,7 +1,7 @@
 import { type FeedItem, type FeedPage, type FeedQuery, FEED_ROWS, SHARDS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
-import { checkInteger, checkOneOf, checkText, invalidArgument } from './query/check-value.ts'
+import { checkInteger, checkOneOf, checkOptionNames, checkText, invalidArgument } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */
@@ -49,8 +49,12 @@ export function shardOf(conversationId: string): number {
 /** Weights of an id's last characters, from the last one on, in `shardOf`. Databases use the same formula. */
 export const WEIGHTS = [1, 11, 37, 53] as const
 
-/** Checks a query of the feed. O(1). @throws `invalid_query`, `invalid_cursor`. */
+/**
+ * Checks a query of the feed. O(1). @throws `invalid_query`, `invalid_cursor`; `invalid_argument` for an
+ * unknown option.
+ */
 export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
+  checkOptionNames(query, { after: true, from: true, shard: true, limit: true })
   const shard = checkInteger('shard', query.shard, 0, SHARDS - 1, null)
   const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
   const from = checkOneOf('from', query.from, ['start', 'end'] as const)

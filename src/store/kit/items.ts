@@ -62,6 +62,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     invalidArgument('changes', `must have at most ${MAX_PAGE_SIZE} entries, not ${changes.length}`)
   const named = new Set<string>()
   return changes.map((change) => {
+    checkOptionNames(change, { collection: true, id: true, expected: true, put: true })
     const { collection, id, expected, put } = change
     checkName('collection', collection)
     checkName('id', id)
@@ -101,8 +102,10 @@ export const itemOf = (
 ): Item => Object.freeze({ collection, id, version, body, keys, dueAt })
 
 /** Checks a claim. O(1). @throws `invalid_argument`. */
-export function checkClaim(collection: string, { ttl, limit }: ItemClaim): Required<ItemClaim> {
+export function checkClaim(collection: string, claim: ItemClaim): Required<ItemClaim> {
   checkName('collection', collection)
+  checkOptionNames(claim, { ttl: true, limit: true })
+  const { ttl, limit } = claim
   if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
     invalidArgument('ttl', 'must be an integer of 1 or more, in milliseconds')
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
@@ -149,8 +152,8 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
 
 /** Checks a filter of items, and returns it as a query. O(length). @throws `invalid_query`. */
 export const checkItemFilter = (collection: string, filter: ItemFilter = {}): CheckedItemQuery => {
-  const { by, value, from, below } = filter
-  return checkItemQuery(collection, { by, value, from, below } as ItemQuery)
+  checkOptionNames(filter, { by: true, value: true, from: true, below: true })
+  return checkItemQuery(collection, filter)
 }
 
 /** Returns the cursor of the page after an item. O(length). */
@@ -195,11 +198,15 @@ function checkName(field: string, name: Given): void {
   invalidArgument(field, 'must be 1 to 200 characters of well-formed Unicode, without control characters')
 }
 
-const checkNewItem = ({ body, keys = {}, dueIn }: NewItem): CheckedItem => ({
-  body: checkJsonObject('body', body),
-  keys: checkKeys(keys),
-  dueIn: checkInteger('dueIn', dueIn, 0, MOST_TIME, null, invalidArgument),
-})
+function checkNewItem(item: NewItem): CheckedItem {
+  checkOptionNames(item, { body: true, keys: true, dueIn: true })
+  const { body, keys = {}, dueIn } = item
+  return {
+    body: checkJsonObject('body', body),
+    keys: checkKeys(keys),
+    dueIn: checkInteger('dueIn', dueIn, 0, MOST_TIME, null, invalidArgument),
+  }
+}
 
 function checkKeys(keys: Given): Readonly<Record<string, string>> {
   if (typeof keys !== 'object' || keys === null) return invalidArgument('keys', 'must be an object')

@@ -11,7 +11,7 @@ import type {
   UpdateOptions,
 } from '../contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../contract/query.ts'
-import type { Lease, LeaseQuery, SnapshotPart } from '../contract/store.ts'
+import type { Lease, LeaseQuery, SaveSnapshotOptions, SnapshotPart } from '../contract/store.ts'
 import {
   checkBoolean,
   checkId,
@@ -28,8 +28,12 @@ const MAX_PART = 2 ** 31 - 1
 /** Maximum bytes that every driver can return: some receive a value as hexadecimal text, twice as long. */
 const MAX_BYTES = 2 ** 27
 
-/** Checks the parts of a snapshot. O(parts). @throws `invalid_argument`; see `Store.saveSnapshot`. */
-export function checkParts(parts: readonly SnapshotPart[]): void {
+/**
+ * Checks the parts of a snapshot, and returns whether it is complete. O(parts). @throws `invalid_argument`; see
+ * `Store.saveSnapshot`.
+ */
+export function checkParts(parts: readonly SnapshotPart[], options: SaveSnapshotOptions = {}): boolean {
+  checkOptionNames(options, { complete: true })
   const seen = new Set<number>()
   for (const { part, bytes } of parts) {
     const isNumber = Number.isInteger(part) && part >= 0 && part <= MAX_PART
@@ -41,6 +45,7 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
       invalidArgument('bytes', `must have a length of at most ${MAX_BYTES}; part ${part} has ${bytes.length}`)
     seen.add(part)
   }
+  return options.complete === true
 }
 
 /** A checked query of leases, with defaults. */
@@ -51,11 +56,14 @@ export interface CheckedLeaseQuery {
 }
 
 /** Checks a query of leases. O(1). @throws `invalid_argument` with `data.field`. */
-export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
-  expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
-  after: checkId('after', query.after, invalidArgument),
-  limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
-})
+export function checkLeaseQuery(query: LeaseQuery = {}): CheckedLeaseQuery {
+  checkOptionNames(query, { expired: true, after: true, limit: true })
+  return {
+    expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
+    after: checkId('after', query.after, invalidArgument),
+    limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
+  }
+}
 
 /** Checks the owner and the `ttl` of a lease. O(length). @throws `invalid_id`, `invalid_argument`. */
 export function checkLease(owner: string, ttl: number): void {
@@ -193,6 +201,15 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
   })
 }
 
+const PATCH = {
+  title: true,
+  public: true,
+  tags: true,
+  metadata: true,
+  timeZone: true,
+  owner: true,
+} satisfies Record<keyof ConversationPatch, true>
+
 /**
  * Returns a record with the fields of a patch, frozen. Its time of change never decreases. O(size).
  * @throws `invalid_argument` with `data.field`; `invalid_id` for the owner; `version_conflict` if the
@@ -204,9 +221,12 @@ export function patchRecord(
   record: ConversationRecord,
   patch: ConversationPatch,
   now: bigint,
-  { expected }: UpdateOptions = {},
+  options: UpdateOptions = {},
 ): ConversationRecord {
+  checkOptionNames(patch, PATCH)
+  checkOptionNames(options, { expected: true })
   const { title, public: open, tags, metadata, timeZone, owner } = patch
+  const { expected } = options
   if (expected !== undefined && JSON.stringify(expected.metadata) !== JSON.stringify(record.metadata)) {
     const message = `The metadata of conversation ${JSON.stringify(record.id)} has changed. Read it again and retry.`
     throw new ColloquyError('version_conflict', message, { conversationId: record.id })

@@ -25,6 +25,7 @@ import {
 } from '../kit/feed.ts'
 import * as kit from '../kit/index.ts'
 import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
+import { checkOptionNames } from '../kit/query/check-value.ts'
 import { fitsRecord } from '../kit/query/fits.ts'
 import { countWithin } from '../kit/query/page.ts'
 import {
@@ -216,8 +217,8 @@ class MemoryItems implements Items {
     return kit.pageOf(matches, query.limit, (last) => itemCursor(query, last))
   }
 
-  async countItems(collection: string, filter?: ItemFilter, options: CountOptions = {}): Promise<Count> {
-    const exact = kit.checkExact(options.exact)
+  async countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count> {
+    const exact = kit.checkCountOptions(options)
     const items = this.#walk(collection, kit.checkItemFilter(collection, filter))
     const count = firstOf(items, exact ? Infinity : MOST_COUNTED + 1).length
     return kit.lookedCount(count, count, exact)
@@ -415,6 +416,7 @@ export interface MemoryStoreOptions {
  * await store.close()
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
+  checkOptionNames(options, { clock: true, fullText: true, feedRows: true })
   const clock = options.clock ?? kit.microsNow
   const conversations = new Conversations()
   const items = new MemoryItems(clock)
@@ -538,8 +540,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       return open(conversations).page(kit.checkConversationQuery(query))
     },
 
-    async countConversations(filter, { exact } = {}) {
-      return open(conversations).count(kit.checkConversationFilter(filter), kit.checkExact(exact))
+    async countConversations(filter, options) {
+      return open(conversations).count(kit.checkConversationFilter(filter), kit.checkCountOptions(options))
     },
 
     async setStatus(id, status, version) {
@@ -604,11 +606,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
         .slice(0, limit)
     },
 
-    async saveSnapshot(conversationId, parts, options = {}) {
+    async saveSnapshot(conversationId, parts, options) {
       const stored = open(conversations)
-      kit.checkParts(parts)
+      const isComplete = kit.checkParts(parts, options)
       const { snapshot } = stored.get(conversationId)
-      if (options.complete === true) snapshot.clear()
+      if (isComplete) snapshot.clear()
       for (const { part, bytes } of parts) snapshot.set(part, new Uint8Array(bytes))
     },
 

@@ -2,6 +2,7 @@
 
 import type { DisposableStore } from '../contract/store.ts'
 import { checkFeedRows } from '../kit/feed.ts'
+import { checkOptionNames } from '../kit/query/check-value.ts'
 import type { Work } from '../sql/dialect.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
@@ -28,6 +29,19 @@ export type {
   SubscribingClient,
 } from './driver.ts'
 
+const OPTIONS = {
+  url: true,
+  client: true,
+  schema: true,
+  listen: true,
+  pollInterval: true,
+  timeout: true,
+  clock: true,
+  fullText: true,
+  feedRows: true,
+  prepare: true,
+} satisfies Record<keyof PostgresStoreOptions, true>
+
 /**
  * Returns a store in a PostgreSQL database, which any number of processes can share. The first call connects
  * and creates the schema; if it fails, the next call tries again.
@@ -49,6 +63,7 @@ export type {
  */
 export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const connection = new Connection(options)
+  checkOptionNames(options, OPTIONS)
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null

@@ -5,7 +5,6 @@ import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract
 import {
   type CheckedLeaseQuery,
   checkLease,
-  checkParts,
   checkStatus,
   formatInstant,
   patchRecord,
@@ -330,7 +329,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     parts: readonly SnapshotPart[],
     complete: boolean,
   ): Work<void> {
-    checkParts(parts)
     const removeOthers = sql`DELETE FROM ${part} WHERE number = (SELECT changed.number FROM changed)
       AND generation < (SELECT changed.generation FROM changed)`
     const save = (one: SnapshotPart): Statement => sql`INSERT INTO ${part} (number, generation, part, bytes)

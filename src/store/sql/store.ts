@@ -15,11 +15,11 @@ import {
   checkItemFilter,
   checkItemQuery,
 } from '../kit/items.ts'
-import { checkCreatedAt, checkLeaseQuery, newRecord } from '../kit/record.ts'
+import { checkCreatedAt, checkLeaseQuery, checkParts, newRecord } from '../kit/record.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
-  checkExact,
+  checkCountOptions,
 } from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
 import { blobReads } from './blobs.ts'
@@ -126,8 +126,8 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     },
     getConversation: async (id) => read(() => conversations.find(id)),
     listConversations: async (query) => read(conversations.list, checkConversationQuery(query)),
-    countConversations: async (filter, { exact } = {}) =>
-      read(conversations.count, checkConversationFilter(filter), checkExact(exact)),
+    countConversations: async (filter, options) =>
+      read(conversations.count, checkConversationFilter(filter), checkCountOptions(options)),
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
     updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
     deleteConversation: async (id) => {
@@ -157,8 +157,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     getLease: async (id) => read(() => conversations.findLease(id)),
     listLeases: async (query) => read(conversations.listLeases, checkLeaseQuery(query)),
 
-    saveSnapshot: async (id, parts, { complete = false } = {}) =>
-      write(() => conversations.saveSnapshot(id, parts, complete)),
+    saveSnapshot: async (id, parts, options) => {
+      const complete = checkParts(parts, options)
+      return write(() => conversations.saveSnapshot(id, parts, complete))
+    },
     loadSnapshot: async (id) => read(() => conversations.loadSnapshot(id)),
     deleteSnapshot: async (id) => write(() => conversations.deleteSnapshot(id)),
 
@@ -170,8 +172,8 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     getItem: async (collection, id) => read(() => items.find(collection, id)),
     changeItems: async (changes) => write(ownConditions.changeItems(checkChanges(changes))),
     listItems: async (collection, query) => read(items.list, collection, checkItemQuery(collection, query)),
-    countItems: async (collection, filter, { exact } = {}) =>
-      read(items.count, collection, checkItemFilter(collection, filter), checkExact(exact)),
+    countItems: async (collection, filter, options) =>
+      read(items.count, collection, checkItemFilter(collection, filter), checkCountOptions(options)),
     claimItems: async (collection, claim) =>
       write(ownConditions.claimItems(collection, checkClaim(collection, claim))),
 

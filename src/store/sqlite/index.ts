@@ -5,7 +5,7 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { storeClosed } from '../kit/errors.ts'
 import { checkFeedRows } from '../kit/feed.ts'
-import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
+import { checkOptionNames, checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import { Watches } from '../kit/watches.ts'
 import { appendResult, type KnownLog } from '../sql/append.ts'
@@ -180,6 +180,18 @@ export type SqliteStoreOptions = (
   readonly feedRows?: number
 }
 
+const OPTIONS = {
+  file: true,
+  database: true,
+  synchronous: true,
+  readOnly: true,
+  busyTimeout: true,
+  pollInterval: true,
+  clock: true,
+  fullText: true,
+  feedRows: true,
+} satisfies Record<keyof SqliteStoreOptions, true>
+
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
  * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
@@ -212,6 +224,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
+  checkOptionNames(options, OPTIONS)
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
   const connect = (database: SqliteDatabase): Connection =>
     setUp(database, { synchronous, readOnly, fullText })

@@ -14,7 +14,7 @@ import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
 import { ownFact, sameBody } from './body.ts'
-import { invalidArgument } from '../query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../query/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**
@@ -200,6 +200,14 @@ export interface AppendDecision {
   readonly tip: LogTip
 }
 
+const OPTIONS = {
+  expected: true,
+  createdAt: true,
+  mode: true,
+  lease: true,
+  within: true,
+} satisfies Record<keyof AppendOptions, true>
+
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
  * writes. O(log n) for each fact; a move of HEAD to a state update reads the state updates up to its nearest
@@ -219,6 +227,7 @@ export function decideAppend(
   inputs: readonly Fact[],
   options: AppendOptions = {},
 ): AppendDecision {
+  checkOptionNames(options, OPTIONS)
   const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', 'must be live or import')

@@ -7,7 +7,13 @@ import type {
   ConversationQuery,
   ConversationRecord,
 } from '../../contract/conversation-record.ts'
-import { type Count, MAX_PAGE_SIZE, MOST_COUNTED, type Page } from '../../contract/query.ts'
+import {
+  type Count,
+  type CountOptions,
+  MAX_PAGE_SIZE,
+  MOST_COUNTED,
+  type Page,
+} from '../../contract/query.ts'
 import { isKeepable, MOST_TAG, STATUS, TAG_KEY } from '../record.ts'
 import {
   checkBoolean,
@@ -17,7 +23,6 @@ import {
   checkOptionNames,
   checkInstant,
   checkText,
-  type Given,
   invalidQuery,
 } from './check-value.ts'
 import { foldText } from './message-text.ts'
@@ -206,8 +211,11 @@ export const lookedCount = (count: number, looked: number, exact: boolean): Coun
     ? { count, more: false }
     : { count: Math.min(count, MOST_COUNTED), more: true }
 
-/** Whether a count must be exact. @throws `invalid_query`. */
-export const checkExact = (exact: Given): boolean => checkBoolean('exact', exact) ?? false
+/** Whether a count must be exact. @throws `invalid_query`; `invalid_argument` for an unknown option. */
+export function checkCountOptions(options: CountOptions = {}): boolean {
+  checkOptionNames(options, { exact: true })
+  return checkBoolean('exact', options.exact) ?? false
+}
 
 /** Returns the keys by which a record is listed. O(tags). */
 export function keysOf(
