@@ -11,7 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
 import { toStoreError } from '../../src/store/sqlite/database.ts'
@@ -420,6 +420,15 @@ describe('a file that is not what its path names any more', () => {
     }
     await fails(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
     expect(existsSync(file)).toBe(false)
+  })
+
+  it('is the same one after the working directory has changed', async () => {
+    const [file, directory] = [FILES.next(), process.cwd()]
+    process.chdir(FILES.path)
+    onTestFinished(() => process.chdir(directory))
+    const store = await begin('node:sqlite', basename(file))
+    process.chdir(directory)
+    expect((await store.append('c', [pause('b')])).version).toBe(2)
   })
 })
 

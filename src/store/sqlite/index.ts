@@ -231,7 +231,7 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const source =
     options.file === undefined
       ? givenDatabase(options.database, connect)
-      : openedFile(options.file, readOnly, connect)
+      : openedFile(pathOf(options.file), readOnly, connect)
   const runner = new Runner(source, busyTimeout)
   const clock = options.clock ?? microsNow
   const millis = (): number => Number(clock() / 1000n)
@@ -315,6 +315,10 @@ function openedFile(file: string, readOnly: boolean, connect: SetUp): Connection
   }
 }
 
+/** Absolute, because the working directory of the process may change. */
+const pathOf = (file: string): string =>
+  /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
+
 const GONE = ''
 
 function identityOf(file: string): string {
@@ -347,16 +351,9 @@ const JOURNAL_SIZE = 4 * 2 ** 20
 /** Can be called again after a failure. */
 function setUp(
   database: SqliteDatabase,
-  {
-    synchronous,
-    readOnly,
-    fullText = false,
-  }: {
-    readonly synchronous: 'full' | 'normal'
-    readonly readOnly: boolean
-    readonly fullText?: boolean
-  },
+  settings: Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | 'fullText'>>,
 ): Connection {
+  const { synchronous, readOnly, fullText } = settings
   const connection = new Connection(database)
   // The store waits by itself, without blocking the event loop.
   database.exec('PRAGMA busy_timeout = 0')
