@@ -27,7 +27,7 @@ import * as kit from '../kit/index.ts'
 import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
 import { checkOptionNames } from '../kit/query/check-value.ts'
 import { fitsRecord } from '../kit/query/fits.ts'
-import { countWithin } from '../kit/query/page.ts'
+import { bodyBytes, countWithin } from '../kit/query/page.ts'
 import {
   type CheckedTextQuery,
   checkTextQuery,
@@ -502,13 +502,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const log = open(conversations).find(query.conversationId)?.log
       const checked = kit.checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
-      const matches = rows.map((row) => eventOf(row, checked.refs))
-      const count = countWithin(
-        matches,
-        checked.limit,
-        checked.maxBytes,
-        ({ fact }) => JSON.stringify(fact).length,
-      )
+      const { limit, maxBytes } = checked
+      const matches = rows.map(({ event, refs }) => (checked.refs ? (refs ?? event) : event))
+      const sizeOf = ({ event, refs }: LogRow): number => bodyBytes(refs ?? event, checked.refs)
+      const count = countWithin(rows, limit, maxBytes, sizeOf)
       return kit.pageOf(matches, count, (last) => kit.eventCursor(checked, last))
     },
 

@@ -24,7 +24,7 @@ async function cursorOf(store: Store, query: EventQuery): Promise<string> {
 export const CURSORS: readonly Check[] = [
   test('cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound', async (store) => {
     const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
-    const facts = sizes.map((size, i) => say(`p${i}`, 'x'.repeat(size)))
+    const facts = sizes.map((size, i) => say(`p${i}`, `x${'漢'.repeat(size / 3)}`))
     const id = await begin(store, 'c', facts)
     const leafId = `p${sizes.length - 1}`
     for (const order of ORDERS) {
@@ -35,7 +35,7 @@ export const CURSORS: readonly Check[] = [
         for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
           const matches: (string | null)[] = []
           for await (const items of allPages((start) => store.search({ ...query, maxBytes, ...start }))) {
-            const bytes = items.map(({ fact }) => JSON.stringify(fact).length)
+            const bytes = items.map(({ fact }) => new TextEncoder().encode(JSON.stringify(fact)).length)
             const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
             holds(items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
             holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes continued after ${before}`)

@@ -21,7 +21,7 @@ import {
   type EventPlace,
 } from './event-query.ts'
 import { foldText, messageText } from './message-text.ts'
-import { countWithin, inOrder, pageOf } from './page.ts'
+import { bodyBytes, countWithin, inOrder, pageOf } from './page.ts'
 
 /**
  * Whether an event matches a filter, except for the conversation and `leafId` (see `pathSegments`). O(1), or
@@ -47,7 +47,7 @@ export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEven
   const result = inOrder(places, query, compareEvents)
     .slice(0, limit + 1)
     .map(({ event }) => (refs ? withReferences(event) : event))
-  const count = countWithin(result, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
+  const count = countWithin(result, limit, maxBytes, (event) => bodyBytes(withReferences(event), refs))
   return pageOf(result, count, (last) => eventCursor(query, last))
 }
 

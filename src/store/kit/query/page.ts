@@ -1,7 +1,7 @@
 import { ColloquyError } from '../../../event/errors.ts'
-import { hashText } from '../../../event/text.ts'
+import { blobText, hashText } from '../../../event/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../../contract/conversation-record.ts'
-import type { Page } from '../../contract/query.ts'
+import type { Page, StoredEvent } from '../../contract/query.ts'
 import type { Store } from '../../contract/store.ts'
 import { checkText, type Given } from './check-value.ts'
 
@@ -154,6 +154,17 @@ export function countWithin<T>(
     count += 1
   }
   return Math.max(1, count)
+}
+
+const REFERENCE_LENGTH = blobText('').length + 64
+
+/**
+ * Bytes of a body on a page, as databases count them: in UTF-8, without references, but with the long strings
+ * if they are read whole. O(size). @param event read with references
+ */
+export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blobs'>, refs: boolean): number {
+  const bytes = new TextEncoder().encode(JSON.stringify(fact)).length - REFERENCE_LENGTH * blobs.length
+  return refs ? bytes : blobs.reduce((sum, one) => sum + one.bytes, bytes)
 }
 
 type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
