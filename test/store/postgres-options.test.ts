@@ -154,6 +154,52 @@ it('waits for no server that does not respond, not even to close', async () => {
     )
 })
 
+/** A client over a database, which gives no response to a statement while `isSilent` matches it. */
+async function silenced(timeout: number, options: Partial<PostgresStoreOptions> = {}) {
+  const database = await testDatabase()
+  const first = postgresStore({ url: database.url, listen: false })
+  await first.getConversation('c')
+  await first.close()
+  const pool = new pg.Pool({ connectionString: database.url })
+  const silence = { pattern: /^$/ }
+  const client = {
+    query: (text: string, values?: unknown[]) =>
+      silence.pattern.test(text) ? new Promise<never>(() => undefined) : pool.query(text, values),
+  }
+  const store = postgresStore({ ...options, client, timeout, listen: false } as PostgresStoreOptions)
+  onTestFinished(async () => {
+    await store.close()
+    await pool.end()
+    await database.drop()
+  })
+  return { store, silence, url: database.url }
+}
+
+it('works again after its first statement had no response', async () => {
+  const { store, silence } = await silenced(1_000)
+  silence.pattern = /version/
+  await expect(store.getConversation('c')).rejects.toMatchObject({ code: 'store_unavailable' })
+  silence.pattern = /^$/
+  expect(await store.getConversation('c')).toBe(null)
+})
+
+it('looks again after a look had no response', async () => {
+  const { store, silence, url } = await silenced(1_000, { pollInterval: 50 })
+  await store.createConversation({ id: 'c' })
+  silence.pattern = /AS state FROM/
+  let wakes = 0
+  const unwatch = store.watch('c', () => (wakes += 1))
+  await new Promise((resolve) => setTimeout(resolve, 1_300))
+  silence.pattern = /^$/
+  await until(async () => wakes > 0)
+  const before = wakes
+  const other = postgresStore({ url, listen: false })
+  await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+  await until(async () => wakes > before)
+  unwatch()
+  await other.close()
+})
+
 it('ends on the server what it has given up, which would otherwise wait for its lock and be committed', async () => {
   const database = await testDatabase()
   const first = postgresStore({ url: database.url })

@@ -130,6 +130,11 @@ export class Connection {
     }
   }
 
+  /** Runs a statement that belongs to no call, such as a poll. Does not keep the process alive. */
+  queryInBackground<Row extends object>(sql: string, values: readonly SqlValue[]): Promise<Row[]> {
+    return inTime(this.query<Row>(sql, values), this.#timeout, false)
+  }
+
   /**
    * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
    * The work returns whether to check that it has not ended the transaction.
@@ -213,7 +218,7 @@ export class Connection {
 
   #begin(): Promise<PostgresClient> {
     // What failed is tried again by the next call.
-    const opening = this.#start().catch((error: unknown) => {
+    const opening = inTime(this.#start(), this.#timeout).catch((error: unknown) => {
       this.#opening = null
       throw error
     })
@@ -328,13 +333,14 @@ const storeErrors = <T>(call: Promise<T>): Promise<T> =>
 /** Default and maximum milliseconds until a call fails: timers cannot wait longer. */
 const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
 
-function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
+function inTime<T>(call: Promise<T>, timeout: number, keepsAlive = true): Promise<T> {
   return new Promise((resolve, reject) => {
     const message = `PostgreSQL did not respond within ${timeout} ms. Retry later.`
     const timer = setTimeout(
       () => reject(new ColloquyError('store_unavailable', message, { timeout })),
       timeout,
     )
+    if (!keepsAlive) timer.unref?.()
     const settle = (): void => clearTimeout(timer)
     call.then(resolve, reject)
     call.then(settle, settle)

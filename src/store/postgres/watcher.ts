@@ -318,7 +318,7 @@ export class Watcher {
   async #compare(ids: ReadonlySet<string>): Promise<void> {
     if (ids.size === 0) return
     try {
-      const rows = await this.#connection.query<{ readonly id: string; readonly state: string }>(
+      const rows = await this.#connection.queryInBackground<{ readonly id: string; readonly state: string }>(
         `SELECT conversation_id AS id, version || ' ' || number AS state FROM ${this.#connection.schema}.log
         WHERE conversation_id = ANY (CAST(? AS text[]))`,
         [[...ids]],
@@ -373,7 +373,7 @@ class Notifier {
       this.#waiting = new Set()
       // It is a hint, of no use after a crash: a process that misses it polls.
       await this.#connection
-        .query(
+        .queryInBackground(
           `SELECT set_config('synchronous_commit', 'off', true), pg_notify(CAST(? AS text), id) FROM unnest(CAST(? AS text[])) AS id`,
           [this.#channel, ids],
         )
