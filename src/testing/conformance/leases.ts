@@ -69,6 +69,10 @@ export const LEASES: readonly Check[] = [
     const yours = await granted(store, id, 'you', LONG)
     await rejects('lease_lost', 'after a takeover', () => append('x', mine))
     await rejects('lease_lost', 'of another owner', () => append('x', { ...yours, owner: 'me' }))
+    const owners = [undefined, null, '', 'a\u0000', '\ud800'] as string[]
+    await rejectsEach('lease_lost', owners, (owner) => append('x', { ...yours, owner }))
+    const generations = [undefined, null, 0.5, -(2 ** 40), 2 ** 31, 2 ** 40] as number[]
+    await rejectsEach('lease_lost', generations, (generation) => append('x', { ...yours, generation }))
     equal((await append('d', yours)).version, 3, 'under the new one')
     equal((await append('e')).version, 4, 'under none, as users append')
     equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
