@@ -96,6 +96,7 @@ export class Conversations {
   }
 
   page(query: CheckedConversationQuery): Page<ConversationRecord> {
+    if (!query.isPossible) return lookedPage(query, [], null)
     const matches: ConversationRecord[] = []
     let looked = 0
     for (const { record } of this.#walk(walkOf(query, query.by), query)) {
@@ -109,6 +110,7 @@ export class Conversations {
   }
 
   count(filter: CheckedConversationFilter, exact: boolean): Count {
+    if (!filter.isPossible) return lookedCount(0, 0, exact)
     let [count, looked] = [0, 0]
     for (const { record } of this.#walk(countWalkOf(filter), { descending: false, after: null })) {
       if (fitsRecord(record, filter)) count += 1

@@ -114,6 +114,7 @@ export const LISTS: readonly Check[] = [
       [{ tags: { n: '2', even: 'yes' } }, ({ tags }) => tags['n'] === '2' && tags['even'] === 'yes'],
       [{ tags: { even: '' } }, () => false],
       [{ tags: { "o'": '' } }, () => false],
+      [{ tags: Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`t${i}`, ''])) }, () => false],
       [{ tags: {} }, () => true],
       [{ createdAtGte: createdAt }, (record) => record.createdAt >= createdAt],
       [{ createdAtLt: createdAt }, (record) => record.createdAt < createdAt],

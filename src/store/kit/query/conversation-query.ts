@@ -14,7 +14,7 @@ import {
   MOST_COUNTED,
   type Page,
 } from '../../contract/query.ts'
-import { isKeepable, MOST_TAG, STATUS, TAG_KEY } from '../record.ts'
+import { isKeepable, MOST_TAG, MOST_TAGS, STATUS, TAG_KEY } from '../record.ts'
 import {
   checkBoolean,
   checkId,
@@ -121,6 +121,7 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
     isPossible:
       (title === null || isKeepable(title, Number.MAX_SAFE_INTEGER)) &&
       (status === null || status === '' || STATUS.test(status)) &&
+      tags.length <= MOST_TAGS &&
       tags.every(([key, value]) => TAG_KEY.test(key) && isKeepable(value, MOST_TAG)),
     titleContains: title === null ? null : foldText(title),
     public: open === true ? null : open,
