@@ -105,6 +105,25 @@ it('prepares one statement for pages of however many bytes', async () => {
   await database.drop()
 })
 
+it('prepares a limited number of statements, however many forms a query has', async () => {
+  const names = new Set<string>()
+  const client = {
+    async query(input: string | { readonly name: string; readonly text: string }) {
+      if (typeof input !== 'string') names.add(input.name)
+      const text = typeof input === 'string' ? input : input.text
+      return { rows: text.includes('schema_version') ? [{ version: 1, isolation: 'read committed' }] : [] }
+    },
+  }
+  const store = postgresStore({ client, prepare: true, listen: false })
+  for (let count = 1; count <= 100; count += 1) {
+    const tags = Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, 'x']))
+    for (const filter of [{}, { owner: 'a' }, { status: 'idle' }, { public: true }, { titleContains: 'x' }])
+      await store.listConversations({ tags, ...filter })
+  }
+  expect(names.size).toBe(500)
+  await store.close()
+})
+
 it('lets the process end when nothing is under way', async () => {
   const database = await testDatabase()
   const source = join(inject('built'), 'store/postgres/index.ts')

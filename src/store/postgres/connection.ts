@@ -35,6 +35,9 @@ const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
 
+/** Maximum number of prepared statements, which each connection keeps until its end. */
+const MAX_PREPARED = 500
+
 /**
  * Planner settings of the store's own pool: along an index, row by row. Every requested order has an index,
  * but the planner knows at most average lengths: with many short conversations, or no statistics, it would
@@ -278,9 +281,10 @@ export class Connection {
     text: string,
     values: unknown[],
   ): Promise<{ readonly rows: unknown[] }> {
-    if (!this.#prepare) return client.query(text, values)
+    const name = this.#prepare ? this.#nameOf(text) : null
+    if (name === null) return client.query(text, values)
     try {
-      return await (client as object as PreparingClient).query({ name: this.#nameOf(text), text, values })
+      return await (client as object as PreparingClient).query({ name, text, values })
     } catch (error) {
       if (!UNPREPARED.includes(codeOf(error))) throw error
       this.#prepare = false
@@ -288,10 +292,14 @@ export class Connection {
     }
   }
 
-  /** Derived from the text, so that no other statement runs under the name, whatever proxy is in between. */
-  #nameOf(text: string): string {
+  /**
+   * Derived from the text, so that no other statement runs under the name, whatever proxy is in between. Null
+   * beyond the maximum.
+   */
+  #nameOf(text: string): string | null {
     const known = this.#names.get(text)
     if (known !== undefined) return known
+    if (this.#names.size >= MAX_PREPARED) return null
     const name = `colloquy_${hashText(text)}`
     this.#names.set(text, name)
     return name
