@@ -132,3 +132,24 @@ it('a deletion that waited for an append leaves neither its events nor their tex
     expect((await pool.query(`SELECT FROM ${schema}.${table}`)).rows, table).toEqual([])
   await own.close()
 })
+
+it('an append to a restored log does not follow an event that the log has lost', async () => {
+  await store.createConversation({ id: 'restored' })
+  await store.append('restored', [{ kind: 'PauseEvent', id: 'a' }])
+  await pool.query('CREATE TABLE backup AS SELECT * FROM colloquy.log')
+  await store.append('restored', [{ kind: 'PauseEvent', id: 'lost' }])
+  await pool.query(`DELETE FROM colloquy.event WHERE id = 'lost'`)
+  const columns = 'version, head_id, head_parent_id, head_seq, head_time, last_lane_end'
+  await pool.query(`UPDATE colloquy.log AS l SET (${columns}) = (
+    SELECT ${columns} FROM backup AS b WHERE b.number = l.number) WHERE conversation_id = 'restored'`)
+  const other = postgresStore({ client: pool, listen: false })
+  await other.append('restored', [{ kind: 'PauseEvent', id: 'b' }])
+  await store.append('restored', [{ kind: 'PauseEvent', id: 'd' }])
+  const log = await other.read('restored')
+  expect(log.map(({ id, parentId }) => [id, parentId])).toEqual([
+    ['a', null],
+    ['b', 'a'],
+    ['d', 'b'],
+  ])
+  await other.close()
+})

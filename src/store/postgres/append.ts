@@ -7,7 +7,7 @@ import { unknownConversation } from '../kit/errors.ts'
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
-import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
+import { type AppendDecision, idsToLoad, type LogTip } from '../kit/append/decide-append.ts'
 import { type Digests, type LargeString, referencesText, splitBody } from '../kit/blobs.ts'
 import { shardOf } from '../kit/feed.ts'
 import {
@@ -166,7 +166,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       if (!isAssumed && log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
       const decided: Decided[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
-      const before = log.tip.version
+      const before = log.tip
       let isStale = false
       for (const append of group) {
         try {
@@ -182,9 +182,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
       known = null
       const isKnown = decided.some(({ decision }) => decision.added.length === 0)
       if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
-      const isNew = log.tip.version > before
+      const isNew = log.tip.version > before.version
       if (isNew) {
-        const current = await write(log, decided)
+        const current = await write(log, before, decided)
         if (current === null) throw unknownConversation(conversationId)
         if (current !== true) {
           known = new KnownLog(conversationId, current, reads)
@@ -214,8 +214,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /** Returns true if written, the log's row if it has changed, or null without a log. */
-  async function write(log: KnownLog, decided: readonly Decided[]): Promise<Settled> {
-    const entry = entryOf(log, decided, fullText)
+  async function write(log: KnownLog, before: LogTip, decided: readonly Decided[]): Promise<Settled> {
+    const entry = entryOf(log, before, decided, fullText)
     const { strings } = entry
     const [only] = decided
     const within = only?.append.options.within
@@ -324,7 +324,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   return append
 }
 
-function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean): Entry {
+function entryOf(log: KnownLog, before: LogTip, decided: readonly Decided[], fullText: boolean): Entry {
   const { conversationId, number, row, tip } = log
   const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
   const decisions = decided.map(({ decision }) => decision)
@@ -352,7 +352,8 @@ function entryOf(log: KnownLog, decided: readonly Decided[], fullText: boolean):
       numberText(lease?.generation),
       String(shardOf(conversationId)),
       String(Math.floor(Math.random() * 2 ** 32)),
-      String(tip.version - added.length),
+      String(before.version),
+      before.head?.id ?? null,
       ...tipValues(tip, log.isSearchable).map(numberText),
     ],
     events,

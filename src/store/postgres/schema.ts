@@ -242,7 +242,7 @@ $body$`
 
 /** An entry of `append`: the log before and after, and where its rows are in the lists. */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
-  shard integer, witness bigint, from_seq integer, version integer, time bigint, in_order integer, head_id text,
+  shard integer, witness bigint, from_seq integer, from_head text, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
   first_event integer, last_event integer, first_lane integer, last_lane_row integer, first_text integer, last_text integer`
 
@@ -256,14 +256,15 @@ const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, 
 
 /**
  * `append` writes the decisions for one conversation or more, and answers each: true if it is written.
- * Otherwise it changes nothing, and answers with the log's row if log, zone or lease differs, or an id
+ * Otherwise it changes nothing, and answers with the log's row if log, HEAD, zone or lease differs, or an id
  * exists; null without a log, or if the log is locked and `p_waits` is false; "blobs" if a long string's
  * bytes are neither stored nor passed. Long strings and waits require a single conversation. It locks blobs
  * against deletion, by hash, as `drop_blobs` does. Each list has the rows of all entries. It has few
  * parameters, statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
-  const fits = `o.number = l.number AND o.version = l.from_seq AND o.time_zone IS NOT DISTINCT FROM l.time_zone
+  const fits = `o.number = l.number AND o.version = l.from_seq AND o.head_id IS NOT DISTINCT FROM l.from_head
+      AND o.time_zone IS NOT DISTINCT FROM l.time_zone
       AND (l.owner IS NULL OR (o.lease_owner, o.lease_generation) IS NOT DISTINCT FROM (l.owner, l.generation))
       AND NOT EXISTS (
         SELECT FROM generate_series(l.first_event, l.last_event) AS e CROSS JOIN LATERAL (
