@@ -12,7 +12,7 @@ import {
   invalidArgument,
 } from '../store/kit/query/check-value.ts'
 import { allConversations } from '../store/kit/query/page.ts'
-import { checkConversationId, formatInstant } from '../store/kit/record.ts'
+import { checkConversationId, formatInstant, YEAR_0 } from '../store/kit/record.ts'
 import {
   addReports,
   CHILD_TAGS,
@@ -157,7 +157,9 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
     invalidArgument('olderThan', 'or keepLast must be a number: otherwise nothing would be removed')
   const { signal, ...filter } = options
   const query = queryOf(filter)
-  const limit = olderThan === null ? null : now - BigInt(olderThan) * 1000n
+  const oldest = olderThan === null ? null : now - BigInt(olderThan) * 1000n
+  // No record is older.
+  const limit = oldest === null || oldest > YEAR_0 ? oldest : YEAR_0
   const { store } = engine
   const walk: ConversationQuery =
     limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }

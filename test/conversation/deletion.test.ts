@@ -329,6 +329,8 @@ describe('applyRetention', () => {
     [{ olderThan: 4 * DAY }, ['d7-child', 'd5-run', 'd1', 'd0']],
     [{ olderThan: 7 * DAY }, all.slice(2)],
     [{ olderThan: 30 * DAY }, all],
+    [{ olderThan: 1e14 }, all],
+    [{ olderThan: Number.MAX_SAFE_INTEGER }, all],
     [{ keepLast: 2 }, ['d7-child', 'd5-run', 'd1', 'd0']],
     [{ keepLast: 4 }, ['d7-child', 'd6-orphan', 'd5-run', 'd1', 'd0']],
     [{ keepLast: 4, olderThan: 0 }, ['d7-child', 'd6-orphan', 'd5-run', 'd1', 'd0']],

@@ -57,6 +57,14 @@ describe('the time of a record', () => {
     )
   })
 
+  it('has a sign and six digits in a year that only a time zone leads to', () => {
+    for (const [text, expected] of [
+      ['9999-12-31T23:59:59.5-01:00', '+010000-01-01T00:59:59.500000Z'],
+      ['0000-01-01T00:00:00+01:00', '-000001-12-31T23:00:00.000000Z'],
+    ] as const)
+      expect(formatInstant(parseInstant(text) ?? 0n)).toBe(expected)
+  })
+
   it('never goes back', () => {
     expect(laterOf(formatInstant(5n), 4n)).toBe(formatInstant(5n))
     expect(laterOf(formatInstant(5n), 6n)).toBe(formatInstant(6n))

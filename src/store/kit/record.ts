@@ -131,13 +131,16 @@ export const microsNow: Clock = () => {
 
 const latest = { millis: 0, micros: 0 }
 
-/** Returns an instant of the years 0 to 9999 as records have it: ISO 8601 in UTC with microseconds. O(1). */
+/**
+ * Returns an instant as records have it: ISO 8601 in UTC with microseconds. Beyond the years 0 to 9999, where
+ * only a time zone takes an event, the year has a sign and six digits. O(1).
+ */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)
   const rest = Number.isSafeInteger(number) ? number % DAY : Number(BigInt(micros) % BigInt(DAY))
   const within = rest < 0 ? rest + DAY : rest
   const start = Math.round((number - within) / DAY)
-  if (start !== day.start) day = { start, text: new Date(start * 86_400_000).toISOString().slice(0, 11) }
+  if (start !== day.start) day = { start, text: new Date(start * 86_400_000).toISOString().slice(0, -13) }
   const [seconds, below] = [Math.floor(within / 1e6), within % 1e6]
   const [hour, minute] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
   // Seven digits, of which the first keeps the zeros.
@@ -311,7 +314,7 @@ export function checkCreatedAt(input: Given): bigint | undefined {
 }
 
 /** Between these, {@link formatInstant} writes times that sort as text. */
-const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
+export const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
 export function checkJsonObject(field: string, input: Given): JsonObject {
   const { value, issues } = copyJson(input)
