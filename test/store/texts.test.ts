@@ -272,6 +272,21 @@ describe('a SQLite database that had no index of text', () => {
     await store.close()
   })
 
+  it('is indexed also with what another process appends without an index meanwhile', async () => {
+    const file = FILES.next()
+    const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
+    await store.createConversation({ id: 'a' })
+    await store.append('a', [say('a0', 'word')])
+    await complete(store)
+    const other = sqliteStore({ file, synchronous: 'normal' })
+    await other.append('a', [say('a1', 'word')])
+    await store.append('a', [say('a2', 'word')])
+    await expect.poll(() => idsOf(store, 'word'), { timeout: 20_000 }).toEqual(['a0', 'a1', 'a2'])
+    await complete(store)
+    await other.close()
+    await store.close()
+  })
+
   it('keeps no byte of a deleted conversation, whether its texts were in the index or not', async () => {
     for (const pause of [0, 1_000]) {
       const file = FILES.next()

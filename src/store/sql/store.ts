@@ -89,7 +89,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       ),
     )
   }
-  const searched = (): ReturnType<typeof textReads> => texts ?? noFullText()
+  const searched = (): ReturnType<typeof textReads> => {
+    indexer?.look()
+    return texts ?? noFullText()
+  }
   return {
     name: engine.name,
 

@@ -260,6 +260,12 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 const MANY = 256
 
 /**
+ * Minimum milliseconds between two looks for events to index, also as a multiple of the time that a look takes:
+ * it reads the end of every log.
+ */
+const [LOOK_INTERVAL, LOOK_FACTOR] = [1_000, 50]
+
+/**
  * Indexes in small steps. A pause follows each, as long as the step took, at most 100 ms. If two processes
  * index the same events, only one writes them.
  */
@@ -267,7 +273,7 @@ export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
   readonly #maintain: TextWork['maintain']
   readonly #write: <T>(work: () => Work<T>) => Promise<T>
-  #isStarted = false
+  #nextLook = 0
   #isClosed = false
   #written = 0
   #timer: ReturnType<typeof setTimeout> | null = null
@@ -286,8 +292,13 @@ export class TextIndexer {
   }
 
   start(): void {
-    if (this.#isStarted) return
-    this.#isStarted = true
+    if (this.#nextLook === 0) this.look()
+  }
+
+  /** Indexes what other processes have appended without an index, if that was not done just now. */
+  look(): void {
+    if (performance.now() < this.#nextLook) return
+    this.#nextLook = Infinity
     this.#soon(0, true)
   }
 
@@ -314,7 +325,8 @@ export class TextIndexer {
       void this.#run(indexesNow).then(
         () => {
           this.#isRunning = false
-          if (this.#written > 0) this.wrote(0)
+          if (this.#indexesNext) this.#soon(0, true)
+          else if (this.#written > 0) this.wrote(0)
         },
         () => {
           this.#isRunning = false
@@ -330,7 +342,10 @@ export class TextIndexer {
     let log: number | null = indexes ? 0 : null
     while (log !== null && !this.#isClosed) {
       const from: number = log
+      const start = performance.now()
       log = await this.#step(() => this.#reads.indexNext(from))
+      const end = performance.now()
+      if (log === null) this.#nextLook = end + Math.max(LOOK_INTERVAL, LOOK_FACTOR * (end - start))
       await this.#order()
     }
   }
