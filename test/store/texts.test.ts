@@ -326,6 +326,41 @@ describe('a SQLite database that had no index of text', () => {
     }
   })
 
+  it('keeps no text of a conversation whose deletion was repeated after it had failed', async () => {
+    const file = FILES.next()
+    const indexing = sqliteStore({ file, synchronous: 'normal', fullText: true })
+    await indexing.createConversation({ id: 'a' })
+    await indexing.append(
+      'a',
+      Array.from({ length: 100 }, (_, n) => say(`a${n}`, `word ${n}`)),
+    )
+    await indexing.close()
+    const database = new DatabaseSync(file)
+    let purges = 0
+    const busy: SqliteDatabase = {
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+      prepare(sql) {
+        const statement = database.prepare(sql)
+        if (!sql.startsWith('DELETE FROM colloquy_text_pending')) return statement
+        return {
+          all: (...values) => statement.all(...values),
+          run(...values) {
+            purges += 1
+            if (purges === 2) throw Object.assign(new Error('database is locked'), { errcode: 5 })
+            return statement.run(...values)
+          },
+        }
+      },
+    }
+    const store = sqliteStore({ database: busy, busyTimeout: 0 })
+    await expect(store.deleteConversation('a')).rejects.toMatchObject({ code: 'store_busy' })
+    expect(await store.deleteConversation('a')).toBe(false)
+    expect(database.prepare('SELECT count(*) AS count FROM colloquy_text').get()).toEqual({ count: 0 })
+    await store.close()
+    database.close()
+  })
+
   it('is searched by index, also where a statement combines both parts of it', async () => {
     const database = new DatabaseSync(':memory:')
     const texts = new Set<string>()

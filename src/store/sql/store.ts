@@ -137,22 +137,24 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       let hasTexts = false
       const deleted = await write(function* () {
         const deleted = yield* conversations.remove(id)
-        hasTexts = deleted && ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
+        // Also of earlier deletions: a call that has failed below is repeated.
+        hasTexts = ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
         return deleted
       })
-      if (!deleted) return false
-      ownConditions.watches.wake(id)
-      // A failure is harmless: the next deletion repeats this. A short feed costs no second commit.
-      await read(() => ownConditions.feedRows.isLong())
-        .then((isLong) => (isLong ? write(trimFeed) : undefined))
-        .catch(() => undefined)
+      if (deleted) {
+        ownConditions.watches.wake(id)
+        // A failure is harmless: the next deletion repeats this. A short feed costs no second commit.
+        await read(() => ownConditions.feedRows.isLong())
+          .then((isLong) => (isLong ? write(trimFeed) : undefined))
+          .catch(() => undefined)
+      }
       // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
       while (hasTexts && ownConditions.purgeTexts !== null)
         hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {
           if (hasCode(error, 'store_closed')) return false
           throw error
         })
-      return true
+      return deleted
     },
 
     acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),
