@@ -203,13 +203,14 @@ export function sizeOfLine(line: string): number {
  */
 export function eventText(fact: Fact): { readonly role: TextRole; readonly text: string } | null {
   if (isQuarantined(fact)) return null
+  // A store checks only the texts of messages: other events may lack theirs.
   switch (fact.kind) {
     case 'MessageEvent':
       return textIn(fact.llm_message.role, fact.llm_message.content, fact.extended_content)
     case 'ObservationEvent':
-      return textIn('tool', fact.observation.content, fact.extended_content)
+      return textIn('tool', fact.observation?.content, fact.extended_content)
     case 'AgentErrorEvent':
-      return { role: 'tool', text: fact.error }
+      return typeof fact.error === 'string' ? { role: 'tool', text: fact.error } : null
     default:
       return null
   }
