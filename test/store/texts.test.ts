@@ -288,6 +288,22 @@ describe('a SQLite database that had no index of text', () => {
     await store.close()
   })
 
+  it('is indexed in the background behind a body that was damaged', async () => {
+    const file = FILES.next()
+    const before = sqliteStore({ file, synchronous: 'normal' })
+    for (const name of ['a', 'b']) {
+      await before.createConversation({ id: name })
+      await before.append(name, [say(`${name}0`, 'word')])
+    }
+    await before.close()
+    const database = new DatabaseSync(file)
+    database.exec(`UPDATE colloquy_event SET body = '{' WHERE id = 'a0'`)
+    database.close()
+    const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
+    await expect.poll(() => idsOf(store, 'word'), { timeout: 20_000 }).toEqual(['b0'])
+    await store.close()
+  })
+
   it('is indexed also with what another process appends without an index meanwhile', async () => {
     const file = FILES.next()
     const store = sqliteStore({ file, synchronous: 'normal', fullText: true })

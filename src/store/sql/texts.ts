@@ -1,3 +1,4 @@
+import { isColloquyError } from '../../event/errors.ts'
 import { type TextIndex, type TextPage, type TextRole, MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import {
@@ -205,7 +206,14 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     if (row === undefined) return null
     const [number, from] = [Number(row.number), row.text_version]
     const until = Math.min(row.version, from + BATCH)
-    const read = yield* events.stretch(row.conversation_id, number, from, until - 1)
+    let read: readonly StoredEvent[]
+    try {
+      read = yield* events.stretch(row.conversation_id, number, from, until - 1)
+    } catch (error) {
+      // A damaged body, which its readers are told of: later logs are still indexed.
+      if (isColloquyError(error)) return number
+      throw error
+    }
     const rows = read.flatMap((event) => textRow(event, event.inTree, BigInt(event.time)) ?? [])
     if (work.index === null) return null
     yield* work.index(number, from, until, rows)
