@@ -394,6 +394,32 @@ describe('a SQLite database that had no index of text', () => {
     database.close()
   })
 
+  it('has the text of an erased event found by its time, however many its conversation has', async () => {
+    const database = new DatabaseSync(':memory:')
+    const texts = new Set<string>()
+    const prepare = database.prepare.bind(database)
+    database.prepare = (sql: string) => {
+      texts.add(sql)
+      return prepare(sql)
+    }
+    const store = sqliteStore({ database, fullText: true })
+    await store.createConversation({ id: 'c' })
+    const { events } = await store.append('c', [say('a', 'secret'), say('b', 'word')])
+    const before = events[0]?.fact
+    if (before === undefined) throw new Error('no event')
+    const after = { ...before, llm_message: { role: 'user', content: [{ text: 'gone' }] } } as Fact
+    await store.replaceEvents?.('c', [{ before, after }])
+    expect([await idsOf(store, 'secret'), await idsOf(store, 'gone')]).toEqual([[], ['a']])
+    const steps = [...texts]
+      .filter((sql) => /colloquy_text\b|colloquy_text_pending/.test(sql) && sql.includes('seq = ?'))
+      .flatMap((sql) => prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+      .map(({ detail }) => detail)
+      .filter((step) => /^(SEARCH|SCAN) (t|colloquy_text_pending)\b/.test(step))
+    expect(steps).toHaveLength(3)
+    for (const step of steps) expect(step).toMatch(/(number|rowid)>\? AND (number|rowid)<\?/)
+    await store.close()
+  })
+
   it('is searched by index, also where a statement combines both parts of it', async () => {
     const database = new DatabaseSync(':memory:')
     const texts = new Set<string>()

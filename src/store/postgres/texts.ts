@@ -1,7 +1,7 @@
 /** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
 import { MAX_RANKED } from '../contract/text.ts'
-import { textPlace } from '../kit/query/text-query.ts'
+import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
 import { allOf, type SqlRow, type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
 import { queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
@@ -79,8 +79,15 @@ export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 
 export const replaceText = (schema: string): ReplaceText =>
-  function* (log, seq, row) {
-    yield statement(`DELETE FROM ${schema}.text WHERE log = ? AND seq = ?`, log, seq)
+  function* (log, seq, time, row) {
+    yield statement(
+      `DELETE FROM ${schema}.text WHERE (log, number) >= (?, ?) AND (log, number) < (?, ?) AND seq = ?`,
+      log,
+      firstPlace(time),
+      log,
+      placeBehind(time),
+      seq,
+    )
     if (row !== null)
       yield statement(`SELECT ${schema}.write_text(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues(row))
   }

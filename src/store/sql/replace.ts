@@ -9,7 +9,8 @@ import { type Dialect, first, sql, statement, type Work } from './dialect.ts'
 import type { eventReads } from './events.ts'
 import { textRow, type TextRow } from './texts.ts'
 
-export type ReplaceText = (log: number, seq: number, row: TextRow | null) => Work<void>
+/** Replaces the text of an event, which is found by the event's time. */
+export type ReplaceText = (log: number, seq: number, time: bigint, row: TextRow | null) => Work<void>
 
 const lockLog = (d: Dialect): string =>
   `SELECT number, text_version FROM ${d.table('log')} WHERE conversation_id = ?${d.lock}`
@@ -33,7 +34,7 @@ export function* replaceEvents(
     const before: StoredEvent | null = stored[index] ?? null
     checkReplaced(conversationId, replacement, before)
     yield* replaceEvent(d, log, { ...before, fact: replacement.after }, function* (event, time) {
-      if (event.seq < row.text_version) yield* replaceText(log, event.seq, textRow(event, true, time))
+      if (event.seq < row.text_version) yield* replaceText(log, event.seq, time, textRow(event, true, time))
     })
   }
   yield statement(`DELETE FROM ${d.table('snapshot')} WHERE number = ?`, log)

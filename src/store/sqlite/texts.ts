@@ -3,7 +3,7 @@
  * and searches compare each unindexed one.
  */
 
-import { textPlace } from '../kit/query/text-query.ts'
+import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
 import { all, allOf, first, type SqlValue, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 import { isTaken } from './database.ts'
@@ -85,18 +85,20 @@ function* maintain(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_pending LIMIT 1')) !== undefined
 }
 
-export function* replaceText(log: number, seq: number, row: TextRow | null): Work<void> {
-  yield* removeTexts(log, 't.seq = ?', seq)
-  yield statement('DELETE FROM colloquy_text_pending WHERE log = ? AND seq = ?', log, seq)
+export function* replaceText(log: number, seq: number, time: bigint, row: TextRow | null): Work<void> {
+  const range = [firstPlace(time), placeBehind(time)] as const
+  yield* removeTexts(log, 't.number >= ? AND t.number < ? AND t.seq = ?', ...range, seq)
+  const pending = 'DELETE FROM colloquy_text_pending WHERE number >= ? AND number < ? AND log = ? AND seq = ?'
+  yield statement(pending, ...range, log, seq)
   if (row !== null) yield* writeTexts(log, [row])
 }
 
-function* removeTexts(log: number, condition: string, value: SqlValue): Work<void> {
+function* removeTexts(log: number, condition: string, ...values: SqlValue[]): Work<void> {
   const texts = `FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND ${condition}`
   const remove = `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${texts}`
   const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
-  if (hasIndex !== undefined) yield statement(remove, log, value)
-  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${texts})`, log, value)
+  if (hasIndex !== undefined) yield statement(remove, log, ...values)
+  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${texts})`, log, ...values)
 }
 
 export function* purge(): Work<boolean> {
