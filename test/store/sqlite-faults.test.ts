@@ -82,7 +82,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await store.append('c', [pause('a')])
     const { page_count: pages } = database.prepare('PRAGMA page_count').all()[0] as { page_count: number }
     database.exec(`PRAGMA max_page_count = ${pages + 12}`)
-    await fails(store.append('c', [pause('b'), ...['c', 'd', 'e'].map(long)]), 'store_full', /room/)
+    await fails(store.append('c', [pause('b'), ...['c', 'd', 'e'].map(long)]), 'store_full', /Free space/)
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
     expect(await store.getConversation('c')).toMatchObject({ version: 1, headId: 'a' })
     // Small appends still fit; larger ones are still rejected.
