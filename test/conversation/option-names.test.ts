@@ -95,7 +95,12 @@ const CALLS: readonly (readonly [string, string, string, (store: Store, more: ob
   ['readBlob', 'starts', 'start', (store, more) => store.readBlob('c', 'a'.repeat(64), more)],
   ['memoryStore', 'fullTexts', 'fullText', (_, more) => memoryStore(more)],
   ['sqliteStore', 'readonly', 'readOnly', (_, more) => sqliteStore({ file: ':memory:', ...more })],
-  ['postgresStore', 'schemas', 'schema', (_, more) => postgresStore({ url: 'postgres://localhost/x', ...more })],
+  [
+    'postgresStore',
+    'schemas',
+    'schema',
+    (_, more) => postgresStore({ url: 'postgres://localhost/x', ...more }),
+  ],
   ['create', 'tag', 'tags', async (store, more) => createEngine({ store }).create(more)],
   ['openOrCreate', 'titles', 'title', async (store, more) => createEngine({ store }).openOrCreate('c', more)],
   [

@@ -1,7 +1,13 @@
 import { type FeedItem, type FeedPage, type FeedQuery, FEED_ROWS, SHARDS } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
-import { checkInteger, checkOneOf, checkOptionNames, checkText, invalidArgument } from './query/check-value.ts'
+import {
+  checkInteger,
+  checkOneOf,
+  checkOptionNames,
+  checkText,
+  invalidArgument,
+} from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */

@@ -2,13 +2,7 @@ import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord, UpdateOptions } from '../contract/conversation-record.ts'
 import type { Lease, SnapshotPart } from '../contract/store.ts'
 import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
-import {
-  type CheckedLeaseQuery,
-  checkLease,
-  checkStatus,
-  formatInstant,
-  patchRecord,
-} from '../kit/record.ts'
+import { type CheckedLeaseQuery, checkLease, checkStatus, formatInstant, patchRecord } from '../kit/record.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import { shardOf, FEED_CHANGE } from '../kit/feed.ts'
 import {
