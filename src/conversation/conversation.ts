@@ -176,7 +176,7 @@ export class Conversation {
     input: Event | readonly Event[],
     options: Pick<AppendOptions, 'expected' | 'within'> = {},
   ): Promise<readonly LoggedEvent[]> {
-    checkOptionNames(options, { expected: true, within: true })
+    checkOptionNames(options, 'expected within')
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     const depends = events.some(isUnplaced)
     return this.#engine.use(this.id, (replica) =>
@@ -192,7 +192,7 @@ export class Conversation {
    * `id_conflict` for a different message with a known key.
    */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
-    checkOptionNames(options, { key: true, sender: true, within: true })
+    checkOptionNames(options, 'key sender within')
     const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
     const message = {
@@ -214,7 +214,7 @@ export class Conversation {
    * false.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
-    checkOptionNames(options, { working: true })
+    checkOptionNames(options, 'working')
     // Another process may hold the run: its lease exists until the run has ended.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
@@ -336,7 +336,7 @@ export class Conversation {
     status: Status | readonly Status[],
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<State> {
-    checkOptionNames(options, { signal: true })
+    checkOptionNames(options, 'signal')
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
     // An unknown status would never be reached.
     if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
@@ -353,7 +353,7 @@ export class Conversation {
    * by itself.
    */
   async recover(options: { readonly unheld?: boolean } = {}): Promise<Recovery> {
-    checkOptionNames(options, { unheld: true })
+    checkOptionNames(options, 'unheld')
     const { store } = this.#engine
     const owner = this.#engine.newBriefOwner()
     return this.#engine.use(this.id, (replica) => recover(store, replica, owner, options.unheld))

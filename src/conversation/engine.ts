@@ -53,15 +53,7 @@ export interface EngineOptions {
   readonly blobs?: BlobMode
 }
 
-const OPTIONS = {
-  store: true,
-  clock: true,
-  newId: true,
-  cacheBytes: true,
-  shareReplies: true,
-  leaseTtl: true,
-  blobs: true,
-} satisfies Record<keyof EngineOptions, true>
+const OPTIONS = 'store clock newId cacheBytes shareReplies leaseTtl blobs'
 
 /** Live conversations over one store. See `createEngine`. */
 export interface Engine {

@@ -29,16 +29,7 @@ export interface ForkOptions extends Partial<
   readonly from?: string
 }
 
-export const FORK_OPTIONS = {
-  id: true,
-  title: true,
-  public: true,
-  tags: true,
-  metadata: true,
-  sandboxId: true,
-  owner: true,
-  from: true,
-} satisfies Record<keyof ForkOptions, true>
+export const FORK_OPTIONS = 'id title public tags metadata sandboxId owner from'
 
 /** What a fork copies and appends. */
 export interface ForkPlan {

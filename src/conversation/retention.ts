@@ -47,17 +47,9 @@ export interface RetentionOptions extends DeletionOptions {
   readonly leaseTtl?: number
 }
 
-const DELETION = { dryRun: true, limit: true, onDelete: true } as const
+const DELETION = 'dryRun limit onDelete'
 
-const RETENTION = {
-  ...DELETION,
-  olderThan: true,
-  keepLast: true,
-  owner: true,
-  tags: true,
-  signal: true,
-  leaseTtl: true,
-} as const
+const RETENTION = 'dryRun limit onDelete olderThan keepLast owner tags signal leaseTtl'
 
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
   const { owner, tags, before } = filter
@@ -81,7 +73,7 @@ export async function deleteConversations(
   filter: DeletionFilter,
   options: DeletionOptions = {},
 ): Promise<DeletionReport> {
-  checkOptionNames(filter, { ids: true, owner: true, tags: true, before: true })
+  checkOptionNames(filter, 'ids owner tags before')
   checkOptionNames(options, DELETION)
   checkDeletion(options)
   if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)

@@ -59,7 +59,7 @@ export async function* subscribe(
   id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
-  checkOptionNames(options, { after: true, afterId: true, signal: true, replyOffset: true })
+  checkOptionNames(options, 'after afterId signal replyOffset')
   const { after = -1, afterId, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')

@@ -95,7 +95,7 @@ export async function* subscribeTree(
   rootId: string,
   options: { readonly signal: AbortSignal },
 ): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
-  checkOptionNames(options, { signal: true })
+  checkOptionNames(options, 'signal')
   const { signal } = options
   const ended = new AbortController()
   const signals = AbortSignal.any([signal, ended.signal])

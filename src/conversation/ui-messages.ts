@@ -295,7 +295,7 @@ export async function receiveUIMessages(
   posted: unknown,
   options: UIReceiveOptions = {},
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
-  checkOptionNames(options, { waiting: true, pageTools: true, blobs: true, service: true })
+  checkOptionNames(options, 'waiting pageTools blobs service')
   const { waiting = 'reject' } = options
   if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}

@@ -117,32 +117,11 @@ export interface ServiceOptions {
   readonly log?: RequestLog
 }
 
-const OPTIONS = {
-  engine: true,
-  keys: true,
-  agent: true,
-  run: true,
-  maxRuns: true,
-  live: true,
-  controlPlane: true,
-  webhooks: true,
-  webhookDispatcher: true,
-  secret: true,
-  quota: true,
-  credits: true,
-  maxProfiles: true,
-  askLlm: true,
-  publicRedaction: true,
-  workspace: true,
-  canvasExtensions: true,
-  editor: true,
-  allowOrigins: true,
-  inspector: true,
-  version: true,
-  maxBodyBytes: true,
-  onFailure: true,
-  log: true,
-} satisfies Record<keyof ServiceOptions, true>
+const [PARTS, MORE] = [
+  'engine keys agent run maxRuns live controlPlane webhooks webhookDispatcher secret quota credits',
+  'maxProfiles askLlm publicRedaction workspace canvasExtensions editor allowOrigins inspector version',
+] as const
+const OPTIONS = `${PARTS} ${MORE} maxBodyBytes onFailure log` as const
 
 /** The HTTP interface over an engine. Mount `app`, or pass requests to `fetch`. */
 export interface Service {

@@ -348,18 +348,7 @@ export interface Follower {
   close(): Promise<void>
 }
 
-const OPTIONS = {
-  name: true,
-  from: true,
-  limit: true,
-  concurrency: true,
-  leaseTtl: true,
-  pollInterval: true,
-  retryDelay: true,
-  maxRetryDelay: true,
-  onError: true,
-  signal: true,
-} satisfies Record<keyof FollowOptions, true>
+const OPTIONS = 'name from limit concurrency leaseTtl pollInterval retryDelay maxRetryDelay onError signal'
 
 const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
 const NAME_LENGTH = 100

@@ -94,20 +94,7 @@ export interface RunCondenser {
 
 const MAX_TTL = 2 ** 31 - 1
 
-const OPTIONS = {
-  signal: true,
-  policy: true,
-  hooks: true,
-  condenser: true,
-  maxIterations: true,
-  stuck: true,
-  wait: true,
-  onPrefix: true,
-  from: true,
-  until: true,
-  within: true,
-  leaseTtl: true,
-} satisfies Record<keyof RunOptions, true>
+const OPTIONS = 'signal policy hooks condenser maxIterations stuck wait onPrefix from until within leaseTtl'
 
 export function checkRun(step: unknown, options: object): void {
   const fields = options as Readonly<Record<string, unknown>>

@@ -206,7 +206,7 @@ export interface ShellHookOptions {
  * reason // 'no deleting here'
  */
 export function shellHook(options: ShellHookOptions): Hook {
-  checkOptionNames(options, { on: true, command: true, tools: true, timeout: true, cwd: true, env: true })
+  checkOptionNames(options, 'on command tools timeout cwd env')
   const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
   if (!HOOK_EVENT_TYPES.includes(on)) invalidArgument('on', `must be one of ${HOOK_EVENT_TYPES.join(', ')}`)
   if (!isCommand(command))

@@ -157,7 +157,7 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
 
 /** Checks options of `get`; returns whether to read references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
-  checkOptionNames(options, { blobs: true })
+  checkOptionNames(options, 'blobs')
   return checkOneOf('blobs', options.blobs, BLOB_MODES, invalidArgument) === 'refs'
 }
 
@@ -172,7 +172,7 @@ export function checkRange(
   range: BlobRange = {},
   length: number = Number.MAX_SAFE_INTEGER,
 ): { readonly from: number; readonly to: number } {
-  checkOptionNames(range, { start: true, end: true })
+  checkOptionNames(range, 'start end')
   const { start, end } = range
   const from = checkInteger('start', start, 0, Number.MAX_SAFE_INTEGER, 0, invalidArgument)
   const to = checkInteger('end', end, from, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, invalidArgument)

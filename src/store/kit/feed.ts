@@ -60,7 +60,7 @@ export const WEIGHTS = [1, 11, 37, 53] as const
  * unknown option.
  */
 export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
-  checkOptionNames(query, { after: true, from: true, shard: true, limit: true })
+  checkOptionNames(query, 'after from shard limit')
   const shard = checkInteger('shard', query.shard, 0, SHARDS - 1, null)
   const limit = checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE)
   const from = checkOneOf('from', query.from, ['start', 'end'] as const)

@@ -62,7 +62,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     invalidArgument('changes', `must have at most ${MAX_PAGE_SIZE} entries, not ${changes.length}`)
   const named = new Set<string>()
   return changes.map((change) => {
-    checkOptionNames(change, { collection: true, id: true, expected: true, put: true })
+    checkOptionNames(change, 'collection id expected put')
     const { collection, id, expected, put } = change
     checkName('collection', collection)
     checkName('id', id)
@@ -104,22 +104,14 @@ export const itemOf = (
 /** Checks a claim. O(1). @throws `invalid_argument`. */
 export function checkClaim(collection: string, claim: ItemClaim): Required<ItemClaim> {
   checkName('collection', collection)
-  checkOptionNames(claim, { ttl: true, limit: true })
+  checkOptionNames(claim, 'ttl limit')
   const { ttl, limit } = claim
   if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
     invalidArgument('ttl', 'must be an integer of 1 or more, in milliseconds')
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 
-const QUERY = {
-  by: true,
-  value: true,
-  from: true,
-  below: true,
-  descending: true,
-  cursor: true,
-  limit: true,
-} satisfies Record<keyof ItemQuery, true>
+const QUERY = 'by value from below descending cursor limit'
 
 /**
  * Checks a query of items, and adds defaults. O(length). @throws `invalid_query`, `invalid_cursor`;
@@ -152,7 +144,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
 
 /** Checks a filter of items, and returns it as a query. O(length). @throws `invalid_query`. */
 export const checkItemFilter = (collection: string, filter: ItemFilter = {}): CheckedItemQuery => {
-  checkOptionNames(filter, { by: true, value: true, from: true, below: true })
+  checkOptionNames(filter, 'by value from below')
   return checkItemQuery(collection, filter)
 }
 
@@ -199,7 +191,7 @@ function checkName(field: string, name: Given): void {
 }
 
 function checkNewItem(item: NewItem): CheckedItem {
-  checkOptionNames(item, { body: true, keys: true, dueIn: true })
+  checkOptionNames(item, 'body keys dueIn')
   const { body, keys = {}, dueIn } = item
   return {
     body: checkJsonObject('body', body),

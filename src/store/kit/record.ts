@@ -33,7 +33,7 @@ const MAX_BYTES = 2 ** 27
  * `Store.saveSnapshot`.
  */
 export function checkParts(parts: readonly SnapshotPart[], options: SaveSnapshotOptions = {}): boolean {
-  checkOptionNames(options, { complete: true })
+  checkOptionNames(options, 'complete')
   const seen = new Set<number>()
   for (const { part, bytes } of parts) {
     const isNumber = Number.isInteger(part) && part >= 0 && part <= MAX_PART
@@ -57,7 +57,7 @@ export interface CheckedLeaseQuery {
 
 /** Checks a query of leases. O(1). @throws `invalid_argument` with `data.field`. */
 export function checkLeaseQuery(query: LeaseQuery = {}): CheckedLeaseQuery {
-  checkOptionNames(query, { expired: true, after: true, limit: true })
+  checkOptionNames(query, 'expired after limit')
   return {
     expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
     after: checkId('after', query.after, invalidArgument),
@@ -154,22 +154,8 @@ const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).sl
 let day = { start: Number.NaN, text: '' }
 
 /** Fields of a new conversation and of a record, because a record can be passed to copy a conversation. */
-const FIELDS = {
-  id: true,
-  title: true,
-  public: true,
-  tags: true,
-  metadata: true,
-  timeZone: true,
-  parentConversationId: true,
-  sandboxId: true,
-  owner: true,
-  createdAt: true,
-  updatedAt: true,
-  status: true,
-  version: true,
-  headId: true,
-} satisfies Record<keyof NewConversation | keyof ConversationRecord, true>
+const FIELDS =
+  'id title public tags metadata timeZone parentConversationId sandboxId owner createdAt updatedAt status version headId'
 
 /**
  * Returns the record of a new conversation, frozen. O(size).
@@ -204,14 +190,7 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
   })
 }
 
-const PATCH = {
-  title: true,
-  public: true,
-  tags: true,
-  metadata: true,
-  timeZone: true,
-  owner: true,
-} satisfies Record<keyof ConversationPatch, true>
+const PATCH = 'title public tags metadata timeZone owner'
 
 /**
  * Returns a record with the fields of a patch, frozen. Its time of change never decreases. O(size).
@@ -227,7 +206,7 @@ export function patchRecord(
   options: UpdateOptions = {},
 ): ConversationRecord {
   checkOptionNames(patch, PATCH)
-  checkOptionNames(options, { expected: true })
+  checkOptionNames(options, 'expected')
   const { title, public: open, tags, metadata, timeZone, owner } = patch
   const { expected } = options
   if (expected !== undefined && JSON.stringify(expected.metadata) !== JSON.stringify(record.metadata)) {

@@ -416,7 +416,7 @@ export interface MemoryStoreOptions {
  * await store.close()
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
-  checkOptionNames(options, { clock: true, fullText: true, feedRows: true })
+  checkOptionNames(options, 'clock fullText feedRows')
   const clock = options.clock ?? kit.microsNow
   const conversations = new Conversations()
   const items = new MemoryItems(clock)

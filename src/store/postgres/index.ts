@@ -29,18 +29,7 @@ export type {
   SubscribingClient,
 } from './driver.ts'
 
-const OPTIONS = {
-  url: true,
-  client: true,
-  schema: true,
-  listen: true,
-  pollInterval: true,
-  timeout: true,
-  clock: true,
-  fullText: true,
-  feedRows: true,
-  prepare: true,
-} satisfies Record<keyof PostgresStoreOptions, true>
+const OPTIONS = 'url client schema listen pollInterval timeout clock fullText feedRows prepare'
 
 /**
  * Returns a store in a PostgreSQL database, which any number of processes can share. The first call connects

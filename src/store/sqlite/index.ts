@@ -180,17 +180,7 @@ export type SqliteStoreOptions = (
   readonly feedRows?: number
 }
 
-const OPTIONS = {
-  file: true,
-  database: true,
-  synchronous: true,
-  readOnly: true,
-  busyTimeout: true,
-  pollInterval: true,
-  clock: true,
-  fullText: true,
-  feedRows: true,
-} satisfies Record<keyof SqliteStoreOptions, true>
+const OPTIONS = 'file database synchronous readOnly busyTimeout pollInterval clock fullText feedRows'
 
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or

@@ -200,13 +200,7 @@ export interface AppendDecision {
   readonly tip: LogTip
 }
 
-const OPTIONS = {
-  expected: true,
-  createdAt: true,
-  mode: true,
-  lease: true,
-  within: true,
-} satisfies Record<keyof AppendOptions, true>
+const OPTIONS = 'expected createdAt mode lease within'
 
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that

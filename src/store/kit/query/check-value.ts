@@ -12,15 +12,22 @@ export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
 
-/** Refuses an option that does not exist, so that a misspelt one is not ignored. */
-export function checkOptionNames<T extends object>(
+/** The names in a text, which spaces separate. */
+type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
+
+/**
+ * Refuses an option that does not exist, so that a misspelt one is not ignored.
+ * @param known all names of the options, with spaces between them
+ */
+export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,
-  known: Readonly<Record<keyof NoInfer<T>, true>>,
+  known: Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never),
 ): void {
+  const names = known.split(' ')
   for (const name of Object.keys(options ?? {})) {
-    if (Object.hasOwn(known, name)) continue
+    if (names.includes(name)) continue
     const shown = name.slice(0, 40)
-    const nearest = Object.keys(known).toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
+    const nearest = names.toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
     throw new ColloquyError(
       'invalid_argument',
       `Unknown option ${JSON.stringify(shown)}. Did you mean ${nearest}?`,

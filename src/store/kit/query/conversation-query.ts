@@ -74,22 +74,8 @@ export interface ConversationPlace {
 
 const ORDERS = ['created_at', 'created_at_desc', 'updated_at', 'updated_at_desc'] as const
 
-const OPTIONS = {
-  titleContains: true,
-  public: true,
-  parentConversationId: true,
-  sandboxId: true,
-  owner: true,
-  status: true,
-  tags: true,
-  createdAtGte: true,
-  createdAtLt: true,
-  updatedAtGte: true,
-  updatedAtLt: true,
-  order: true,
-  cursor: true,
-  limit: true,
-} satisfies Record<keyof ConversationQuery, true>
+const OPTIONS =
+  'titleContains public parentConversationId sandboxId owner status tags createdAtGte createdAtLt updatedAtGte updatedAtLt order cursor limit'
 
 /**
  * Checks a filter of conversations. O(tags). @throws `invalid_query` with `data.field`; `invalid_argument`
@@ -214,7 +200,7 @@ export const lookedCount = (count: number, looked: number, exact: boolean): Coun
 
 /** Whether a count must be exact. @throws `invalid_query`; `invalid_argument` for an unknown option. */
 export function checkCountOptions(options: CountOptions = {}): boolean {
-  checkOptionNames(options, { exact: true })
+  checkOptionNames(options, 'exact')
   return checkBoolean('exact', options.exact) ?? false
 }
 

@@ -42,21 +42,8 @@ export interface EventPlace {
   readonly seq: number
 }
 
-const OPTIONS = {
-  conversationId: true,
-  kinds: true,
-  excludeKinds: true,
-  source: true,
-  text: true,
-  timestampGte: true,
-  timestampLt: true,
-  leafId: true,
-  order: true,
-  cursor: true,
-  limit: true,
-  maxBytes: true,
-  blobs: true,
-} satisfies Record<keyof EventQuery, true>
+const OPTIONS =
+  'conversationId kinds excludeKinds source text timestampGte timestampLt leafId order cursor limit maxBytes blobs'
 
 /**
  * Checks a filter of events. O(kinds). @throws `invalid_query` with `data.field`; `invalid_argument` for an
@@ -119,7 +106,7 @@ export function checkReadOptions(options: ReadOptions): {
   readonly limit: number
   readonly refs: boolean
 } {
-  checkOptionNames(options, { from: true, direction: true, limit: true, blobs: true })
+  checkOptionNames(options, 'from direction limit blobs')
   return {
     from: checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument),
     backward:

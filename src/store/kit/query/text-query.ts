@@ -69,20 +69,7 @@ const MAX_TERMS = 32
 const MAX_QUERY = 2_000
 const DEFAULT_LIMIT = 20
 
-const OPTIONS = {
-  query: true,
-  conversation: true,
-  tags: true,
-  public: true,
-  owner: true,
-  role: true,
-  from: true,
-  to: true,
-  includeResults: true,
-  order: true,
-  limit: true,
-  cursor: true,
-} satisfies Record<keyof TextQuery, true>
+const OPTIONS = 'query conversation tags public owner role from to includeResults order limit cursor'
 
 /**
  * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`;
