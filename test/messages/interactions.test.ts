@@ -109,6 +109,15 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', ...steps))
   })
 
+  it('has two thoughts under one index', () => {
+    const thoughts = ['a', 'b'].map((signature) => ({ type: 'thought', signature }))
+    const events = thoughts.flatMap((thought) => [
+      delta(0, { ...thought, type: 'thought_signature' }),
+      { event_type: 'step.stop', index: 0 },
+    ])
+    expect(collect(...events, completed).reply).toEqual(read('completed', ...thoughts))
+  })
+
   it('keeps empty fields of a step', () => {
     const ran = { type: 'code_execution_result', call_id: 'a', result: '', signature: 's' }
     const { reply } = collect({ event_type: 'step.start', index: 0, step: ran }, completed)

@@ -1,7 +1,8 @@
 /** Streams whose events disagree, lack a piece, or end badly: what is kept, and what is executed. */
 
-import { describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { REPLY_WIRES } from '../../properties/replies/wires.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
@@ -948,4 +949,30 @@ describe('a stream with values nested too deep to be written', () => {
     ]
     expect(seen(collectAnthropic(), events)).toMatchObject({ words: 'hi', tokens: [0, 5] })
   })
+})
+
+const INDEXES: readonly string[] = ['index', 'output_index', 'contentBlockIndex']
+
+const underOneIndex = (event: object): object =>
+  Object.fromEntries(
+    Object.entries(event).map(([key, value]: [string, unknown]) => [
+      key,
+      INDEXES.includes(key) ? 0 : key.startsWith('contentBlock') ? underOneIndex(value as object) : value,
+    ]),
+  )
+
+it.each([
+  'Anthropic Messages',
+  'Amazon Bedrock Converse',
+  'Gemini Interactions',
+  'OpenAI Responses',
+] as const)('%s: a reply is the same where a server gives all items one index', (name) => {
+  const { reply, read, collect, stream } = REPLY_WIRES[name]
+  fc.assert(
+    fc.property(reply, fc.integer({ min: 2, max: 9 }), (raw, length) => {
+      const collector = collect({})
+      for (const event of stream(raw, () => length)) collector.push(underOneIndex(event))
+      expect(collector.end()).toEqual(read(raw, {}))
+    }),
+  )
 })

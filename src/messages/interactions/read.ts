@@ -119,12 +119,12 @@ export const DELTAS: DeltaFields = {
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
-  const { all: steps, byIndex, open, find } = itemsByIndex(({ type }) => type, 'function_call')
+  const { all: steps, byIndex, open, end, find } = itemsByIndex(({ type }) => type, 'function_call')
   /** The interactions before. The SDK continues a long reply in another, whose indexes begin at 0. */
   let earlier: { readonly steps: number; readonly usage: JsonObject } = { steps: 0, usage: {} }
   const begin = (index: unknown, step: RawObject) => addPart(open(index, {}, step['id']), step)
   const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
-    const part = partOf(delta, byIndex.get(index)?.start)
+    const part = partOf(delta, byIndex.get(index))
     const step = find(index, part['type']) ?? open(index, {})
     if (delta['type'] === 'arguments_delta') addText(step, 'arguments', stringOf(delta['arguments']))
     return addPart(step, part)
@@ -157,6 +157,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
       }
       about = { ...about, ...withoutEmpty(rest), usage: laterUsage(about['usage'], rest['usage']) }
       if (kind === 'step.start') return begin(index, objectOf(event['step']))
+      if (kind === 'step.stop') end(index)
       if (kind === 'step.delta') return extend(index, objectOf(event['delta']))
       return kind === 'interaction.completed' ? complete(ownSteps(objectsOf(whole))) : []
     },
@@ -181,9 +182,10 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
 }
 
 /** The part of a step that a delta adds; `known` is the step at its index. The delta of a tool is such a part. */
-function partOf(delta: RawObject, known: RawObject = {}): RawObject {
+function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
-  const tool = LISTS.has(known['type']) ? undefined : known['type']
+  const kind = known?.isEnded === false ? known.start['type'] : undefined
+  const tool = LISTS.has(kind) ? undefined : kind
   if (isContent(delta)) return { type: 'model_output', content: [delta] }
   switch (type) {
     case 'text_annotation_delta':
@@ -195,7 +197,7 @@ function partOf(delta: RawObject, known: RawObject = {}): RawObject {
     case 'arguments_delta':
       return { type: tool ?? 'function_call' }
     default:
-      return { ...delta, type: known['type'] ?? type }
+      return { ...delta, type: kind ?? type }
   }
 }
 

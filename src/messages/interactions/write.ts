@@ -34,20 +34,17 @@ export function toInteractions(
 }
 
 function start(list: InteractionsStep[]) {
-  let system: string | null = null
+  let front: Pick<InteractionsRequest, 'system_instruction'> = {}
   return {
     piece: contentOf,
     reply: replySteps,
     result: resultStep,
     add(role: Role, blocks: InteractionsBlock[]) {
-      if (role === 'front') system = joinTexts(blocks as object[] as TextPiece[])
+      if (role === 'front') front = { system_instruction: joinTexts(blocks as object[] as TextPiece[]) }
       else if (role === 'user') list.push({ type: 'user_input', content: blocks as InteractionsContent[] })
       else list.push(...(role === 'assistant' ? joinContents(blocks) : (blocks as InteractionsStep[])))
     },
-    request: (input: InteractionsStep[]): InteractionsRequest => ({
-      ...(system === null ? {} : { system_instruction: system }),
-      input,
-    }),
+    request: (input: InteractionsStep[]): InteractionsRequest => ({ ...front, input }),
   }
 }
 
