@@ -1,5 +1,5 @@
 import { ColloquyError } from '../event/errors.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { invalidArgument } from '../event/check-value.ts'
 
 interface NumberRange {
   readonly least: number

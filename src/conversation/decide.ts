@@ -20,7 +20,7 @@ import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { invalidArgument } from '../event/check-value.ts'
 
 /** Pending calls of HEAD's branch, in log order. */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>

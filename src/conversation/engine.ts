@@ -3,7 +3,7 @@
 import { nullOn } from '../event/errors.ts'
 import type { BlobMode } from '../store/contract/blobs.ts'
 import { BLOB_MODES } from '../store/kit/blobs.ts'
-import { checkOneOf, checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOneOf, checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'

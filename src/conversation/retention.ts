@@ -10,7 +10,7 @@ import {
   checkInteger,
   checkOptionNames,
   invalidArgument,
-} from '../store/kit/query/check-value.ts'
+} from '../event/check-value.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 import { checkConversationId, formatInstant, YEAR_0 } from '../store/kit/record.ts'
 import {

@@ -2,7 +2,7 @@
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'

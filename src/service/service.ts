@@ -67,7 +67,7 @@ import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
-import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../event/check-value.ts'
 import { VERSION } from './version.ts'
 
 const operation = operationsIn('Server')

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
-import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import type { Hook, HookOutcome } from '../run/hooks.ts'
 
 interface Command {

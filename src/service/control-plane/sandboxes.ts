@@ -3,7 +3,7 @@
 import { pause, serialQueue } from '../../conversation/async.ts'
 import type { Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { invalidArgument } from '../../event/check-value.ts'
 import { MASK } from '../conversations/secrets.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf, risingClock } from '../records.ts'

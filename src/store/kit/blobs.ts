@@ -17,7 +17,7 @@ import type {
 } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { Store } from '../contract/store.ts'
-import { checkInteger, checkOneOf, checkOptionNames, invalidArgument } from './query/check-value.ts'
+import { checkInteger, checkOneOf, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 
 /** A long string and its reference. */
 export interface LargeString extends BlobReference {

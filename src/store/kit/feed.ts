@@ -7,7 +7,7 @@ import {
   checkOptionNames,
   checkText,
   invalidArgument,
-} from './query/check-value.ts'
+} from '../../event/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */

@@ -40,7 +40,7 @@ export {
   eventCursor,
 } from './query/event-query.ts'
 export * from './query/conversation-query.ts'
-export { nearestName } from './query/check-value.ts'
+export { nearestName } from '../../event/check-value.ts'
 export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
 export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'

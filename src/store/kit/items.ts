@@ -13,7 +13,7 @@ import {
   type Given,
   invalidArgument,
   invalidQuery,
-} from './query/check-value.ts'
+} from '../../event/check-value.ts'
 import { type CheckedPage, encodeCursor, inOrder, pageOf, placeAfter, scopeOf } from './query/page.ts'
 import { checkJsonObject, compareIds, ID_RULE, isKeepable } from './record.ts'
 

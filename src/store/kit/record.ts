@@ -20,7 +20,7 @@ import {
   checkText,
   type Given,
   invalidArgument,
-} from './query/check-value.ts'
+} from '../../event/check-value.ts'
 import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1

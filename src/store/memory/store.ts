@@ -25,7 +25,7 @@ import {
 } from '../kit/feed.ts'
 import * as kit from '../kit/index.ts'
 import { type CheckedItemQuery, compareItems, itemCursor, type ItemPlace } from '../kit/items.ts'
-import { checkOptionNames } from '../kit/query/check-value.ts'
+import { checkOptionNames } from '../../event/check-value.ts'
 import { fitsRecord } from '../kit/query/fits.ts'
 import { bodyBytes, countWithin } from '../kit/query/page.ts'
 import {

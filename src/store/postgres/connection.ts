@@ -1,7 +1,7 @@
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
-import { checkInteger, invalidArgument } from '../kit/query/check-value.ts'
+import { checkInteger, invalidArgument } from '../../event/check-value.ts'
 import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
 import {

@@ -2,7 +2,7 @@
 
 import type { DisposableStore } from '../contract/store.ts'
 import { checkFeedRows } from '../kit/feed.ts'
-import { checkOptionNames } from '../kit/query/check-value.ts'
+import { checkOptionNames } from '../../event/check-value.ts'
 import type { Work } from '../sql/dialect.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'

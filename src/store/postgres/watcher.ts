@@ -1,5 +1,5 @@
 import type { Unwatch, Wake } from '../contract/store.ts'
-import { checkPollInterval } from '../kit/query/check-value.ts'
+import { checkPollInterval } from '../../event/check-value.ts'
 import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 import {

@@ -14,7 +14,7 @@ import type { Event } from '../../../event/types.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
 import { ownFact, sameBody } from './body.ts'
-import { checkOptionNames, invalidArgument } from '../query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../../../event/check-value.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /**

@@ -3,7 +3,7 @@ import { ColloquyError, unknownEvent } from '../../../event/errors.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
 import type { StoredEvent } from '../../contract/query.ts'
 import type { Replacement } from '../../contract/store.ts'
-import { invalidArgument } from '../query/check-value.ts'
+import { invalidArgument } from '../../../event/check-value.ts'
 import { ownFact } from './body.ts'
 import { checkIsFact } from './decide-append.ts'
 

@@ -24,7 +24,7 @@ import {
   checkInstant,
   checkText,
   invalidQuery,
-} from './check-value.ts'
+} from '../../../event/check-value.ts'
 import { foldText } from './message-text.ts'
 import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from './page.ts'
 

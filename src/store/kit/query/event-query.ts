@@ -9,7 +9,7 @@ import {
   checkText,
   invalidArgument,
   invalidQuery,
-} from './check-value.ts'
+} from '../../../event/check-value.ts'
 import { BLOB_MODES } from '../blobs.ts'
 import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from './page.ts'
 import { foldText } from './message-text.ts'

@@ -3,7 +3,7 @@ import { blobText, hashText } from '../../../event/text.ts'
 import type { ConversationQuery, ConversationRecord } from '../../contract/conversation-record.ts'
 import type { Page, StoredEvent } from '../../contract/query.ts'
 import type { Store } from '../../contract/store.ts'
-import { checkText, type Given } from './check-value.ts'
+import { checkText, type Given } from '../../../event/check-value.ts'
 
 /** Increased whenever the meaning of a cursor's content changes. */
 const VERSION = '1'

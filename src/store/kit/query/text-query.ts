@@ -19,7 +19,7 @@ import {
   checkOptionNames,
   checkText,
   invalidQuery,
-} from './check-value.ts'
+} from '../../../event/check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'

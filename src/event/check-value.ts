@@ -1,6 +1,6 @@
-import { ColloquyError } from '../../../event/errors.ts'
-import { isLegalId } from '../../../event/ids.ts'
-import { parseInstant } from '../../../event/time.ts'
+import { ColloquyError } from './errors.ts'
+import { isLegalId } from './ids.ts'
+import { parseInstant } from './time.ts'
 
 /** An unchecked value; null counts as omitted. */
 export type Given = unknown
