@@ -1,9 +1,9 @@
+import { checkNumber, checkOptionNames } from '../event/check-value.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
 import { isPending, type Unit } from '../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
-import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
 /** Returns the messages of a state as the program sends them, such as `toMessages` with its options. */
@@ -60,6 +60,7 @@ export function fitToBudget(
   budget: number,
   options: FitOptions = {},
 ): Fit | NoFit {
+  checkOptionNames(options, 'keepFirst write forgetSystemPrompt forgetLastUserMessage')
   const { keepFirst = 0, write = toMessages } = options
   checkNumber('budget', budget, { least: 0, whole: false })
   checkNumber('keepFirst', keepFirst, { least: 0 })

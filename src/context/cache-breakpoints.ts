@@ -1,7 +1,7 @@
+import { checkNumber } from '../event/check-value.ts'
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { isVisible } from '../messages/neutral.ts'
-import { checkNumber } from './check-number.ts'
 
 /**
  * Marks at most four parts with `cache_prompt`, Anthropic's maximum: the first part of the system prompt,

@@ -6,9 +6,9 @@ import {
   type JsonValue,
   type OpenPart,
 } from '../event/shapes.ts'
+import { checkNumber } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
-import { checkNumber } from './check-number.ts'
 
 /** Counts the tokens of messages. Must not return more for fewer messages. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number

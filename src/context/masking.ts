@@ -3,9 +3,9 @@
  * invalidates the cache and the reasoning after it.
  */
 
+import { checkNumber, checkOptionNames } from '../event/check-value.ts'
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage, ToolMessage } from '../messages/message.ts'
-import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens, estimateTokens } from './estimate.ts'
 
 /** Options of `observationMasking`. */
@@ -44,6 +44,7 @@ const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 export function observationMasking(
   options: MaskingOptions = {},
 ): (messages: readonly NeutralMessage[]) => NeutralMessage[] {
+  checkOptionNames(options, 'budget stride keepLast count placeholder')
   const { placeholder = PLACEHOLDER, count = estimateTokens } = options
   const budget = checkNumber('budget', options.budget ?? 128_000, { least: 1, whole: false })
   const stride = checkNumber('stride', options.stride ?? budget / 4, { least: 0, whole: false })

@@ -1,11 +1,11 @@
 import type { State } from '../state/state.ts'
+import { checkBound, checkOptionNames } from '../event/check-value.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { quote } from '../event/text.ts'
 import { earlyEndOf } from '../event/reply.ts'
 import type { ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type BatchUnit, isPending, type Unit, unitEvents } from '../view/units.ts'
 import type { Branch } from '../state/branch.ts'
-import { checkBound } from './check-number.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { KINDS } from '../event/kinds.ts'
 import { unreachable } from '../event/errors.ts'
@@ -35,6 +35,7 @@ export interface StuckDetector {
  * verdict(replay([say('a'), say('b')])).eventIds // ['a', 'b']
  */
 export function stuckDetector(options: StuckOptions = {}): StuckDetector {
+  checkOptionNames(options, 'action_observation action_error monologue alternating_pattern')
   const thresholds = thresholdsOf(options)
   const size = windowOf(thresholds)
   const verdict = ({ branch }: State): StuckVerdict | null => verdictOf(readWindow(branch, size), thresholds)

@@ -1,6 +1,6 @@
 import type { State } from '../state/state.ts'
-import { checkBound } from './check-number.ts'
 import { ellipsize, shownOf, tail, textsOf } from './text.ts'
+import { checkBound, checkOptionNames } from '../event/check-value.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { hasText } from '../event/text.ts'
 import type { ACPToolCallEvent, ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
@@ -44,6 +44,7 @@ const CUT = '...\n'
  * resumeTranscript(state, { header: '', footer: '' }) // '<<RESUMED CONVERSATION>>\n\n[USER]: Mend the build'
  */
 export function resumeTranscript(state: State, options: TranscriptOptions = {}): string | null {
+  checkOptionNames(options, 'marker header footer maxLength maxMessage maxTool')
   const { marker = MARKER, header = HEADER, footer = FOOTER } = options
   const maxLength = checkBound('maxLength', options.maxLength ?? 60_000, 0)
   const limits = {

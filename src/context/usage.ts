@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
@@ -98,8 +99,10 @@ export interface UsageOptions {
  * @example
  * usageTotals(initialState()).cost // 0
  */
-export const usageTotals = ({ log }: State, { from = 0 }: UsageOptions = {}): Usage =>
-  usageOfEvents(eventsIn(log.entries, from))
+export function usageTotals({ log }: State, options: UsageOptions = {}): Usage {
+  checkOptionNames(options, 'from')
+  return usageOfEvents(eventsIn(log.entries, options.from ?? 0))
+}
 
 /** Usage of a conversation without and with its subagents. */
 export interface TreeUsage {

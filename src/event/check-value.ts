@@ -8,6 +8,9 @@ export type Given = unknown
 /** Throws an error for a field that breaks its rule. `data.field` is the field's name. */
 export type Refuse = (field: string, rule: string) => never
 
+export const invalid = (message: string, data: Readonly<Record<string, unknown>> = {}): ColloquyError =>
+  new ColloquyError('invalid_argument', message, data)
+
 export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
@@ -17,22 +20,18 @@ type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ?
 
 /**
  * Refuses an option that does not exist, so that a misspelt one is not ignored.
- * @param known all names of the options, with spaces between them
+ * @param known all names of the options, with spaces between them; in several texts if they are long
  */
 export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,
-  known: Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never),
+  ...known: readonly (Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never))[]
 ): void {
-  const names = known.split(' ')
+  const names = known.join(' ').split(' ')
   for (const name of Object.keys(options ?? {})) {
     if (names.includes(name)) continue
     const shown = name.slice(0, 40)
     const nearest = names.toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
-    throw new ColloquyError(
-      'invalid_argument',
-      `Unknown option ${JSON.stringify(shown)}. Did you mean ${nearest}?`,
-      { field: shown },
-    )
+    throw invalid(`Unknown option ${JSON.stringify(shown)}. Did you mean ${nearest}?`, { field: shown })
   }
 }
 
@@ -119,6 +118,26 @@ export function checkInteger<T>(
       ? `must be an integer of ${min} or more`
       : `must be an integer from ${min} to ${max}`,
   )
+}
+
+export function checkNumber(
+  name: string,
+  value: number,
+  { least, whole = true }: { readonly least: number; readonly whole?: boolean },
+): number {
+  if (value >= least && (!whole || Number.isInteger(value))) return value
+  throw invalid(
+    `${name} must be ${whole ? 'an integer' : 'a number'} of ${least} or more, not ${String(value)}.`,
+    { [name]: value },
+  )
+}
+
+/** Returns an integer from `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
+export function checkBound(name: string, value: unknown, least: number): number {
+  const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
+  return fine
+    ? (value as number)
+    : invalidArgument(name, `must be an integer of ${least} or more, or Infinity`)
 }
 
 /** Maximum delay of a timer in milliseconds. With a longer delay it fires at once. */

@@ -1,5 +1,6 @@
 /** Explains why the model may or may not see an event. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import { completionOf, progressOf } from '../event/completion.ts'
 import { kindOf, type LogWarning } from '../log/entry.ts'
 import { openCallOf } from '../log/open-calls.ts'
@@ -46,6 +47,7 @@ import { countIn, stretchOf, removedUnits } from './removal.ts'
  * removedBy // 'c'
  */
 export function explain(state: State, event: string | number, options: SentOptions = {}): Explanation {
+  checkOptionNames(options, 'budget count mask keepFirst forgetSystemPrompt forgetLastUserMessage')
   const subject = subjectOf(state, event)
   const { entry, id } = subject
   const verdict = verdictOf(state, subject)

@@ -6,6 +6,7 @@ import { redact } from '../context/redaction/redact.ts'
 import { redactionRules } from '../context/redaction/rules.ts'
 import { stuckDetector } from '../context/stuck.ts'
 import { textsOf } from '../context/text.ts'
+import { checkOptionNames } from '../event/check-value.ts'
 import { completionOf, progressOf } from '../event/completion.ts'
 import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
 import type { Loaded } from '../event/load.ts'
@@ -245,6 +246,7 @@ const FINDERS: readonly Finder[] = [
  * [first.kind, first.severity, first.ids] // ['forgotten_task', 'error', ['c', 'm']]
  */
 export function findings(log: State | Iterable<LogItem>, options: FindingOptions = {}): readonly Finding[] {
+  checkOptionNames(options, 'grammars messages ended secrets loaded conversationId')
   const scene = sceneOf(log, options)
   const finders = options.secrets === false ? FINDERS : [...FINDERS, secretFindings]
   return withKeys(finders.flatMap((find) => [...find(scene)]).toSorted(compareFindings))

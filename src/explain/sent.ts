@@ -20,7 +20,7 @@ export interface SentOptions extends Omit<FitOptions, 'write'> {
 }
 
 export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
-  const { budget, mask, count = estimateTokens } = options
+  const { budget, mask, count = estimateTokens, ...limits } = options
   let sent = state
   if (budget !== undefined) {
     // Maps the messages back to their state.
@@ -31,7 +31,7 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
       states.set(messages, each)
       return messages
     }
-    const fit = fitToBudget(state, count, budget, { ...options, write })
+    const fit = fitToBudget(state, count, budget, { ...limits, write })
     if (fit.type === 'refuse') {
       return [overBudget(`nothing is sent: ${fit.reason.message}`)]
     }

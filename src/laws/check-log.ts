@@ -1,5 +1,6 @@
 /** Checks a log of any server against the laws. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { isObject } from '../event/json.ts'
 import { isToolResult } from '../event/kinds.ts'
@@ -72,6 +73,7 @@ export interface CheckOptions {
  * checkLog(log).map(({ law, id }) => [law, id]) // [['P4', 'f']]
  */
 export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): readonly LawViolation[] {
+  checkOptionNames(options, 'ended grammars messages conversationId')
   const { ended = false, conversationId } = options
   const violations: LawViolation[] = []
   const report: Report = (law, { id, seq }, message) =>

@@ -1,10 +1,10 @@
+import { checkNumber, checkOptionNames, invalid } from '../../event/check-value.ts'
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
 import { type Unit, unitEvents } from '../../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions } from '../blocks.ts'
 import { firstFit, withoutBlocks, type WriteMessages } from '../budget.ts'
-import { checkNumber, invalid } from '../check-number.ts'
 import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
 import type { CondensationTrigger, CondenserDecision, RefusalCode, RefusalReason } from './condenser.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -45,7 +45,14 @@ export function planCondensation(
   state: State,
   limits: CondensationLimits = {},
 ): CondensationPlan | Exclude<CondenserDecision, { type: 'condense' }> {
-  const checked = checkLimits(limits)
+  checkOptionNames(
+    limits,
+    'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage',
+  )
+  return planWithin(state, checkLimits(limits))
+}
+
+export function planWithin(state: State, checked: CheckedLimits): ReturnType<typeof planCondensation> {
   const triggers = triggersOf(state, checked)
   if (triggers.length === 0) return { type: 'keep' }
   const blocks = blocksOf(state, checked)

@@ -1,10 +1,9 @@
+import { checkNumber, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { isWaitingForSummary } from '../../state/summary-failure.ts'
-import { invalidArgument } from '../../event/check-value.ts'
-import { checkNumber } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import type { Condenser, CondenserDecision } from './condenser.ts'
 import {
@@ -13,7 +12,7 @@ import {
   type CondensationLimits,
   condensationOf,
   type CondensationPlan,
-  planCondensation,
+  planWithin,
   refuse,
 } from './plan.ts'
 import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
@@ -56,16 +55,23 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * reduce(state, event).branch.view.length // 4
  */
 export function rollingCondenser(options: RollingOptions): Condenser {
+  checkOptionNames(
+    options,
+    'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage',
+    'eventBudget totalBudget summarise retries',
+  )
   const limits = checkLimits(options)
-  // A misspelt name would otherwise only appear as a failed summary of a long conversation.
+  // It would otherwise only appear as a failed summary of a long conversation.
   if (typeof options.summarise !== 'function') invalidArgument('summarise', 'must be a function')
   const budget = checkBudget(options)
   const retries = checkNumber('retries', options.retries ?? 3, { least: 0 })
   return {
     handlesRequests: true,
-    async condense(state, { signal } = {}) {
+    async condense(state, cancellation = {}) {
+      checkOptionNames(cancellation, 'signal')
+      const { signal } = cancellation
       signal?.throwIfAborted()
-      const plan = planCondensation(state, limits)
+      const plan = planWithin(state, limits)
       if (plan.type !== 'plan') return plan
       const waits = refuse('summariser_waits', plan.triggers)
       if (!waits.reason.required && isWaitingForSummary(state)) return waits

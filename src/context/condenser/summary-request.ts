@@ -1,6 +1,6 @@
-import { checkNumber } from '../check-number.ts'
 import type { CondensationPlan } from './plan.ts'
 import { head, tail } from '../text.ts'
+import { checkNumber } from '../../event/check-value.ts'
 import { type Content, isImagePart, isTextPart, wordsIn } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 import { partName } from '../../messages/pieces.ts'

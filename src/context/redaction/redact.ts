@@ -1,5 +1,6 @@
 /** Redacts events; their ids, kinds and times stay, so that the log folds the same. */
 
+import { checkOptionNames } from '../../event/check-value.ts'
 import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { deriveEventId } from '../../event/ids.ts'
@@ -310,6 +311,7 @@ export function redactLog(
   rules: RedactionRules,
   options: RedactLogOptions = {},
 ): readonly Fact[] {
+  checkOptionNames(options, 'conversationId from')
   const { conversationId = '', from = 0 } = options
   const replies = redactReplies(facts, rules)
   const redacted = facts.map((fact, i) => {

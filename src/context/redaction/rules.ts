@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import { type Finder, literalFinder, MIN_SECRET } from './find-secrets.ts'
 import {
@@ -47,6 +48,7 @@ export interface RedactionRules {
  * rules.mask('correct horse battery') // '[redacted]'
  */
 export function redactionRules(options: RedactionOptions = {}): RedactionRules {
+  checkOptionNames(options, 'secrets patterns builtIn fields key')
   const { secrets = [], patterns = [], builtIn = true, fields = SECRET_FIELDS, key } = options
   const isSecretField = secretFields(fields)
   const literals = secrets.map(checkSecret)
