@@ -5,6 +5,7 @@ import type { Conversation } from '../conversation/conversation.ts'
 import type { Engine } from '../conversation/engine.ts'
 import { eventResponse } from '../conversation/async.ts'
 import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messages.ts'
+import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
@@ -48,7 +49,15 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
  * events.map(({ type }) => type) // ['RUN_STARTED', 'MESSAGES_SNAPSHOT', 'MESSAGES_SNAPSHOT', 'RUN_FINISHED']
  * await engine.close()
  */
-export async function* agUiEvents(
+export function agUiEvents(
+  conversation: Conversation,
+  options: AgUiOptions,
+): AsyncGenerator<AGUIEvent, void, undefined> {
+  checkOptionNames(options, 'input run signal onError engine details')
+  return streamRun(conversation, options)
+}
+
+async function* streamRun(
   conversation: Conversation,
   { input, run, signal, onError, engine, details = [] }: AgUiOptions,
 ): AsyncGenerator<AGUIEvent, void, undefined> {

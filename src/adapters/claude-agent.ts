@@ -4,6 +4,7 @@ import { foldSessionSummary } from '@anthropic-ai/claude-agent-sdk'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
 import { LRUCache } from 'lru-cache'
 import { CHILD_TAGS } from '../conversation/engine-context.ts'
+import { checkOptionNames } from '../event/check-value.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
@@ -48,9 +49,11 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
  * await sessions.append(key, [{ type: 'custom-title', customTitle: 'Trees' }])
  * await sessions.load(key) // [{ type: 'custom-title', customTitle: 'Trees' }]
  */
-export function sessionStore({ store }: { readonly store: Store }): Required<SessionStore> {
+export function sessionStore(options: { readonly store: Store }): Required<SessionStore> {
+  const { store } = options
   if (typeof store?.append !== 'function')
     throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as memoryStore().')
+  checkOptionNames(options, 'store')
   const transcripts = new LRUCache<string, Transcript>({ max: 100 })
   const queues = new Map<string, Promise<unknown>>()
 

@@ -4,6 +4,7 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import * as langgraph from '@langchain/langgraph-checkpoint'
 import type { Checkpoint, CheckpointPendingWrite, CheckpointTuple } from '@langchain/langgraph-checkpoint'
 import { LRUCache } from 'lru-cache'
+import { checkOptionNames } from '../event/check-value.ts'
 import { ColloquyError } from '../event/errors.ts'
 import type { Item, ItemChange, ItemQuery, Items } from '../store/contract/items.ts'
 import { retryConflicts } from '../store/kit/items.ts'
@@ -44,6 +45,7 @@ const BATCH = 100
 export function colloquySaver(options: { readonly store: Items; readonly serde?: Serializer }): Saver {
   if (typeof options?.store?.changeItems !== 'function')
     throw new ColloquyError('invalid_argument', '`store` must be a Colloquy store, such as memoryStore().')
+  checkOptionNames(options, 'store serde')
   return new ColloquySaver(options.store, options.serde)
 }
 

@@ -4,6 +4,7 @@ import type { AgentInputItem, SessionHistoryRewriteAwareSession } from '@openai/
 import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
 import { headUpdate, updateEvent } from '../conversation/decide.ts'
+import { checkOptionNames, invalid } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
@@ -55,7 +56,9 @@ interface Change<T> {
  * await session.getItems() // [{ role: 'user', content: 'Hello' }]
  * await engine.close()
  */
-export function colloquySession({ conversation }: { readonly conversation: Conversation }): ColloquySession {
+export function colloquySession(options: { readonly conversation: Conversation }): ColloquySession {
+  checkOptionNames(options, 'conversation')
+  const { conversation } = options
   /** Makes a change in one append. After a conflict, decides again on the new history. */
   const change = <T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> =>
     retryConflicts(async () => {
@@ -154,8 +157,6 @@ const MUTATION_FIELDS = {
   append_items: ['items'],
   replace_suffix: ['expectedSuffix', 'replacement'],
 } as const
-
-const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
 
 /** Checks and copies a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {

@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../event/check-value.ts'
 import { type Content, isTextPart } from '../event/shapes.ts'
 import { isFinalReply } from '../state/status.ts'
 import type { State } from '../state/state.ts'
@@ -29,17 +30,11 @@ export async function runChild(
   store: Store,
   open: (id: string) => Child,
   parent: { readonly id: string; readonly actionId: string },
-  {
-    text,
-    step,
-    title = null,
-    maxDepth = MAX_DEPTH,
-    maxChildren = MAX_CHILDREN,
-    run = {},
-    signal,
-    onOpen,
-  }: ChildRequest,
+  request: ChildRequest,
 ): Promise<ChildReply> {
+  checkOptionNames(request, 'text step title maxDepth maxChildren run signal onOpen')
+  const { text, step, title = null, run = {}, signal, onOpen } = request
+  const { maxDepth = MAX_DEPTH, maxChildren = MAX_CHILDREN } = request
   const id = childId(parent.id, parent.actionId)
   if ((await store.getConversation(id)) === null) {
     const parentRecord = await store.getConversation(parent.id)

@@ -76,9 +76,17 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
  * chunks.map(({ type }) => type) // ['start', 'start-step', 'text-start', 'text-delta', 'text-end', 'finish']
  * await engine.close()
  */
-export async function* uiMessageStream(
+export function uiMessageStream(
   conversation: Conversation,
   options: UIStreamOptions = {},
+): AsyncGenerator<UIChunk, void, undefined> {
+  checkOptionNames(options, 'to from run until signal onError pageTools blobs service')
+  return streamReply(conversation, options)
+}
+
+async function* streamReply(
+  conversation: Conversation,
+  options: UIStreamOptions,
 ): AsyncGenerator<UIChunk, void, undefined> {
   const ended = new AbortController()
   const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])

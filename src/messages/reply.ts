@@ -1,5 +1,6 @@
 import { actionKind, isWhitespace, objectOf, readArguments, stringOf, textOfInput } from './text.ts'
 import type { RawObject } from './text.ts'
+import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -483,9 +484,10 @@ export const replyReader =
     limits: Limits,
     read: (raw: RawObject, broken: ReplyOutcome | null, options: ReadOptions) => RawReply,
   ) =>
-  (reply: Raw, options: ReadOptions = {}): Reply => {
+  (reply: Raw, options?: ReadOptions): Reply => {
+    if (options !== undefined) checkOptionNames(options, 'request state tools')
     const raw: RawObject & { readonly [BROKEN]?: ReplyOutcome } = objectOf(reply)
-    return replyEvents(read(raw, raw[BROKEN] ?? null, options), limits, options)
+    return replyEvents(read(raw, raw[BROKEN] ?? null, options ?? {}), limits, options ?? {})
   }
 
 /**

@@ -1,5 +1,6 @@
 /** The stream reader of all grammars: events start, continue and complete items, and end the stream. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import { BROKEN, failureOf } from './reply.ts'
@@ -21,6 +22,7 @@ export function collectStream(
   options: ReadOptions,
   { push: take, failureIn = failureOf, isComplete, whole }: StreamReader,
 ): ReplyCollector {
+  checkOptionNames(options, 'request state tools')
   const texts: string[] = []
   let failure: ReplyOutcome | null = null
   return {

@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../event/check-value.ts'
 import { completionOf, isWorkingResult, progressOf } from '../event/completion.ts'
 import type { CallProgress, CompletionOutcome } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
@@ -182,6 +183,7 @@ const READ_KINDS: readonly EventKind[] = [
  * toTimeline(state).map(({ type, id }) => [type, id]) // [['message', 'm']]
  */
 export function toTimeline(state: State, options: TimelineOptions = {}): TimelineItem[] {
+  checkOptionNames(options, 'after progress')
   const from = options.after === undefined ? -1 : entryOf(state.log, options.after).seq
   const entries: Entry[] = []
   let ancestor: Entry | null = state.log.head

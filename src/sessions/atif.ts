@@ -1,5 +1,6 @@
 /** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import { isTextPart, type Content, type JsonObject, type JsonValue } from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -332,6 +333,7 @@ export interface AtifTrajectory {
  * steps[0].message // 'hi'
  */
 export function toAtif(source: State | StateTree, options: AtifOptions = {}): AtifTrajectory {
+  checkOptionNames(options, 'sessionId agent version')
   const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
   return trajectoryOf({ ...tree, id: options.sessionId ?? tree.id }, options)
 }

@@ -1,4 +1,4 @@
-import { ColloquyError } from '../event/errors.ts'
+import { checkOptionNames, invalid } from '../event/check-value.ts'
 import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
 import { isEventKind } from '../event/kinds.ts'
 import type { JsonValue } from '../event/shapes.ts'
@@ -53,17 +53,12 @@ function whyUnfit(value: JsonValue): string {
  */
 export function readSession(
   records: readonly SessionRecord[],
-  { from }: { readonly from?: SessionFormat } = {},
+  options: { readonly from?: SessionFormat } = {},
 ): Session {
-  const format = from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
+  checkOptionNames(options, 'from')
+  const format = options.from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
   if (format !== null) return READERS[format](records.map(readable))
-  throw new ColloquyError(
-    'invalid_argument',
-    'The session format cannot be detected. Pass the format as `from`.',
-    {
-      field: 'from',
-    },
-  )
+  throw invalid('The session format cannot be detected. Pass the format as `from`.', { field: 'from' })
 }
 
 const MAX_DETECTED = 32

@@ -1,5 +1,6 @@
 /** Writes a branch as OpenTelemetry spans, by the conventions for generative AI. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
 import { parseInstant } from '../event/time.ts'
@@ -51,6 +52,7 @@ interface Span {
  * toSpans(state).resourceSpans.length // 1
  */
 export function toSpans(source: State | StateTree, options: SpanOptions = {}): OtlpTraces {
+  checkOptionNames(options, 'conversationId service content')
   const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
   const { conversationId = tree.id, service = 'colloquy' } = options
   const spans = treeSpans(tree, { id: conversationId, prefix: '', parent: null }, options.content === true)

@@ -1,4 +1,5 @@
 import type { Step } from '../conversation/run/step.ts'
+import { invalid } from '../event/check-value.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
@@ -272,8 +273,7 @@ async function lastOf(output: unknown): Promise<unknown> {
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
-    throw new ColloquyError(
-      'invalid_argument',
+    throw invalid(
       `The tool ${name} has needsApproval, which steps do not support. Pass a policy to the run instead: run(step, { policy }).`,
       { name },
     )
@@ -281,8 +281,7 @@ function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   const isOfProvider = typeof tool.type === 'string' && tool.type.startsWith('provider')
   if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
     // The model would call it again and again.
-    throw new ColloquyError(
-      'invalid_argument',
+    throw invalid(
       `The tool ${name} needs an execute function. To have a user approve its calls, pass a policy to the run.`,
       { name },
     )

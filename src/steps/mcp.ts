@@ -1,4 +1,5 @@
-import { ColloquyError, hasCode } from '../event/errors.ts'
+import { checkOptionNames, invalid } from '../event/check-value.ts'
+import { hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { pause } from '../conversation/async.ts'
 import { isObject } from '../event/json.ts'
@@ -66,6 +67,7 @@ const MAX_PAGES = 1000
  * tools[0].name // 'now'
  */
 export async function mcpTools(client: McpClient, options: McpToolOptions = {}): Promise<StepTool[]> {
+  checkOptionNames(options, 'name include trustHints tasks request signal')
   const { name: rename = (name) => name, include = () => true, signal } = options
   const tools = new Map<string, StepTool>()
   const cursors = new Set<string>()
@@ -95,8 +97,6 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
   } while (cursor !== undefined)
   return [...tools.values()]
 }
-
-const invalid = (message: string): ColloquyError => new ColloquyError('invalid_argument', message)
 
 type CallTool = (
   params: { name: string; arguments?: Record<string, unknown> },

@@ -1,6 +1,6 @@
 /** Requirements of servers beyond the grammars of OpenAI Chat Completions and Anthropic Messages. */
 
-import { ColloquyError } from '../event/errors.ts'
+import { invalid } from '../event/check-value.ts'
 import { hashText } from '../event/text.ts'
 import type { WriteOptions } from '../messages/prefix.ts'
 
@@ -39,8 +39,7 @@ export type ServerName = keyof typeof SERVERS
 export function dialectOf(server: ServerName | undefined): Dialect {
   if (server === undefined) return {}
   if (!Object.hasOwn(SERVERS, server))
-    throw new ColloquyError(
-      'invalid_argument',
+    throw invalid(
       `Unknown server ${JSON.stringify(server)}. Use one of ${Object.keys(SERVERS).join(', ')}, or omit \`server\`.`,
     )
   return SERVERS[server]

@@ -1,6 +1,7 @@
 /** A tool whose call opens and runs a child conversation. */
 
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
+import { checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { argumentsOf, checkArguments } from './step-of.ts'
 import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
@@ -41,6 +42,7 @@ const TASK: JsonObject = {
  * research.repeatable // true
  */
 export function subagent(options: SubagentOptions): StepTool {
+  checkOptionNames(options, 'name description step parameters prompt background maxDepth maxChildren run')
   const {
     name,
     description,

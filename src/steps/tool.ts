@@ -2,7 +2,7 @@
 
 import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
-import { ColloquyError } from '../event/errors.ts'
+import { checkOptionNames, invalid } from '../event/check-value.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind, stringOf } from '../messages/text.ts'
@@ -89,8 +89,10 @@ export interface BackgroundOptions {
  *   execute: async () => background(writeReport(), { content: 'Started.' }),
  * })
  */
-export const background = (result: LaterWork, options: BackgroundOptions = {}): LaterResult =>
-  new LaterResult(result, options)
+export function background(result: LaterWork, options: BackgroundOptions = {}): LaterResult {
+  checkOptionNames(options, 'content task')
+  return new LaterResult(result, options)
+}
 
 /**
  * What a tool can return: text, content parts in any provider's format, an MCP result, an `Error`, bytes, or
@@ -200,8 +202,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
   const side = parameters['~standard'].jsonSchema
   if (side === undefined) {
-    throw new ColloquyError(
-      'invalid_argument',
+    throw invalid(
       `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
       { name },
     )

@@ -45,10 +45,11 @@ export function server(
   until: UIStreamOptions['until'] = 'replied',
 ) {
   const runs: Promise<RunResult>[] = []
+  const { waiting: _, ...shown } = ui
   const respond: typeof fetch = async (_, init) => {
     const signal = init?.signal ?? undefined
     let response: Response
-    if (init?.method === 'GET') response = uiMessageResponse(conversation, { ...ui, until })
+    if (init?.method === 'GET') response = uiMessageResponse(conversation, { ...shown, until })
     else {
       const received = await receiveUIMessages(conversation, JSON.parse(String(init?.body)), ui)
       const run = (): Promise<RunResult> => {
@@ -56,7 +57,7 @@ export function server(
         runs.push(running)
         return running
       }
-      response = uiMessageResponse(conversation, { ...ui, ...received, run, until })
+      response = uiMessageResponse(conversation, { ...shown, ...received, run, until })
     }
     // An aborted fetch cancels the body, as a real connection does.
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()

@@ -1,5 +1,6 @@
 /** Writes a branch for the AI SDK's `useChat`: user messages, each followed by the whole reply. */
 
+import { checkOptionNames } from '../../event/check-value.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
 import type { CallProgress } from '../../event/completion.ts'
 import { digestOf } from '../../event/sha-256.ts'
@@ -86,6 +87,7 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
  * toUIMessages(state) // [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
  */
 export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiSdkUIMessage[] {
+  checkOptionNames(options, 'pageTools blobs service')
   const link = linkOf(state.conversationId, options)
   return turnsOf(state, toTimeline(state, { progress: true })).flatMap(({ message, items }) => {
     const parts = uiParts(items, options, link)
