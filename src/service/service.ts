@@ -117,11 +117,12 @@ export interface ServiceOptions {
   readonly log?: RequestLog
 }
 
-const [PARTS, MORE] = [
-  'engine keys agent run maxRuns live controlPlane webhooks webhookDispatcher secret quota credits',
-  'maxProfiles askLlm publicRedaction workspace canvasExtensions editor allowOrigins inspector version',
+/** The names of the options that `serve` also has. */
+export const SERVICE_OPTIONS = [
+  'keys agent run maxRuns live controlPlane webhooks webhookDispatcher secret quota credits maxProfiles',
+  'askLlm publicRedaction workspace canvasExtensions editor allowOrigins inspector version maxBodyBytes',
+  'onFailure log',
 ] as const
-const OPTIONS = `${PARTS} ${MORE} maxBodyBytes onFailure log` as const
 
 /** The HTTP interface over an engine. Mount `app`, or pass requests to `fetch`. */
 export interface Service {
@@ -158,7 +159,11 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   if (typeof options?.engine?.open !== 'function')
     invalidArgument('engine', 'must be an engine, as createEngine returns it')
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, 'engine', ...SERVICE_OPTIONS)
+  checkOptionNames(
+    options.run,
+    'policy hooks condenser maxIterations stuck wait onPrefix until within leaseTtl',
+  )
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)

@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../event/check-value.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
@@ -43,6 +44,7 @@ export function createPlane(
   onFailure: (error: unknown) => void,
   options: ControlPlaneOptions = {},
 ): ControlPlane {
+  checkOptionNames(options, 'provider maxSandboxes sandboxTimeout staleAfter onStartFailed')
   const { provider = null, maxSandboxes = 5, sandboxTimeout = 120_000, staleAfter = 15_000 } = options
   const { store } = lifecycle.engine
   const report = (error: unknown): void => {

@@ -2,6 +2,7 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import type { ReplyOffset } from '../../conversation/streamed.ts'
+import { checkOptionNames } from '../../event/check-value.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
@@ -47,6 +48,10 @@ export class Live {
   #closed = false
 
   constructor(lifecycle: Lifecycle, options: LiveOptions = {}) {
+    checkOptionNames(
+      options,
+      'maxPerConversation maxTotal bufferChars writeTimeout heartbeatInterval onFailure',
+    )
     this.lifecycle = lifecycle
     this.options = {
       maxPerConversation: 256,

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
+import { checkOptionNames, invalid } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import { isObject } from '../../event/json.ts'
 import {
@@ -52,7 +53,7 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
  * service's user. Of the service's environment variables they receive only PATH, LANG, LC_ALL, TZ and TMPDIR.
  * A helper process ends them when the provider or the service ends, even if the service is killed.
- * @throws ColloquyError `invalid_argument` for invalid specs.
+ * @throws ColloquyError `invalid_argument` for invalid specs and unknown options.
  * @example
  * const sandboxes = processSandboxes({
  *   directory: 'sandboxes',
@@ -63,6 +64,7 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  * await sandboxes.close()
  */
 export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandboxes {
+  checkOptionNames(options, 'directory specs givesFiles startTimeout healthInterval killTimeout logBytes')
   const { specs = DEFAULT_SPECS, logBytes = 2 ** 20 } = options
   const root = resolve(options.directory)
   const times: Times = {
@@ -164,8 +166,6 @@ const isDirectory = (path: string): Promise<boolean> =>
     (stats) => stats.isDirectory(),
     () => false,
   )
-
-const invalid = (message: string): ColloquyError => new ColloquyError('invalid_argument', message)
 
 function checkSpecs(specs: readonly ProcessSpec[]): void {
   if (specs.length === 0) throw invalid('Pass at least one sandbox spec.')

@@ -9,12 +9,13 @@ import type { RedactionRules } from '../../context/redaction/rules.ts'
 import { redactingStore } from '../../context/redaction/store.ts'
 import { endsWithin } from '../../conversation/async.ts'
 import { createEngine } from '../../conversation/engine.ts'
+import { checkOptionNames } from '../../event/check-value.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { isAllowed, isForeign } from '../auth/caller.ts'
 import { jsonResponse } from '../http/app.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/start.ts'
-import { createService, type ServiceOptions } from '../service.ts'
+import { createService, SERVICE_OPTIONS, type ServiceOptions } from '../service.ts'
 import { headersOf, rawResponse, serveWithoutUpgrade } from './plain-answer.ts'
 import { createSockets } from './sockets.ts'
 
@@ -50,6 +51,7 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Listening> {
+  checkOptionNames(options, 'store host port cacheBytes storedRedaction shutdownTimeout', ...SERVICE_OPTIONS)
   const {
     storedRedaction: rules,
     store: originalStore,
@@ -178,6 +180,10 @@ const FOREIGN = 'The service only accepts requests from this machine.'
  * await server.close()
  */
 export async function listen(options: ListenOptions): Promise<Listening> {
+  checkOptionNames(
+    options,
+    'fetch host port upgrade onlyLocal allowOrigin onClosing onShutdown shutdownTimeout',
+  )
   const { host = '127.0.0.1', port = 8000, onlyLocal = false, shutdownTimeout = 9_000 } = options
   const pending = new Set<Pick<IncomingMessage, 'complete'>>()
   let stopping = false

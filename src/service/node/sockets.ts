@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { checkOptionNames } from '../../event/check-value.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
@@ -455,15 +456,10 @@ const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
  * await engine.close()
  */
 export function createSockets(
-  {
-    live,
-    identify,
-    log,
-    allowOrigin,
-    commands,
-  }: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin' | 'commands'>,
+  service: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin' | 'commands'>,
   options: SocketOptions = {},
 ): Sockets {
+  const { live, identify, log, allowOrigin, commands } = service
   const {
     maxFrameBytes = 4 * 2 ** 20,
     maxUnauthenticated = 1_024,
@@ -472,6 +468,11 @@ export function createSockets(
     maxOutbound = 512 * 2 ** 20,
     ...limits
   } = options
+  checkOptionNames(
+    options,
+    'maxFrameBytes maxUnauthenticated maxUnauthenticatedPerAddress maxInbound maxOutbound',
+    'maxBufferedBytes authTimeout closeTimeout',
+  )
   const bounds: ConnectionOptions = {
     maxBufferedBytes: 2 ** 20,
     authTimeout: 10_000,

@@ -4,7 +4,8 @@ import { delayAfter, pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { Follower } from '../../conversation/follow/follow.ts'
 import { isConflictIn, type Job, Jobs } from '../../conversation/jobs.ts'
-import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
+import { checkOptionNames, invalid } from '../../event/check-value.ts'
+import { hasCode, nullOn } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
@@ -262,10 +263,11 @@ export class WebhookDispatcher {
 
   /** @throws ColloquyError `invalid_argument` for an invalid webhook. */
   constructor(engine: Engine, webhooks: readonly WebhookOptions[], options: WebhookDispatcherOptions = {}) {
+    checkOptionNames(options, 'pollInterval leaseTtl onFailure')
     this.#engine = engine
     this.#webhooks = webhooks.map(checkWebhook)
     if (new Set(this.#webhooks.map(({ id }) => id)).size < this.#webhooks.length) {
-      throw new ColloquyError('invalid_argument', 'Two webhooks have the same id. Use unique ids.')
+      throw invalid('Two webhooks have the same id. Use unique ids.')
     }
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
   }

@@ -1,5 +1,7 @@
 /** Signs messages, and verifies them for receivers, as Standard Webhooks does. */
 
+import { checkOptionNames } from '../../event/check-value.ts'
+
 /** Headers of one message, named as in the Standard Webhooks specification. */
 export type SignedHeaders = {
   /** Id of the message, the same for each retry. */
@@ -47,6 +49,7 @@ export async function verifyWebhook(
   body: string,
   options: { readonly now?: number; readonly tolerance?: number } = {},
 ): Promise<boolean> {
+  checkOptionNames(options, 'now tolerance')
   const { now = Date.now() / 1_000, tolerance = 300 } = options
   const id = headers['webhook-id']
   const timestamp = headers['webhook-timestamp'] ?? ''

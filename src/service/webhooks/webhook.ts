@@ -1,4 +1,4 @@
-import { ColloquyError } from '../../event/errors.ts'
+import { checkOptionNames, invalid } from '../../event/check-value.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
@@ -44,18 +44,23 @@ export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
 
-const NUMBER_OPTIONS = [
-  'maxBatchEvents',
-  'maxBatchBytes',
-  'concurrency',
-  'timeout',
-  'retryDelay',
-  'maxRetryDelay',
-] as const
+const DEFAULTS = {
+  maxBatchEvents: 100,
+  maxBatchBytes: 2 ** 20,
+  concurrency: 8,
+  timeout: 30_000,
+  retryDelay: 1_000,
+  maxRetryDelay: 60_000,
+}
 const MAX_COUNT = 2 ** 31 - 1
 
 /** @throws ColloquyError `invalid_argument` for an invalid webhook; the message contains no secret. */
 export function checkWebhook(options: WebhookOptions): Webhook {
+  checkOptionNames(
+    options,
+    'url secret id from kinds headers maxBatchEvents maxBatchBytes concurrency timeout',
+    'retryDelay maxRetryDelay',
+  )
   const { url, secret, kinds, headers = {} } = options
   const parsed = URL.canParse(url) ? new URL(url) : null
   if (
@@ -74,18 +79,13 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     throw invalid(`The headers of webhook ${name} must have valid HTTP names and values.`)
   const webhook: Webhook = {
     from: 'now',
-    maxBatchEvents: 100,
-    maxBatchBytes: 2 ** 20,
-    concurrency: 8,
-    timeout: 30_000,
-    retryDelay: 1_000,
-    maxRetryDelay: 60_000,
+    ...DEFAULTS,
     ...options,
     headers,
     id,
     kinds: kinds === undefined ? null : new Set(kinds),
   }
-  for (const field of NUMBER_OPTIONS) {
+  for (const field of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const count = webhook[field]
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
       throw invalid(`${field} of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
@@ -93,8 +93,6 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   }
   return webhook
 }
-
-const invalid = (message: string): ColloquyError => new ColloquyError('invalid_argument', message)
 
 function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   try {
