@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { checkOptionNames } from '../event/check-value.ts'
 
 /** A clock for tests, which advances only when it is read, or by `advance`. */
 export interface TestClock {
@@ -76,8 +77,10 @@ export interface ScheduledOptions {
 export function scheduled<T extends object>(
   target: T,
   turn: (label: string) => Promise<unknown>,
-  { atOnce = new Set(), onCall: report }: ScheduledOptions = {},
+  options: ScheduledOptions = {},
 ): T {
+  checkOptionNames(options, 'atOnce onCall')
+  const { atOnce = new Set(), onCall: report } = options
   return new Proxy(target, {
     get: (object, name) => {
       const value: unknown = Reflect.get(object, name)

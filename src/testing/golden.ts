@@ -1,5 +1,6 @@
 /** Golden recordings of a fold: what each event of a log changed, kept as text that people review, and compared. */
 
+import { checkOptionNames } from '../event/check-value.ts'
 import { loadLine } from '../event/load.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
@@ -76,10 +77,11 @@ export async function golden<S, Kept = unknown>(
   log: readonly (Fact | string)[],
   subject: ReplaySubject<S, Kept>,
   files: GoldenFiles,
-  { update = false }: { readonly update?: boolean } = {},
+  options: { readonly update?: boolean } = {},
 ): Promise<void> {
+  checkOptionNames(options, 'update')
   const now = recordReplay(log, subject)
-  const before = update ? null : await files.read(name)
+  const before = options.update === true ? null : await files.read(name)
   if (before === null) {
     await files.write(name, now)
     return

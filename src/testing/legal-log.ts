@@ -1,4 +1,5 @@
 import type * as fc from 'fast-check'
+import { checkOptionNames } from '../event/check-value.ts'
 import type { Event, EventOf } from '../event/types.ts'
 import {
   type AnswerForm,
@@ -29,6 +30,7 @@ import { frozen } from './event.ts'
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */
 export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[]> {
+  checkOptionNames(length, 'minCommands maxCommands')
   return legalPlan(length).map(writeLegalLog)
 }
 

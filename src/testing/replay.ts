@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { checkOptionNames } from '../event/check-value.ts'
 import { loadLine } from '../event/load.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { describeFailure, LawBroken, same, throwIfFailed, total } from './failure.ts'
@@ -44,6 +45,7 @@ export function replayTest<S, Kept = unknown>(
   subject: ReplaySubject<S, Kept>,
   options: ReplayTestOptions = {},
 ): void {
+  checkOptionNames(options, 'numRuns seed path')
   if (log instanceof fc.Arbitrary) {
     const property = fc.property(log, (facts) => checkReplayOf(facts, subject))
     throwIfFailed(fc.check(property, { numRuns: 100, ...options }), ([facts]) => facts)

@@ -1,5 +1,6 @@
 /** The conformance kit: named cases that hold any store to the contract, for any test runner. */
 
+import { checkOptionNames } from '../../event/check-value.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { APPEND_IDS, APPEND_IMPORT } from './append-ids.ts'
 import { APPEND_SHAPE, APPEND_TREE, APPEND_VERSION } from './append.ts'
@@ -93,6 +94,7 @@ export interface ConformanceCase {
  * cases.every(({ skipped }) => skipped === null) // true
  */
 export function storeConformance(options: ConformanceOptions): ConformanceCase[] {
+  checkOptionNames(options, 'name open reopen rows watchTimeout fullText parts size skip')
   const { name: store, skip = [], parts, size = 'whole', fullText = false } = options
   for (const { case: name, reason } of skip) {
     if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)

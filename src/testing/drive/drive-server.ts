@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { checkOptionNames } from '../../event/check-value.ts'
 import { throwIfFailed } from '../failure.ts'
 import { scriptedModel } from '../provider/script.ts'
 import { deeds, type DriveCase, type DriveLacks, type DriveTool, playCase, TOUCH } from './script.ts'
@@ -39,6 +40,7 @@ export interface DriveOptions {
  * // await driveServer({ start: async (one) => startMyServer(one.model, one.tool), numRuns: 20 })
  */
 export async function driveServer(options: DriveOptions): Promise<void> {
+  checkOptionNames(options, 'start lacks tool numRuns maxCommands seed path timeout shrink endless')
   const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options
   const { tool = TOUCH, maxCommands = 30, endless = lacks.interrupt === undefined } = options
   const commands = fc.array(deeds(lacks), { maxLength: maxCommands, size: 'max' })

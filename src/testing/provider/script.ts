@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { checkOptionNames } from '../../event/check-value.ts'
 import { shape, weighed } from '../shape.ts'
 import { words } from '../text.ts'
 import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from '../../messages/model.ts'
@@ -69,6 +70,7 @@ const ENDS = ['truncated', 'paused', 'refused', 'filtered', 'failed'] as const
  * typeof playTurns(turns) // 'function'
  */
 export function scriptedModel(options: ScriptOptions = {}): fc.Arbitrary<readonly ModelTurn[]> {
+  checkOptionNames(options, 'tools endless tooLong maxTurns')
   const { endless = false, tooLong = false, maxTurns = 8 } = options
   const failing = fc.constantFrom<ModelFailure['fails']>(
     'rate_limited',

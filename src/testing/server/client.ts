@@ -1,5 +1,6 @@
 /** A thin client of an agent server: the published interface as functions. */
 
+import { checkOptionNames } from '../../event/check-value.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
@@ -135,15 +136,18 @@ export function serverClient(options: ServerClientOptions): ServerClient {
     get: (id) => ask('GET', index(id)),
     delete: (id) => ask('DELETE', index(id)),
     fork: (id, body = {}) => ask('POST', `${index(id)}/fork`, { body }),
-    say: (id, content, { run = true, key } = {}) =>
-      ask('POST', `${index(id)}/events`, {
+    async say(id, content, options = {}) {
+      checkOptionNames(options, 'run key')
+      const { run = true, key } = options
+      return ask('POST', `${index(id)}/events`, {
         body: {
           role: 'user',
           content: typeof content === 'string' ? [{ type: 'text', text: content }] : content,
           run,
           ...(key !== undefined && { key }),
         },
-      }),
+      })
+    },
     run: deed('run'),
     pause: deed('pause'),
     interrupt: deed('interrupt'),
@@ -434,8 +438,10 @@ const PAUSE = 50
  */
 export async function* follow(
   connect: (query: LiveQuery) => ServerSocket,
-  { after = -1, signal }: { readonly after?: number; readonly signal?: AbortSignal } = {},
+  options: { readonly after?: number; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<LiveFrame, void, undefined> {
+  checkOptionNames(options, 'after signal')
+  const { after = -1, signal } = options
   let last = after
   const isOver = (): boolean => signal?.aborted === true
   while (!isOver()) {
