@@ -216,7 +216,7 @@ describe('a rolling condenser', () => {
 
   it('is not made with a misspelt summariser', () => {
     const options = { summarize: async () => 'x' } as unknown as Parameters<typeof rollingCondenser>[0]
-    expect(() => rollingCondenser(options)).toThrow('summarise must be a function')
+    expect(() => rollingCondenser(options)).toThrow('Did you mean summarise?')
   })
 
   it('ends every request, and ends when it is asked again and again', async () => {

@@ -83,7 +83,7 @@ describe('the limit of events', () => {
     // keepFirst is 2 by default, so the minimum is 8.
     expect(planned([], { maxEvents: 8 })).toBe('keep')
     expect(() => planned([], { maxEvents: 7 })).toThrow(
-      'maxEvents must be 8 or more when keepFirst is 2, not 7.',
+      'With keepFirst 2, maxEvents must be 8 or more, not 7.',
     )
   })
 })
