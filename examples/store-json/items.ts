@@ -3,7 +3,7 @@
 import {
   checkChanges,
   checkClaim,
-  checkExact,
+  checkCountOptions,
   checkItemFilter,
   checkItemQuery,
   dueItems,
@@ -54,13 +54,13 @@ export function jsonItems(opened: () => Journal): Items {
       return pageOfItems(all(opened().latest(), collection), checkItemQuery(collection, query))
     },
 
-    async countItems(collection, filter, { exact } = {}) {
+    async countItems(collection, filter, options) {
       const query = checkItemFilter(collection, filter)
       const { items } = pageOfItems(all(opened().latest(), collection), {
         ...query,
         limit: Number.MAX_SAFE_INTEGER,
       })
-      return lookedCount(items.length, items.length, checkExact(exact))
+      return lookedCount(items.length, items.length, checkCountOptions(options))
     },
 
     async claimItems(collection, claim) {

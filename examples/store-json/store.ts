@@ -111,9 +111,9 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return kit.pageOfRecords(recordsIn(opened().latest(), checked), checked)
     },
 
-    async countConversations(filter, { exact } = {}) {
+    async countConversations(filter, options) {
       const { length } = recordsIn(opened().latest(), kit.checkConversationFilter(filter))
-      return kit.lookedCount(length, length, kit.checkExact(exact))
+      return kit.lookedCount(length, length, kit.checkCountOptions(options))
     },
 
     async setStatus(id, input, version) {
