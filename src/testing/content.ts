@@ -88,7 +88,7 @@ const OTHERS: readonly OpenPart[] = [
   { type: 'resource_link', uri: 'https://example.com/a', name: 'a', title: 'A', description: 'About a.' },
 ]
 
-/** One of each kind that providers and MCP servers have. */
+/** One part of each kind that providers and MCP servers send. */
 export const OPEN_PARTS: readonly OpenPart[] = [...KNOWN_PARTS, ...OTHERS]
 
 const OPEN_KINDS = [

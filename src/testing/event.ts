@@ -60,7 +60,7 @@ export function frozen<T extends object>(value: T): T {
   return value
 }
 
-/** `finish` is the tool that ends a run. */
+/** Generates names of tools. `finish` is the tool that ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],

@@ -37,7 +37,7 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 
 /**
  * Throws an error that describes the failing case of fast-check; does nothing if the property held.
- * @param factsOf returns the log of the smallest failing case, if its error has none
+ * @param factsOf returns the log of the smallest failing case, for an error without a log
  * @throws Error with the described failure, and the original error as its cause.
  * @example
  * const details = fc.check(fc.property(legalLog(), (facts) => void replay(facts)), { numRuns: 3 })
@@ -71,11 +71,11 @@ function detailOf(error: unknown): string {
 
 const indented = (line: string): string => `  ${line}`
 
-/** One line for each fact: in a quarantined line, line ends are only between tokens. */
+/** Returns a fact as one line. Line ends in quarantined JSON can be replaced: they are between tokens. */
 const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 
-/** The error of a test whose law does not hold, with the law's number and the log. */
+/** The error of a test that found a broken law, with the law's number and the log. */
 export class LawBroken extends Error {
   override readonly name = 'LawBroken'
   readonly law: string

@@ -28,10 +28,10 @@ export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
 
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
-/** The log so far. A step is written from it, so that it can name earlier facts. */
+/** The log so far. Each step receives the log, so that the step can name earlier facts. */
 interface Written {
   readonly facts: Fact[]
-  /** The id of each fact, derived ones included; null for a line without one. */
+  /** The id of each fact, written or derived; null for a quarantined line without an id. */
   readonly ids: (string | null)[]
   readonly calls: { readonly index: number; readonly callId: string; readonly response: string }[]
   /** Indices of calls with a result. */
@@ -42,7 +42,7 @@ type From<T> = (written: Written) => T
 
 type Step = From<Fact>
 
-/** Writes the facts of the steps. Total: a step without a target uses an unknown id. */
+/** Writes the facts of the steps. Accepts any steps: a step without a target uses an unknown id. */
 function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const write of steps) {
@@ -95,7 +95,7 @@ const latestSummary = (): fc.Arbitrary<Ref> => always(summaryOf(factBack(0)))
 const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((text) => () => text)
 
-/** Identity and parent. Nearly always the defaults: one anomaly at a time shows its effect. */
+/** Generates id, time and parent. Most are the defaults, because one anomaly at a time shows its effect. */
 const placing = (id = anyId()): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp' | 'parent_id'>>> =>
   fc.tuple(id, anyParent(), anyTime()).map(([idOf, parentOf, timeOf]) => (written) => {
     const ownId = idOf(written)?.slice(0, 200)
@@ -227,7 +227,7 @@ const anyEnd = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** Null for a new call. */
+/** Generates the call's id; null for a new id. */
 const anyCallId = (): fc.Arbitrary<string | null> =>
   weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
 const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])
@@ -262,7 +262,7 @@ const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc
   call(always(freshReply), body, mostlyNewCallId(), record)
 const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
   call(always(sameReply), body, mostlyNewCallId(), record)
-/** Calls whose reply waits for results of the provider's own tools, or brings them. */
+/** Calls of a reply that waits for results of the provider's own tools, or contains such results. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless(),
@@ -295,7 +295,7 @@ const anyResult = (): fc.Arbitrary<Result> =>
     [1, BODIES.AgentErrorEvent()],
   )
 
-/** The action that a result names: its own call, another open call, none, or any other event. */
+/** The `action_id` of a result: the id of its call, of another open call, of no event, or of any event. */
 type NamedBy = (call: Index) => Ref
 
 const anyName = (): fc.Arbitrary<NamedBy> =>
@@ -337,7 +337,7 @@ const working = (): fc.Arbitrary<Step> => {
   return result(body, anyCall(), always(idAt), always(null))
 }
 
-/** Completions and reports of progress, with the id of a call and fields that may override it. */
+/** Completions and reports of progress, with a call's id and fields that may override the id. */
 const ofCall = (
   fields: fc.Arbitrary<JsonObject>,
   write: (value: JsonObject) => Event,

@@ -1,4 +1,4 @@
-/** `__proto__` is a key like any other, as a parser makes it. */
+/** Arbitraries of JSON. `__proto__` is an ordinary key in them, as in parsed JSON. */
 
 import * as fc from 'fast-check'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

@@ -117,7 +117,7 @@ const command = (): fc.Arbitrary<Command> =>
   )
 
 export interface LegalPlan {
-  /** Whether every event names its parent, as live servers write, or none does, as in logs without a tree. */
+  /** Whether every event names its parent, as in logs of live servers. If not, no event names a parent. */
   readonly stamped: boolean
   readonly reusedCallIds: boolean
   readonly recorded: boolean
@@ -130,7 +130,7 @@ export interface LegalLength {
   readonly maxCommands?: number
 }
 
-/** Mostly up to 45 commands, sometimes up to 90, by default. */
+/** Generates a plan. By default it has at most 45 commands, and sometimes at most 90. */
 export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
     fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })

@@ -24,8 +24,8 @@ import { frozen } from './event.ts'
 
 /**
  * Generates logs of a correct server, which may have stopped during a run: parallel calls, results of every
- * form and order, confirmation, rejection, pauses, errors, condensation, navigation, branches. They replay
- * without warnings. All events have ids and timestamps; either all or none have parents.
+ * form and order, confirmation, rejection, pauses, errors, condensation, navigation, branches. The logs
+ * replay without warnings. All events have ids and timestamps; either all or no events have parents.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */
@@ -37,7 +37,7 @@ export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
 
-/** Writes the events of a plan. Total: commands that a server would refuse are skipped. */
+/** Writes the events of a plan. Accepts any plan: commands that a server would refuse are skipped. */
 export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   const server = new Server(plan)
   for (const command of plan.commands) server.obey(command)
@@ -160,7 +160,7 @@ class Server {
     })
   }
 
-  /** A model is called only if no call is pending and there is something to reply to. */
+  /** Whether the model may reply: a user wrote, no call is pending, nothing is paused. Sets `running`. */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -271,7 +271,7 @@ class Server {
     if (call !== undefined) this.#answerCall(call, result)
   }
 
-  /** A call that waits for confirmation can only be rejected. */
+  /** Ends a call. If it waits for confirmation, it can only be rejected. */
   #answerCall(call: ActionEntry, { form, content }: Do<'result'> | Do<'settle'>): void {
     const waits = this.#is('waiting_for_confirmation') && form !== 'rejected'
     if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))

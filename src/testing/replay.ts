@@ -9,7 +9,7 @@ import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.
 export interface ReplaySubject<S, Kept = unknown> {
   readonly initial: S
   readonly reduce: (state: S, fact: Fact) => S
-  /** Returns the value to compare. Default: the result of `encode`, or the state if there is none. */
+  /** Returns the value to compare. Default: the result of `encode`, or the state if there is no `encode`. */
   readonly project?: (state: S) => unknown
   /** Converts a state to its stored form. With `decode`, the test also continues from stored states. */
   readonly encode?: (state: S) => Kept
@@ -17,7 +17,7 @@ export interface ReplaySubject<S, Kept = unknown> {
   readonly upcast?: (fact: Fact) => Fact
 }
 
-/** Options of arbitrary logs. A failure reports its seed and path. */
+/** Options of a test with arbitrary logs. A failure reports its seed and path. */
 export interface ReplayTestOptions {
   /** Number of logs. Default: 100. */
   readonly numRuns?: number
@@ -134,7 +134,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
   return once
 }
 
-/** R6: continues an old state in three ways, one fact of each in turn. */
+/** Checks R6: continues an old state with three lists of facts, one fact of each list in turn. */
 function checkWays<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],
@@ -163,7 +163,7 @@ function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: 
   return encode === undefined ? textOf(state) : total('R2', 'encode', () => textOf(encode(state)))
 }
 
-/** A shorter log is cut everywhere, so that shrinking keeps the failing cut. */
+/** Maximum length of a log that is cut at every index, so that shrinking keeps the failing cut. */
 const SHORT_LENGTH = 16
 
 function cuts(length: number): number[] {
@@ -172,8 +172,8 @@ function cuts(length: number): number[] {
 }
 
 /**
- * Copies maps and sets, and the plain objects and lists around them, not class instances. A value without any
- * is returned itself. O(size).
+ * Copies maps and sets, and the plain objects and lists around them, but no class instances. Returns a value
+ * without maps and sets itself. O(size).
  */
 function withOwnMaps<T>(value: T): T {
   const copies = new Map<object, object>()
@@ -181,7 +181,7 @@ function withOwnMaps<T>(value: T): T {
   return [...copies.keys()].some((one) => one instanceof Map || one instanceof Set) ? copy : value
 }
 
-/** Shared and circular values are copied once. */
+/** Returns a function that copies a value. Shared and circular values are copied once. */
 function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
   const begin = <T extends object>(value: object, copy: T): T => {
     copies.set(value, copy)

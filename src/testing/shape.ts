@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 
 type Parts<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
-/** An object with all of `required` and any of `optional`, and the ordinary prototype. */
+/** Generates objects with all `required` fields, any `optional` fields, and `Object.prototype`. */
 export function shape<R extends object>(required: Parts<R>): fc.Arbitrary<R>
 export function shape<R extends object, O extends object>(
   required: Parts<R>,

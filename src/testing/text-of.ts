@@ -1,8 +1,8 @@
 import { canonicalJson } from '../event/encode.ts'
 
 /**
- * Returns a value as JSON with sorted keys, to compare it; a string unchanged. Maps, sets, dates, bytes and
- * bigints become objects. O(size · log keys).
+ * Returns a value as JSON with sorted keys, for comparison. Returns a string unchanged. Maps, sets, dates,
+ * bytes and bigints become objects. O(size · log keys).
  */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))

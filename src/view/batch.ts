@@ -14,8 +14,8 @@ interface WithCall {
 }
 
 /**
- * Adds a call before the unit at an index: to the directly preceding batch of the same LLM response, else to
- * a new one (U2). O(log n).
+ * Adds a call before the unit at an index: to the directly preceding batch if it accepts the call, else to a
+ * new batch (U2). O(log n).
  */
 export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)
@@ -64,7 +64,7 @@ function hasThought(event: ActionEvent): boolean {
   )
 }
 
-/** Adds a pending call's result; undefined when the call left the view (U3, U6). O(log n). */
+/** Adds a pending call's result; undefined if the call is no longer in the view (U3, U6). O(log n). */
 export function withResult(
   view: View,
   call: PendingCall,

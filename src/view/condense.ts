@@ -16,7 +16,7 @@ interface Range {
 
 interface ResolvedCondensation {
   readonly removed: readonly Range[]
-  /** Index of the unit before which its summary is inserted; null without one. */
+  /** Index of the unit before which the summary is inserted; null without a summary. */
   readonly summaryIndex: number | null
 }
 
@@ -158,7 +158,7 @@ function stretchAround(units: Units, index: number): Range {
   return { from, to: units.nextStart(index + 1) }
 }
 
-/** First index with `offset` unlisted view events before it; pending batches have none. */
+/** Returns the first index with `offset` unlisted view events before it. Pending batches have no events. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {
@@ -175,7 +175,7 @@ function nextKept(units: Units, removed: readonly Range[], index: number): Unit 
   return units.get(next)
 }
 
-/** A derived id, time and source, so that every fold makes the same summary. */
+/** Creates the summary. Id, time and source are derived, so that every fold creates the same summary. */
 function summaryUnit(
   entry: EventEntry<Condensation>,
   before: Unit | undefined,

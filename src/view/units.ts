@@ -58,7 +58,7 @@ export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
 export const isPending = (unit: Unit): boolean =>
   unit.type === 'batch' && unit.results.length < unit.calls.length
 
-/** Number of view events of a unit: none while it is pending. O(1). */
+/** Returns the number of view events of a unit: 0 for a pending batch. O(1). */
 export function eventCount(unit: Unit): number {
   if (unit.type === 'message') return 1
   return isPending(unit) ? 0 : unit.calls.length + unit.results.length
@@ -91,15 +91,15 @@ const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
 /** Effect of units on the open stretch before them. A few sums yield the stretch at any index. */
 interface Flow {
-  /** Whether a thinking loop is open after them; null when they do not change that. */
+  /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** Waiting calls after them: the number before plus `added`, but at least `floor`. */
+  /** Waiting calls after the units: the number before the units plus `added`, but at least `floor`. */
   readonly floor: number
   readonly added: number
   /**
-   * Minimum number of waiting calls before them with which they continue the stretch: `plain`, while a loop
-   * is open, after a pause, and both.
+   * Minimum number of waiting calls before the units that lets the units continue the stretch: `plain`, while
+   * a loop is open, after a pause, and for both.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
@@ -159,7 +159,7 @@ function sum(one: Flow, other: Flow): Flow {
   }
 }
 
-/** Returns, for each unit, the index of the first unit of its stretch, usually its own. O(units). */
+/** Returns, for each unit, the index at which its stretch starts, usually the unit's own index. O(units). */
 export function stretchStarts(units: readonly Unit[]): Int32Array {
   const starts = new Int32Array(units.length)
   let start = 0
@@ -213,11 +213,11 @@ interface Inner {
  * A persistent sequence of units. Push is O(1) amortised; get, set, split, join, and searches for a unit, an
  * event's index or a stretch's end are O(log n).
  *
- * Versions are immutable and share the tail, like a `Vector`: pushes onto the newest write in place.
+ * Versions are immutable and share the tail, as in a `Vector`: a push to the newest version writes in place.
  */
 export class Units implements Iterable<Unit> {
   readonly length: number
-  /** All units before the tail: versions are compared by the nodes that they share. */
+  /** All units before the tail. Versions are compared by the nodes that they share. */
   readonly tree: Node | null
   readonly #tail: Unit[]
 
@@ -305,7 +305,7 @@ export class Units implements Iterable<Unit> {
     for (const block of this.#blocks()) yield* block
   }
 
-  /** Returns the first index whose unit is not before an order, else the length. O(log n). */
+  /** Returns the index of the first unit that is not before an order, else the length. O(log n). */
   indexOf(order: UnitOrder): number {
     let index = 0
     let node = this.tree
@@ -379,7 +379,7 @@ export class Units implements Iterable<Unit> {
     yield this.#tail.slice(0, this.length - (this.tree?.size ?? 0))
   }
 
-  /** Successive parts that cover all units: subtrees where the whole may be skipped, else single units. */
+  /** Yields parts that cover all units in order: subtrees for which `skips` is true, or single units. */
   *#parts(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
     const stack: Node[] = this.tree === null ? [] : [this.tree]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -470,7 +470,7 @@ function balanced(left: Node, right: Node): Node {
   return inner(left, right)
 }
 
-/** The trees before and from an index. O(log n). */
+/** Splits a tree into the trees before an index and from it. O(log n). */
 function split(node: Node | null, index: number): readonly [Node | null, Node | null] {
   if (node === null || index <= 0) return [null, node]
   if (index >= node.size) return [node, null]
@@ -495,7 +495,7 @@ function replaced(node: Node, index: number, unit: Unit): Node {
     : inner(left, replaced(right, index - left.size, unit))
 }
 
-/** Number of view events. For a range of another sequence O(log n) the first time, then O(1). */
+/** Returns the number of view events. O(1), but O(log n) at first for a range of another sequence. */
 export const eventsIn = (units: Units): number =>
   units
     .slice(units.tree?.size)
@@ -507,7 +507,7 @@ export function unitsOf(list: Iterable<Unit>): Units {
   return units
 }
 
-/** Order of a unit with its first event at this position, inserted before the unit at an index. O(log n). */
+/** Returns the order of a unit whose first event is at `first`, for insertion before `index`. O(log n). */
 export const orderAt = (units: Units, index: number, first: number): UnitOrder => ({
   rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),
   first,

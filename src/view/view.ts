@@ -38,7 +38,7 @@ const EMPTY: View = Object.freeze({
 
 export const emptyView = (): View => EMPTY
 
-/** The events of the view in order (U9). Lazy; O(events read). */
+/** Yields the events of the view in order (U9). O(events read). */
 export function* viewEventsIn(view: View): IterableIterator<ViewItem> {
   for (const unit of view.units) {
     if (!isPending(unit)) yield* unitEvents(unit)
@@ -62,7 +62,7 @@ export function withUnitAt(view: View, index: number, before: Unit, after: Unit)
   return { ...view, units: view.units.set(index, after), length }
 }
 
-/** Index of the batch with this order, or -1 when it is not in the view. O(log n). */
+/** Returns the index of the batch with this order, or -1 if the batch is not in the view. O(log n). */
 export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
   const last = units.length - 1
   const matches = (unit: Unit | undefined) =>
@@ -95,8 +95,8 @@ export const MAX_PASSED = 1_024
 
 /**
  * Returns the index at which an event's unit is inserted into the view, usually the end. A reply with an id
- * or null in `reply.after` precedes the trailing messages logged after that event. Null, which also means the
- * end, when more than 1,024 units would follow. O(units passed + log n).
+ * or null in `reply.after` precedes the trailing messages logged after that event. Returns null, which also
+ * means the end, if more than 1,024 units would follow. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
@@ -120,7 +120,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   return index
 }
 
-/** Parts of a reply keep their order, and replies never overtake each other. */
+/** Whether a reply may be inserted before a unit: the unit must not belong to another recorded reply. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 

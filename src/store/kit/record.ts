@@ -75,7 +75,7 @@ export function checkLease(owner: string, ttl: number): void {
 /**
  * Returns the lease that a request gets, or null while another owner holds a live one. A renewal of a live
  * lease keeps the generation; any other request increases it. O(1).
- * @param latest the latest lease; null without one, or after its release
+ * @param latest the latest lease; null before the first lease, or after a release
  * @param generation number of leases so far
  * @param now milliseconds since 1970
  * @example
@@ -109,11 +109,11 @@ export function nextLease(
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256
-/** A tag's key and value must fit into every database's index. */
+/** Maximum length of a tag's key. Key and value must fit into every database's index. */
 export const MOST_TAG_KEY = 100
 export const MOST_TAGS = 100
 
-/** Returns microseconds since 1970. Tests pass their own to a store. */
+/** Returns microseconds since 1970. Tests pass their own clock to a store. */
 export type Clock = () => bigint
 
 /**
@@ -132,8 +132,8 @@ export const microsNow: Clock = () => {
 const latest = { millis: 0, micros: 0 }
 
 /**
- * Returns an instant as records have it: ISO 8601 in UTC with microseconds. Beyond the years 0 to 9999, where
- * only a time zone takes an event, the year has a sign and six digits. O(1).
+ * Formats an instant as in records: ISO 8601 in UTC with microseconds. Beyond the years 0 to 9999, which only
+ * a time zone can cause, the year has a sign and six digits. O(1).
  */
 export function formatInstant(micros: bigint | number | string): string {
   const number = Number(micros)
@@ -150,7 +150,7 @@ export function formatInstant(micros: bigint | number | string): string {
 const DAY = 86_400_000_000
 /** The numbers 0 to 59 in two digits, computed once because instants are written often. */
 const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).slice(1))
-/** The last formatted day. It is the slowest part to format, and instants of a page often share it. */
+/** The last formatted day. Formatting a day is slow, and instants of a page often share the day. */
 let day = { start: Number.NaN, text: '' }
 
 /** Fields of a new conversation and of a record, because a record can be passed to copy a conversation. */
@@ -226,7 +226,7 @@ export function patchRecord(
   })
 }
 
-/** Returns the time of a change: now, or the previous change if the clock was set back. O(1). */
+/** Returns the time of a change: `now`, or the previous time if the clock was set back. O(1). */
 export function laterOf(before: string, now: bigint): string {
   const time = formatInstant(now)
   return time > before ? time : before
@@ -292,7 +292,7 @@ export function checkCreatedAt(input: Given): bigint | undefined {
   return instant
 }
 
-/** Between these, {@link formatInstant} writes times that sort as text. */
+/** Start of the years 0 and 10000. Between them, {@link formatInstant} writes times that sort as text. */
 export const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
 export function checkJsonObject(field: string, input: Given): JsonObject {

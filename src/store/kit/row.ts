@@ -13,7 +13,7 @@ export type Bigint = string | number | bigint
 
 export interface BodyStrings {
   readonly references: readonly BlobReference[]
-  /** Strings by hash; null to read references. */
+  /** Strings by hash; null to return references in place of strings. */
   readonly texts: ReadonlyMap<string, string> | null
 }
 
@@ -23,13 +23,13 @@ export interface EventRow {
   readonly parent_id: string | null
   readonly lane: number | null
   readonly kind: string | null
-  /** In digits: it may be more than a driver's number holds. */
+  /** Microseconds in digits, because a driver's number may be too small. */
   readonly time: string
   readonly body: string
   readonly blobs: string | null
 }
 
-/** `strings`: those that `splitBody` took from the body. */
+/** Returns a row's event, frozen. `strings`: the long strings that `splitBody` took from the body. */
 export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
   const fact = readFact(conversationId, seq, body, strings)
@@ -39,7 +39,7 @@ export function readEvent(conversationId: string, row: EventRow, strings?: BodyS
   return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
 }
 
-/** The fact as {@link readEvent} reads it, not frozen. */
+/** Returns the fact of a row, as {@link readEvent} does, but not frozen. */
 export function readFact(conversationId: string, seq: number, body: string, strings?: BodyStrings): Fact {
   try {
     const fact = parsed(body)

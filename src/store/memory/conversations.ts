@@ -24,11 +24,11 @@ import { SortedList } from './sorted.ts'
 export interface Kept {
   record: ConversationRecord
   readonly log: MemoryLog
-  /** The latest lease; null without one, or after its release. */
+  /** The latest lease; null before the first lease, or after a release. */
   lease: Lease | null
   generation: number
   readonly feedStart: number
-  /** The bytes of the snapshot's parts by their numbers; no other code holds them. */
+  /** The bytes of the snapshot's parts, by part number. No other code holds these arrays. */
   readonly snapshot: Map<number, Uint8Array>
 }
 
@@ -63,7 +63,7 @@ export class Conversations {
     this.#list(stored)
   }
 
-  /** Only the list by time of change needs sorting again. */
+  /** Replaces the record after an append: only the list by time of change needs sorting again. */
   appended(stored: Kept, record: ConversationRecord): void {
     this.#updated.delete(stored)
     stored.record = record
@@ -88,7 +88,7 @@ export class Conversations {
     return [...this.#kept.values()].map(({ log }) => log)
   }
 
-  /** In the order of ids. */
+  /** Returns all leases, in the order of ids. */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])

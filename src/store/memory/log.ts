@@ -52,10 +52,10 @@ export interface MemoryLog {
   readonly rows: LogRow[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
-  /** The long strings of its events, by hash. */
+  /** The long strings of the log's events, by hash. */
   readonly strings: Map<string, LargeString>
   readonly shared: SharedStrings
-  /** All events that a search finds, and the same by kind and source. */
+  /** All events that a search finds. `groups` has the same events by kind and source. */
   readonly all: SortedList<LogRow>
   readonly groups: Groups
   readonly laneGroups: Map<number, Groups>
@@ -163,7 +163,7 @@ function keepString(log: MemoryLog, string: LargeString): void {
   log.strings.set(string.hash, shared.string)
 }
 
-/** The event with the log's copies of its long strings, and with references. Adds strings new to the log. */
+/** Returns the event twice: with the log's copies of long strings, and with references. Adds new strings. */
 function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
@@ -186,9 +186,8 @@ function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): voi
 }
 
 /**
- * Merges lists: one for each kind and source, in each path segment. A text filter also visits messages that
- * do not match; if times decrease along the log, a path filter also visits entries of its lanes that are not
- * on the path.
+ * Merges the lists of each kind and source, of each path segment. A text filter also visits messages that do
+ * not match; if times decrease in the log, a path filter also visits entries that are not on the path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query

@@ -22,7 +22,7 @@ export class SortedList<T> {
     return this.#chunks[0]?.[0]
   }
 
-  /** O(1) at the end, O(log n) elsewhere. */
+  /** Adds an item. O(1) at the end, O(log n) elsewhere. */
   add(item: T): void {
     const { index, nth } = this.#find((other) => this.#compare(other, item) < 0)
     const chunk = (this.#chunks[index] ??= [])
@@ -39,13 +39,13 @@ export class SortedList<T> {
     if (chunk.length === 0) this.#chunks.splice(index, 1)
   }
 
-  /** Number of items for which `isBefore` is true; they must be the first in order. O(n / 512). */
+  /** Counts the items for which `isBefore` is true; these must be the first in order. O(n / 512). */
   rank(isBefore: (item: T) => boolean): number {
     const { index, nth } = this.#find(isBefore)
     return this.#chunks.slice(0, index).reduce((sum, { length }) => sum + length, nth)
   }
 
-  /** Yields the items of a range. The list must not change meanwhile. O(log n), then O(1) for each. */
+  /** Yields the items of a range. The list must not change meanwhile. O(log n), then O(1) per item. */
   *between({ isEarly, isLate, order, descending }: Range<T>): Generator<T, void, undefined> {
     let { index, nth } = this.#find((item) =>
       descending
@@ -65,7 +65,7 @@ export class SortedList<T> {
     }
   }
 
-  /** Finds the first item that is not before a position; the end of the last chunk if all are. */
+  /** Finds the first item that is not before a position, or the end of the last chunk. */
   #find(isBefore: (item: T) => boolean): { readonly index: number; readonly nth: number } {
     const [last, first] = [this.#chunks.at(-1), this.first]
     if (first === undefined || !isBefore(first)) return { index: 0, nth: 0 }
@@ -76,7 +76,7 @@ export class SortedList<T> {
   }
 }
 
-/** Returns the first index of a sorted list whose item is not before the target. O(log n). */
+/** Returns the index of the first item that is not before the target, in a sorted list. O(log n). */
 export function firstFrom<T>(list: readonly T[], isBefore: (item: T) => boolean): number {
   let low = 0
   let high = list.length
@@ -88,7 +88,7 @@ export function firstFrom<T>(list: readonly T[], isBefore: (item: T) => boolean)
   return low
 }
 
-/** Yields the items of several walks in one strict order. O(log walks) for each. */
+/** Yields the items of several walks in one strict order. O(log walks) per item. */
 export function* merge<T>(
   walks: readonly IterableIterator<T>[],
   compare: (a: T, b: T) => number,

@@ -363,7 +363,7 @@ class MemoryFeed {
     this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
-  /** `startOf` returns the feed position of a conversation's creation. */
+  /** Returns the rows of a query. `startOf` returns the feed position of a conversation's creation. */
   rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)
@@ -402,7 +402,7 @@ export interface MemoryStoreOptions {
 
 /**
  * Returns a store in memory, which ends with its process. All other stores behave like it. Each call runs in
- * one turn of the event loop, so no call sees half of another.
+ * one turn of the event loop, so no call sees half of another call's work.
  *
  * `append` costs O(1) for each fact, or O(log n) for an older fact; `get` O(1); a page of `search` O(log
  * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).

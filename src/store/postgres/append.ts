@@ -1,6 +1,6 @@
 /**
- * Appends in one round trip: decides on this store's copy of the log, and writes if it is current; else
- * decides again on the returned log.
+ * Appends in one round trip: decides on this store's copy of the log, and writes if the copy is current. If
+ * not, decides again on the returned log.
  */
 
 import { unknownConversation } from '../kit/errors.ts'
@@ -52,7 +52,7 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-/** Rows that appends to one conversation write: arguments of the function `append`. */
+/** Rows that appends to one conversation write, as arguments of the SQL function `append`. */
 interface Entry {
   readonly log: SqlRow
   readonly events: readonly SqlRow[]
@@ -64,7 +64,7 @@ interface Entry {
   readonly size: number
 }
 
-/** True if the entry was written. `blobs` requests the bytes of its long strings. */
+/** True if written, a row if the log has changed, else null. `blobs` requests the bytes of long strings. */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null
@@ -92,7 +92,7 @@ const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 /** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/** Milliseconds to wait for another append to the conversation, whose connection may be dead. */
+/** Milliseconds to wait for another append to the conversation: its connection may be dead. */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
@@ -100,7 +100,7 @@ const MAX_LINES = 1_000
 /** Maximum milliseconds that entries wait for the call under way. */
 const CALL_TURN = 50
 
-/** Concurrent appends to one conversation are written together, with one disk wait (design D30). */
+/** Returns the store's `append`. Concurrent appends to a conversation share one disk wait (design D30). */
 export function appender(engine: Engine, schema: string, connection: Connection, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
@@ -147,10 +147,10 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Decides and writes appends as one. Assumes that the log has not changed since its last append, that the
-   * ids are new, and that the leases are held; the server checks this. If it is wrong, or if an append is
-   * rejected or was made before, decides all again on the server's data. A rejected append does not reject
-   * the others.
+   * Decides and writes appends as one. Assumes that the log has not changed since this store's last append,
+   * that ids are new, and that leases are held; the server checks this. If an assumption is wrong, or an
+   * append is rejected or was made before, decides all again on the server's data. A rejected append does not
+   * reject the others.
    */
   async function writeGroup(
     conversationId: string,
@@ -213,7 +213,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return new KnownLog(conversationId, row, reads)
   }
 
-  /** Returns true if written, the log's row if it has changed, or null without a log. */
+  /** Returns true after a write, the log's row if the log has changed, or null if there is no log. */
   async function write(log: KnownLog, before: LogTip, decided: readonly Decided[]): Promise<Settled> {
     const entry = entryOf(log, before, decided, fullText)
     const { strings } = entry
@@ -248,7 +248,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return (await (mayStream ? send(NO_PIECES, true) : send(piecesOf(strings)))) as Settled
   }
 
-  /** Sends an entry at once, or after the call in progress with all waiting entries: one call, one commit. */
+  /** Sends an entry at once. During a call it waits, and is then sent together with other waiting entries. */
   function share(entry: Entry): Promise<Answer> {
     return new Promise((resolve, reject) => {
       shared.push({ entry, resolve, reject })
@@ -257,8 +257,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call, and answers each: null if another transaction has locked its log.
-   * The next call waits for this one at most {@link CALL_TURN}.
+   * Sends the waiting entries in one call and answers each; null if another transaction has locked the log.
+   * The next call waits for this call for at most {@link CALL_TURN}.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true
@@ -390,7 +390,7 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
   ]
 }
 
-/** A row as a text of a composite type. */
+/** Returns a row as PostgreSQL's text form of a composite type. */
 const recordText = (row: SqlRow): string =>
   `(${row.map((value) => (value === null ? '' : `"${value.replaceAll(/["\\]/g, '\\$&')}"`)).join(',')})`
 
@@ -429,7 +429,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-/** Characters of the bodies. A body that cannot be written is rejected later, by the decision. */
+/** Returns the number of characters of the bodies. The decision later rejects an invalid body. */
 function bodySize(facts: readonly Fact[]): number {
   try {
     return JSON.stringify(facts).length

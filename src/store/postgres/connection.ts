@@ -18,8 +18,8 @@ import {
 import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
 /**
- * SQLSTATEs: a pooler's server lacks the statement, has another one of its name, or prepared it for an older
- * schema.
+ * SQLSTATEs: a pooler's server lacks the statement, has another statement with this name, or prepared it for
+ * an older schema.
  */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
@@ -30,7 +30,7 @@ const UNPREPARED = ['26000', '42P05', '0A000']
 const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
   FROM ${DURABLE}`
 
-/** The conversation was deleted, or a transaction interfered. The failed statement changed nothing. */
+/** SQLSTATEs to retry: the conversation was deleted, or a transaction interfered. Nothing was changed. */
 const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
@@ -39,11 +39,11 @@ const MAX_RETRIES = 3
 const MAX_PREPARED = 500
 
 /**
- * Planner settings of the store's own pool: along an index, row by row. Every requested order has an index,
- * but the planner knows at most average lengths: with many short conversations, or no statistics, it would
- * read all of a long one and sort. Other sorts still work; their estimated cost would trigger compilation at
- * each call (`jit`) before PostgreSQL 18. A generic plan suits all values, and planning again would cost as
- * much as a page.
+ * Planner settings of the store's own pool, for plans that read rows along an index. Every requested order
+ * has an index, but the planner knows only average lengths: with many short conversations, or no statistics,
+ * it would read and sort a long log. Other sorts still work, but before PostgreSQL 18 their estimated cost
+ * would trigger a compilation (`jit`) at each call. A generic plan suits all values; planning again would
+ * cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -87,7 +87,7 @@ export class Connection {
     if (this.#closed) throw storeClosed()
   }
 
-  /** `close` waits for the call. */
+  /** Runs a call, for at most `timeout` milliseconds. `close` waits for the call. */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()
@@ -139,8 +139,8 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
-   * The work returns whether to check that it has not ended the transaction.
+   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both. If
+   * the work returns true, it must not have ended the transaction.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -213,7 +213,7 @@ export class Connection {
     }
   }
 
-  /** Returns the client, after its database has the schema. */
+  /** Returns the client. Creates the schema first if the database does not have it. */
   async open(): Promise<PostgresClient> {
     // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -268,7 +268,7 @@ export class Connection {
     return pool
   }
 
-  /** A single connection runs one statement after the other; pools schedule statements themselves. */
+  /** Runs a call in turn if the client is a single connection. Pools schedule statements themselves. */
   async #inTurn<T>(client: PostgresClient, run: () => Promise<T>): Promise<T> {
     if (isPool(client) || !isListening(client)) return run()
     const turn = this.#last.then(run)
@@ -293,7 +293,7 @@ export class Connection {
   }
 
   /**
-   * Derived from the text, so that no other statement runs under the name, whatever proxy is in between. Null
+   * Returns a name derived from the text, so that no proxy runs another statement under the same name. Null
    * beyond the maximum.
    */
   #nameOf(text: string): string | null {
@@ -401,7 +401,7 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/** The first line of the message; a host with several addresses has one message per address. */
+/** Returns the first line of each message: an error of a host has a message for each address. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

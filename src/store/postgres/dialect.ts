@@ -37,7 +37,7 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** Moment that orders the feed, for statements that begin with the row locked; see `feed_moment`. */
+/** Moment that orders the feed, for statements that start after the row was locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -118,7 +118,7 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no
- * other index has the order. A range of positions is written so that it also implies no partial index.
+ * other index has the order. The condition for a range of positions does not allow a partial index either.
  */
 function rangeSql(
   event: string,
@@ -193,9 +193,9 @@ export function* changeItems(
 }
 
 /**
- * Claims due items, except those that others claim or change. Selects once, whatever the plan, and updates
- * rows by their physical address, because look-ups by id slow down with the number of items. The limit is
- * hidden from the planner, which would otherwise plan each claim again where many are due.
+ * Claims due items, except items that other transactions claim or change. Selects once in any plan, and
+ * updates rows by physical address, because look-ups by id slow down with the number of items. The limit is
+ * hidden from the planner, which would otherwise plan each claim again if many items are due.
  */
 export function* claimItems(
   schema: string,
@@ -232,7 +232,7 @@ interface Row {
   readonly is_behind: boolean
 }
 
-/** Selects rows of one shard or all, except rows before which a running transaction may still insert. */
+/** Selects rows of one or all shards, except rows before which a running transaction may insert a row. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment >= 0 AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
@@ -256,8 +256,8 @@ function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: 
 }
 
 /**
- * O(limit + log n) for a shard, O(64 · limit) for all. If there are new rows, waits for the standby, so that
- * neither reported items nor read positions can be lost.
+ * Returns a page of the feed. O(limit + log n) for a shard, O(64 · limit) for all. Waits for the standby if
+ * there are new rows, so that neither returned items nor positions can be lost.
  */
 export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
   const { shard, after, fromEnd } = query
@@ -296,8 +296,8 @@ const eventsOfParts = (
   )
 
 /**
- * Moves the rows of a restored dump to the start of the feed, if its server has lower transaction numbers
- * than the origin: readers would not see them. O(shards), and once O(rows).
+ * Moves the rows of a restored dump to the start of the feed, if this server has lower transaction numbers
+ * than the origin: readers would not see the rows. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END
@@ -308,8 +308,8 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Each call continues where the last one stopped. A row of the moment -1 in each shard contains the last
- * removed deletion: `witness` and `number` are its moment and position.
+ * Each call of `trim` continues after the previous call. In each shard, a row with the moment -1 records the
+ * last removed deletion: `witness` and `number` are the deletion's moment and position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]
@@ -352,7 +352,7 @@ export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   }
 }
 
-/** Beyond every position. */
+/** A number above every position. */
 const LAST = 2n ** 63n - 1n
 
 const rowOf = (row: Row): FeedRow => ({

@@ -7,7 +7,7 @@ export interface PostgresClient {
 }
 
 /**
- * Options of a PostgreSQL store: a URL, or a client. The client must have no open transaction, because its
+ * Options of a PostgreSQL store: a URL, or a client. The client must have no open transaction, because a
  * rollback would undo acknowledged changes.
  */
 export type PostgresStoreOptions = Common &
@@ -60,7 +60,7 @@ export interface ListeningClient extends PostgresClient {
     hear: (message: { readonly channel: string; readonly payload?: string | undefined }) => void,
   ): unknown
   on(event: 'error' | 'end', fail: () => void): unknown
-  /** Makes its connection keep the process alive. Not every client has it. */
+  /** Makes its connection keep the process alive. Not every client has this method. */
   ref?(): void
   unref?(): void
 }

@@ -35,7 +35,7 @@ const OPTIONS = 'url client schema listen pollInterval timeout clock fullText fe
  * Returns a store in a PostgreSQL database, which any number of processes can share. The first call connects
  * and creates the schema; if it fails, the next call tries again.
  *
- * Pools and transaction-mode poolers work, because it needs no session. A single client works too, one
+ * Pools and transaction-mode poolers work, because the store needs no session. A single client works too, one
  * statement at a time, until its connection is lost. `close` ends the pool of a URL, and leaves a passed
  * client open.
  *

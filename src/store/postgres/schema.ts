@@ -8,10 +8,10 @@ import { cells, TEXT_COLUMNS, textStatements } from './texts.ts'
 
 const VERSION = 1
 
-/** The table of the version, or its schema, does not exist. */
+/** SQLSTATEs: the table with the version, or its schema, does not exist. */
 const MISSING = ['42P01', '3F000']
 
-/** Another process created the same objects at the same time. The retry finds them. */
+/** SQLSTATEs: another process created the same objects at the same time. A retry finds the objects. */
 const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000']
 
 const MAX_ATTEMPTS = 10
@@ -24,7 +24,7 @@ const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
 export const FORBIDDEN = '42501'
 
-/** One statement, so that it needs no client of its own. Safe for concurrent processes. */
+/** Creates the schema in one statement, which needs no transaction. Safe for concurrent processes. */
 export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const { version, isolation } = await versionOf(client, schemaName)
@@ -74,7 +74,7 @@ interface Version {
 
 const ISOLATION = `current_setting('transaction_isolation') AS isolation`
 
-/** Returns the version of a schema, 0 without one, and the transaction isolation of the connection. */
+/** Returns a schema's version (0 if there is no schema) and the connection's transaction isolation. */
 export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
     const sql = `SELECT version, ${ISOLATION} FROM ${quoteName(schemaName)}.schema_version`
@@ -99,8 +99,8 @@ function toVersion([row]: readonly unknown[]): Version {
 
 /**
  * A name in quotes, for a schema. O(length).
- * @throws `invalid_id` for one that PostgreSQL would cut (it keeps 63 bytes), that is empty, or contains a NUL, `?`,
- * `$body$` or `$creation$`: these mark values and functions in the statements that the name appears in.
+ * @throws `invalid_id` for a name that is empty, longer than 63 bytes, or contains a NUL, or `?`, `$body$` or
+ *   `$creation$`, which mark values and functions in the store's statements.
  */
 export function quoteName(name: string): string {
   const bytes = new TextEncoder().encode(name).length
@@ -155,10 +155,10 @@ function schemaStatements(schema: string): string[] {
 
 /**
  * `feed_moment` orders the feed. Readers see rows below the oldest running transaction (`pg_snapshot_xmin`),
- * so a row's moment must not be below its own transaction's number: then no row appears before one already
- * read. That number does not follow a conversation's order: a transaction gets it before waiting for the
- * conversation's row. With the row locked, `pg_snapshot_xmax` is beyond every ended transaction. Selecting it
- * from a table prevents inlining, so it sees the latest commits.
+ * so a row's moment must not be below the number of its transaction: then no row appears before a row already
+ * read. Transaction numbers do not follow a conversation's order, because a transaction gets its number
+ * before it waits for the conversation's row. With that row locked, `pg_snapshot_xmax` is above every ended
+ * transaction. The FROM clause prevents inlining, so the function sees the latest commits.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
@@ -166,8 +166,8 @@ CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS 
 $body$`
 
 /**
- * `drop_blobs` deletes blobs after their last use. It waits for transactions about to use one; the second
- * statement sees their commits.
+ * `drop_blobs` deletes blobs after their last use. It waits for transactions that are about to use such a
+ * blob; the second statement sees their commits.
  */
 const dropBlobsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_blobs() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -183,8 +183,8 @@ END
 $body$`
 
 /**
- * `drop_events` deletes the events and texts of deleted logs, also those appended while the deletion waited: its
- * statements see their commits. A foreign key would look up the log for each event, and a join could read all.
+ * `drop_events` deletes a log's events and texts, also those appended while the deletion waited: its
+ * statements see such commits. A foreign key would look up each event's log; a join could read all rows.
  */
 const dropEventsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_events() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -198,9 +198,9 @@ $body$`
 /**
  * `change_items` returns the stored items, numbered from 1. If a version is not the expected one, it changes
  * nothing and returns one row with the version of the first such item. `expected`: null for any version, 0
- * for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are locked in a
- * global order, so that no missing item is created meanwhile; later statements see other commits. Claims lock
- * rows only and do not wait.
+ * for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are locked, in a
+ * global order, so that no other call creates a missing item; later statements see earlier calls' commits.
+ * Claims lock only rows and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)
@@ -255,12 +255,12 @@ const [EVENT_COLUMNS, LANE_COLUMNS] = [
 const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
- * `append` writes the decisions for one conversation or more, and answers each: true if it is written.
+ * `append` writes the decisions for one or more conversations, and answers each: true after a write.
  * Otherwise it changes nothing, and answers with the log's row if log, HEAD, zone or lease differs, or an id
- * exists; null without a log, or if the log is locked and `p_waits` is false; "blobs" if a long string's
- * bytes are neither stored nor passed. Long strings and waits require a single conversation. It locks blobs
- * against deletion, by hash, as `drop_blobs` does. Each list has the rows of all entries. It has few
- * parameters, statements and casts, because each call prepares them.
+ * exists; null if there is no log, or if it is locked and `p_waits` is false; "blobs" if a long string's
+ * bytes are neither stored nor passed. Long strings and waits require a single conversation. Blobs are locked
+ * against deletion in the order of hashes, as in `drop_blobs`. Each list has the rows of all entries. The
+ * function has few parameters, statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.head_id IS NOT DISTINCT FROM l.from_head

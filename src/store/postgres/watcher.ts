@@ -30,16 +30,16 @@ interface ListenerOptions {
   readonly url: string | null
   readonly client: PostgresClient | null
   readonly hear: (payload: string) => void
-  /** Called when listening has begun, again after each loss: earlier notifications were missed. */
+  /** Called when listening has begun, and again after each reconnection: notifications may be lost. */
   readonly begin: () => void
 }
 
 type End = () => Promise<void>
 
 interface Held {
-  /** Null where the driver listens by itself. */
+  /** The listening client; null if the driver listens by itself. */
   readonly client: ListeningClient | null
-  /** Whether the store opened or borrowed it; otherwise the caller decides if it keeps the process alive. */
+  /** Whether the store opened or borrowed the client, and so decides if it keeps the process alive. */
   readonly isOwn: boolean
   readonly end: End
 }
@@ -60,7 +60,7 @@ class Listener {
     this.#options = options
   }
 
-  /** Whether notifications are known to arrive: one did since the connection was made. */
+  /** Whether notifications are known to arrive: at least one has arrived over this connection. */
   get hears(): boolean {
     return this.#hears
   }
@@ -254,7 +254,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** The first poll always wakes. Watches of all conversations wake only on own writes and notifications. */
+  /** Calls `wake` at the first poll; for all conversations only at own writes and notifications. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)

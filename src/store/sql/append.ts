@@ -70,7 +70,7 @@ export const tipValues = ({ version, time, inOrder, head, lane }: LogTip, isSear
     lane?.end ?? null,
   ] as const
 
-/** No search finds facts outside of the tree, or lines that could not be decoded. */
+/** Returns the columns for searches. All are null for facts outside of the tree and quarantined lines. */
 export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   readonly kind: string | null
   readonly source: string | null
@@ -142,7 +142,7 @@ export class KnownLog implements AppendContext {
   }
 
   /**
-   * Decisions are pure: one that lacked rows is repeated.
+   * Decides an append, and decides again after reading rows that the decision lacked.
    * @param isAssumed whether to assume that the ids are new, and that the writer holds its lease
    */
   *decide(facts: readonly Fact[], options: AppendOptions, isAssumed = false): Work<AppendDecision> {
@@ -180,7 +180,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Also loads the ancestors of entries that cannot be HEAD, up to the nearest that can. */
+  /** Loads entries by id. From entries that cannot be HEAD, continues to the nearest ancestor that can. */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {
@@ -233,7 +233,7 @@ export class KnownLog implements AppendContext {
   }
 }
 
-/** The log that was known was deleted: nothing can be decided on it. */
+/** The known log was deleted, so no append can be decided on it. */
 export class StaleLog extends Error {}
 
 /** Maximum number of tree nodes that a log keeps between appends. */

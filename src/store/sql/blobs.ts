@@ -47,7 +47,7 @@ export function* saveBlobs(
     yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
 }
 
-/** Writes strings that the database lacks, and locks all, in one order. The transaction must also use them. */
+/** Writes missing strings, and locks all, in the order of hashes. The transaction must also use them. */
 export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<void> {
   const insert = `INSERT INTO ${d.table('blob_piece')} (hash, start, base64, bytes) VALUES (?, ?, ?, ?)`
   for (const { hash, bytes, text } of strings.toSorted((a, b) => compareIds(a.hash, b.hash)))
@@ -68,7 +68,7 @@ export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiec
     }
 }
 
-/** Inserts a blob and returns true, or locks the one that exists: no other transaction may delete it meanwhile. */
+/** Inserts a blob and returns true, or locks an existing blob, so that no other transaction deletes it. */
 function* insertOrLock(d: Dialect, hash: string, bytes: number): Work<boolean> {
   const blob = d.table('blob')
   const insert = `INSERT INTO ${blob} (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING RETURNING hash`
@@ -101,7 +101,7 @@ export function blobReads(d: Dialect) {
     throw damagedBlob(hash)
   }
 
-  /** Omits blobs that do not exist. */
+  /** Returns the texts by hash. Omits blobs that do not exist. */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
     const result = new Map<string, string>()
@@ -319,7 +319,7 @@ const PADDING = 61
 
 const pieceBytes = ({ base64, bytes }: BlobPiece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
 
-/** The bytes of a text that {@link toBase64} returns; null for any other. */
+/** Returns the bytes of a text that {@link toBase64} can return; null for any other text. */
 function fromBase64(text: Uint8Array): Uint8Array | null {
   const padding = text.at(-1) !== PADDING ? 0 : text.at(-2) !== PADDING ? 1 : 2
   if (text.length % 4 !== 0) return null

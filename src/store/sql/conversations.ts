@@ -274,7 +274,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return lookedCount(Number(row?.fit ?? 0), Number(row?.looked ?? 0), exact)
   }
 
-  /** The rules of `nextLease` in one statement, so that only one process succeeds. */
+  /** Applies the rules of `nextLease` in one statement, so that only one process acquires the lease. */
   function* acquireLease(conversationId: string, owner: string, ttl: number): Work<Lease | null> {
     if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
     checkLease(owner, ttl)
@@ -317,7 +317,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /** A complete snapshot begins a new generation, so two are never mixed. */
+  /** Saves parts. A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],

@@ -40,10 +40,10 @@ export type SqlStep =
   | { readonly confirm: true }
   | { readonly callback: (handle: unknown) => unknown }
 
-/** A unit of work. An engine carries out its steps and resumes it with their rows. */
+/** A unit of work. An engine carries out each step and resumes the work with the rows of the step. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/** Parts that are statements become text, others bound values. Hot paths use constant texts instead. */
+/** Statements become text; other parts become bound values. Hot paths use constant texts instead. */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts
   const values: SqlValue[] = []
@@ -65,7 +65,7 @@ export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ s
 
 export const [NOTHING, DESCENDING] = [statement(''), statement(' DESC')]
 
-/** All rows of a statement, or of a text and its values. The caller knows which columns it selects. */
+/** Returns all rows of a statement, or of SQL text with values. The caller names the row type. */
 export function* all<R extends object>(query: Statement | string, ...values: SqlValue[]): Work<readonly R[]> {
   return (yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[]
 }
@@ -122,7 +122,7 @@ export type Table =
 
 export interface Dialect {
   table(name: Table): string
-  /** A hint that names the index to use; empty without one. */
+  /** A hint that names the index to use; empty if the database has no such hints. */
   by(index: string): string
   /** A `?` for the clock's time in microseconds, or null for the time of the database. */
   readonly now: string
@@ -133,9 +133,9 @@ export interface Dialect {
   readonly lock: string
   readonly elements: string
   readonly entries: string
-  /** A join with at most one row of a table, looked up for each row before it. */
+  /** A join that looks up at most one row of a table for each row of the tables before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
-  /** Condition and order columns of rows with certain values, by time and then id, within bounds. */
+  /** Returns the condition for rows with these key values within bounds, and the columns that order them. */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
     readonly time: string
@@ -148,7 +148,7 @@ export interface Dialect {
   withIds(columns: string): (conversationId: string, ids: string) => Statement
   /** The table with the kinds and sources of indexed events. */
   readonly kinds: string
-  /** Position from which events are not indexed by id and kind: searches read them. Null if all are. */
+  /** Position from which searches read events that no index has yet; null if all events are indexed. */
   firstUnindexed(version: number): number | null
   deleteEvents(conversationId: string): readonly Statement[]
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: Statement, limit: number): Statement
@@ -174,7 +174,7 @@ export interface RangeForm {
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null
-  /** As {@link Dialect.firstUnindexed}. */
+  /** The result of {@link Dialect.firstUnindexed}. */
   readonly firstUnindexed: number | null
 }
 

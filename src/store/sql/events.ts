@@ -30,10 +30,10 @@ import {
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'
 
-/** Maximum bytes of a body read with its page; larger ones that fit are read separately. */
+/** Maximum bytes of a body read with its page; larger bodies are read in a second statement. */
 const LARGE_BODY = 2 ** 16
 
-/** An event as a page finds it: its body, null for a large one, and how many bytes that has. */
+/** An event of a page, with the number of bytes of its body. `body` is null for a large body. */
 type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
 
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
@@ -41,7 +41,7 @@ const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 /** Maximum number of ranges in one statement: preparing a longer one costs more than running it. */
 const MAX_RANGES = 80
 
-/** Segments of a path in its first statement; each further one has twice as many. */
+/** Segments of a path in the first statement; each later statement has twice as many. */
 const FIRST_SEGMENTS = 2
 
 const NO_SEQ = -1
@@ -144,7 +144,7 @@ export function eventReads(d: Dialect) {
     return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
-  /** In any order. */
+  /** Returns the rows with these ids, in any order. */
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
@@ -220,7 +220,7 @@ export function eventReads(d: Dialect) {
     return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
   }
 
-  /** Returns the events in the ranges that are not indexed yet, without their bodies. */
+  /** Returns the events of the ranges without their bodies, if the events are not indexed yet. */
   function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
     const { log, text, firstUnindexed } = form
     if (firstUnindexed === null || ranges.length === 0) return []
@@ -331,7 +331,7 @@ export function eventReads(d: Dialect) {
     return row?.low ?? length
   }
 
-  /** The leaf's segment is first. */
+  /** Returns the segments of the path, the leaf's segment first. */
   function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
     const { sql, values } = leaf(conversationId, JSON.stringify([leafId]))
     return yield* all<SegmentRow>(pathFrom(sql), ...values)

@@ -5,7 +5,7 @@ interface ColumnTypes {
   readonly int: string
   readonly big: string
   readonly bytes: string
-  /** A generated number, unique per row. `identityKey` is also the primary key. */
+  /** Type of a generated number, unique per row and the primary key. `identity` is not a primary key. */
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string
@@ -17,8 +17,8 @@ interface ColumnTypes {
 
 /**
  * Returns the statements that create everything, in order. Times are microseconds since 1970.
- * - `conversation`: the record. `number` is its identity: a recreated conversation with the same id has
- *   another one.
+ * - `conversation`: the record. `number` identifies it: a recreated conversation with the same id has another
+ * number.
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
  * - `event`: one row for each position. `lane` is null outside of the tree, `kind` also for facts that no
  *   search finds; `message` is the searchable text.

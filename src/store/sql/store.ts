@@ -43,7 +43,7 @@ interface OwnWork {
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
   /** Runs work in one transaction. */
   transact<T>(work: () => Work<T>): Promise<T>
-  /** As `transact`; with a client that cannot hold a transaction, as `write`. */
+  /** Runs work as `transact` does, or as `write` if the client cannot hold a transaction. */
   index<T>(work: () => Work<T>): Promise<T>
   readonly replaceText: ReplaceText
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
@@ -65,7 +65,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     texts === null || ownConditions.texts === null || ownConditions.texts.index === null
       ? null
       : new TextIndexer(texts, ownConditions.texts.maintain, ownConditions.index)
-  /** The arguments are checked before the database is opened. */
+  /** Runs a read with checked arguments, so that an invalid call does not open the database. */
   const read = <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A): Promise<T> => {
     indexer?.start()
     return engine.read(() => work(...input))

@@ -38,7 +38,7 @@ export interface TextMatch {
   readonly query: CheckedTextQuery
   readonly log: number | null
   readonly columns: Statement
-  /** Conditions for text `t`. `fitsFound` has only those that the index does not check. */
+  /** Conditions for text `t`. `fitsFound` has only the conditions that the index does not check. */
   readonly fits: Statement
   readonly fitsFound: Statement
   readonly below: bigint
@@ -51,13 +51,13 @@ export interface TextWork {
   readonly contains: string
   /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
   match(match: TextMatch): Statement
-  /** Indexes a range of a log, unless another process has. Null for a read-only store. */
+  /** Indexes a range of a log, unless another process has done so. Null for a read-only store. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
   /** Maintains a part of the index, and returns whether more remains. Null if no maintenance is needed. */
   readonly maintain: (() => Work<boolean>) | null
 }
 
-/** Null for an event without terms. */
+/** Returns the row of an event's text; null for an event without terms. */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
   const result = inTree ? eventText(fact) : null
   const line = result === null ? '' : lineOf(result.text)
@@ -274,8 +274,8 @@ const MANY = 256
 const [LOOK_INTERVAL, LOOK_FACTOR] = [1_000, 50]
 
 /**
- * Indexes in small steps. A pause follows each, as long as the step took, at most 100 ms. If two processes
- * index the same events, only one writes them.
+ * Indexes in small steps. After each step it pauses for as long as the step took, at most 100 ms. If two
+ * processes index the same events, only one writes them.
  */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>

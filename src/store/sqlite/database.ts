@@ -21,12 +21,12 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** A statement, and whether it returns rows: drivers refuse to read rows of one that does not. */
+/** A statement, and whether it returns rows. Drivers refuse to read rows of other statements. */
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean
   readonly mayWrite: boolean
-  /** The columns of rows that are lists; null where the driver returns objects. */
+  /** The names of the columns if the driver returns rows as lists; null if it returns objects. */
   readonly columns: readonly string[] | null
 }
 
@@ -42,12 +42,12 @@ const MAX_PREPARED = 500
 /** Carries out one of the units of work that share a transaction. */
 type Part = <T>(work: () => Work<T>) => T
 
-/** One connection and its statements. Calls read all rows at once, so no statement restarts during a read. */
+/** One connection and its statements. Calls read all rows at once, so no call restarts a statement midway. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
   #hasWritten = false
-  /** Whether a transaction is open. A call then comes from the caller's work in it. */
+  /** Whether a transaction is open. A call during it is made by the caller's work. */
   isInTransaction = false
 
   constructor(database: SqliteDatabase) {
@@ -80,7 +80,7 @@ export class Connection {
     }
   }
 
-  /** Excludes other writers; an exception rolls the work back. */
+  /** Runs work in a transaction that excludes other writers; an exception rolls the work back. */
   write<T>(work: () => Work<T>): T {
     return this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
   }
@@ -131,7 +131,7 @@ export class Connection {
     return rows
   }
 
-  /** Calls the caller's work. A savepoint shows whether that has ended the transaction. */
+  /** Calls the caller's work. A savepoint shows whether the work has ended the transaction. */
   #callBack(callback: (handle: unknown) => unknown): void {
     this.all('SAVEPOINT colloquy_callback')
     let result: unknown
@@ -171,7 +171,7 @@ export class Connection {
     }
   }
 
-  /** @throws what the work throws, or the driver's error where SQLite has ended the whole transaction by itself. */
+  /** Runs a part. @throws what the work throws, or the driver's error if SQLite has ended the transaction. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false
@@ -232,10 +232,10 @@ const RESULTS: Readonly<Record<number, string>> = {
   26: 'NOTADB',
 }
 
-/** The file under an open connection is another one, or was deleted. */
+/** Result codes: the file of an open connection was replaced or deleted. */
 const MOVED: readonly unknown[] = [1032, 'SQLITE_READONLY_DBMOVED']
 
-/** A crashed writer's changes must be undone, which needs the database to be opened for writing. */
+/** Result codes: to undo a crashed writer's changes, the database must be opened for writing. */
 const UNDO: readonly unknown[] = [776, 'SQLITE_READONLY_ROLLBACK']
 
 type Meaning = readonly [code: ErrorCode, message: string]
@@ -271,7 +271,7 @@ const FOLDER_FAULT: Meaning = [
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
 
 /**
- * Maps a driver's error to the contract's by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
+ * Maps a driver's error to a store error by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
  * better-sqlite3 `code`); returns others unchanged. O(1).
  */
 export function toStoreError(error: unknown): unknown {

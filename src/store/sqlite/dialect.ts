@@ -153,8 +153,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * Splits a range so that SQLite can walk each part in an index: the instants in between, and a first or last
- * instant with only some of its positions in the range.
+ * Splits a range so that SQLite can walk each part in an index. A first or last instant with only some
+ * positions in the range is a part of its own.
  */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
@@ -172,7 +172,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Names the index by position, so that SQLite never chooses another one and sorts. */
+/** Selects the rows of a range. Names the index by position, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -187,7 +187,7 @@ function rangeStatements(form: RangeForm, range: EventRange, columns: Statement)
   return bounds.map((bound) => sql`SELECT ${columns} FROM ${rows} AND ${bound}${isInLane}${hasText}`)
 }
 
-/** Each range is walked in its own stretch of the index, and SQLite merges the walks without sorting. */
+/** Selects a page of ranges. SQLite walks each range in an index, and merges the walks without sorting. */
 function pageOfRanges(
   form: RangeForm,
   ranges: readonly EventRange[],
@@ -217,7 +217,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails on a null log if the log or the lease is not as assumed, or if the log has the id. */
+/** Fails because `log` is null if the log or the lease is not as assumed, or if the log has the id. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -274,7 +274,7 @@ export function* append(
   return appended
 }
 
-/** Appends a single event whose id is new. Null, with nothing written, if it is rejected or an assumption is wrong. */
+/** Appends an event with a new id. Returns null and writes nothing if a check or an assumption fails. */
 function* appendNew(
   log: KnownLog,
   facts: readonly Fact[],
@@ -349,10 +349,10 @@ type HeldItem = Pick<ItemRow, 'version' | 'keys'>
 
 const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
 
-/** The row's number is the version: it is unique. */
+/** Writes an item. Its version is the new row's number, which is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-/** `now` in milliseconds. */
+/** Changes items, or none if a version differs. `now` in milliseconds. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
   for (const { collection, id } of changes)
@@ -375,7 +375,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** `now` in milliseconds. */
+/** Claims due items. `now` in milliseconds. */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,
@@ -428,14 +428,14 @@ function* changeKeys(
         VALUES (${collection}, ${name}, ${value}, ${id})`
 }
 
-/** The positions of the feed: those of events, and those of other changes and of deleted events. */
+/** Selects the feed: a row for each event, and the rows of other changes and of deleted events. */
 const feedSql = (where: string): string =>
   `SELECT number AS position, witness, log, ${FEED_CHANGE.events} AS change, seq AS "from", seq + 1 AS "until",
     NULL AS id, NULL AS shard FROM colloquy_event WHERE number ${where}
   UNION ALL SELECT position, witness, number, change, from_seq, until_seq, conversation_id, shard
     FROM colloquy_feed WHERE position ${where}`
 
-/** The same as `shardOf`. */
+/** The shard of a conversation in SQL, as `shardOf` computes it. */
 const SHARD = `(${WEIGHTS.map(
   (weight, index) => `${weight} * coalesce(unicode(substr(log.conversation_id, ${-1 - index}, 1)), 0)`,
 ).join(' + ')}) % ${SHARDS}`
@@ -443,8 +443,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Visits a limited number of rows from a position; returns the first row, and those of a shard (null for
- * all), up to a second limit. An index of shards would slow down every append.
+ * Visits a limited number of rows from a position. Returns the first row and the rows of a shard (null for
+ * all shards), up to a second limit. An index of shards would slow down every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log
@@ -458,7 +458,7 @@ const IS_BEHIND = `SELECT 1 FROM colloquy_feed AS mark WHERE mark.position < 0 A
 const FEED_EVENTS = `SELECT ${EVENT_COLUMNS}, e.number FROM json_each(?) AS listed
   CROSS JOIN colloquy_event AS e ON e.number = listed.value`
 
-/** Each call continues where the last one stopped. */
+/** Each call of `trim` continues where the previous call stopped. */
 export function feedTrimmer(keep: number): FeedTrimmer {
   let from = 0
   const findEnd = function* (): Work<number> {

@@ -27,10 +27,10 @@ import {
 import { type ConnectionSource, Runner } from './runner.ts'
 import { purge, replaceText, TEXT_INDEX, TEXT_WORK } from './texts.ts'
 
-/** Maximum number of new rows that are read; after more, all watches are woken. */
+/** Maximum number of new rows to read; if there are more, all watches are woken. */
 const MAX_NEWS = 1_000
 
-/** The position of a feed row, and its random number: another database has another number at this position. */
+/** The position of a feed row, and its random number: in another database, the number differs. */
 type FeedPosition = Pick<FeedEnd, 'position' | 'witness'>
 
 const START: FeedPosition = { position: 0, witness: 0 }
@@ -46,7 +46,7 @@ class Poll {
   /** Milliseconds. */
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
-  /** The last result of the pragma; null before the first. */
+  /** The last result of `PRAGMA data_version`; null before the first poll. */
   #seen: number | null = null
   #polled: Connection | null = null
   #position: FeedPosition | null = null
@@ -71,7 +71,7 @@ class Poll {
     this.#rest()
   }
 
-  /** Starts polling: later writes are noticed. Does nothing while it runs. */
+  /** Starts polling, which finds later writes. Does nothing if polling has already started. */
   #start(): void {
     if (this.#timer !== null) return
     this.#position = this.#last()
@@ -89,7 +89,7 @@ class Poll {
     this.#timer = null
   }
 
-  /** Only an open connection sees other processes' writes. */
+  /** Opens a lost connection again, because only an open one sees other processes' writes. */
   #reopen(): void {
     if (this.#runner.connection !== null || this.#isOpening) return
     this.#isOpening = true
@@ -161,8 +161,8 @@ export type SqliteStoreOptions = (
   readonly synchronous?: 'full' | 'normal'
   /**
    * Opens the file read-only: every change throws `store_read_only`. Open a passed `database` read-only too.
-   * It must already have this version's tables. Its folder must be writable: SQLite creates files that a
-   * read-only connection does not remove. Default: false.
+   * The file must already have this version's tables, and its folder must be writable: SQLite creates files
+   * that a read-only connection does not remove. Default: false.
    */
   readonly readOnly?: boolean
   /** Milliseconds that a call waits for another writer before it fails with `store_busy`. Default: 5,000. */
@@ -187,10 +187,10 @@ const OPTIONS = 'file database synchronous readOnly busyTimeout pollInterval clo
  * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
  * tables; there can be other tables too. After `store_unavailable`, the next call opens a file again.
  *
- * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
- * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the default; UTF-16,
- * which orders texts differently, throws `store_unavailable`. Use only one driver for a file in a process,
- * because file locks do not separate two drivers.
+ * An open database belongs to the store until `close`, which leaves it open. The store switches it to
+ * write-ahead logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the
+ * default; UTF-16, which orders texts differently, throws `store_unavailable`. Use only one driver for a file
+ * in a process, because file locks do not separate two drivers.
  *
  * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` O(log n); a page of
  * `search` O(log n + limit) per kind and source in the log, and per path segment in the page with `leafId`,
@@ -279,7 +279,7 @@ const givenDatabase = (database: SqliteDatabase, connect: SetUp): ConnectionSour
   check: () => undefined,
 })
 
-/** Opens a file, and checks that it is still the file at its path. */
+/** Returns a source that opens a file, and checks that the path still has the same file. */
 function openedFile(file: string, readOnly: boolean, connect: SetUp): ConnectionSource {
   const isFile = file !== ':memory:'
   let identity: string | null = null
@@ -335,10 +335,10 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   return new driver.DatabaseSync(file, { readOnly })
 }
 
-/** Maximum bytes of the write-ahead log after it was written back. */
+/** Maximum bytes of the write-ahead log's file after its content was written to the database. */
 const JOURNAL_SIZE = 4 * 2 ** 20
 
-/** Can be called again after a failure. */
+/** Configures a database and creates its tables. Can be called again after a failure. */
 function setUp(
   database: SqliteDatabase,
   settings: Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | 'fullText'>>,
@@ -377,7 +377,7 @@ function setUp(
 /** Version of the schema, stored in a table of its own, because the database may have other tables. */
 const VERSION = 1
 
-/** Creates the schema in one transaction: of several processes that open a database at once, one does. */
+/** Creates the schema in one transaction. If several processes open a database at once, one creates it. */
 function createSchema(connection: Connection, readOnly: boolean): void {
   if (isCreated(connection)) return
   if (readOnly)

@@ -5,7 +5,7 @@ import { type Connection, PartlyWritten, toStoreError } from './database.ts'
 
 export interface ConnectionSource {
   open(): Promise<Connection>
-  /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
+  /** Closes a connection that this source has opened. Does nothing for the caller's database. */
   close(connection: Connection): void
   /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
   readonly reopens: boolean
@@ -13,7 +13,7 @@ export interface ConnectionSource {
   check(): void
 }
 
-/** The value of a unit of work, or its error, after which it is undone. */
+/** The value of a unit of work, or the error that undid the unit. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 interface QueuedWrite {
@@ -33,7 +33,7 @@ const READS_PER_TURN = 256
 /** Milliseconds after which queued writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
-/** Milliseconds without a write after which the write-ahead log is written back and emptied. */
+/** Milliseconds without a write after which the write-ahead log is copied to the database and emptied. */
 const IDLE = 1_000
 
 /** Maximum milliseconds between retries: a process that writes continuously leaves short gaps. */
@@ -80,8 +80,8 @@ export class Runner {
   }
 
   /**
-   * Runs a writing unit of work in order, and resolves when it is durable. Writes that wait together share a
-   * commit (design D30), unless one `isAlone`.
+   * Runs a writing unit of work in order, and resolves when it is durable. Waiting writes share a commit
+   * (design D30), except a write with `isAlone`.
    */
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
     new Promise((resolve, reject) => {
@@ -116,8 +116,8 @@ export class Runner {
   }
 
   /**
-   * Rejects a unit that fails alone, or where the database is unavailable. While the database is busy, units
-   * wait together, each until its deadline: one after the other they would wait many times as long.
+   * Commits units together. If that fails, commits each alone, unless the database is unavailable. While it
+   * is busy, units wait together, each until its deadline: in turn they would wait many times as long.
    */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
@@ -171,7 +171,7 @@ export class Runner {
     return result
   }
 
-  /** Tries while the database is busy, at growing intervals, at least once, until the deadline. */
+  /** Runs work, and again at growing intervals while the database is busy, until the deadline. */
   async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
@@ -219,7 +219,7 @@ export class Runner {
   }
 }
 
-/** A rejected unit of work affects no other. A fault of the database rolls all of them back. */
+/** Writes units of work in one transaction. A rejected unit affects no other; a database fault undoes all. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

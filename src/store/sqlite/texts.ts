@@ -1,6 +1,6 @@
 /**
- * SQLite's text index: FTS5 over lines of terms. Appends write only the line; lines are indexed in groups,
- * and searches compare each unindexed one.
+ * SQLite's text index: FTS5 over lines of terms. Appends write only the line. Lines are indexed later, in
+ * groups, and searches compare each line that is not indexed.
  */
 
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
@@ -8,7 +8,7 @@ import { all, allOf, first, type SqlValue, type Statement, statement, type Work 
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
 import { isTaken } from './database.ts'
 
-/** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
+/** Tables `text_pending` (texts not yet indexed) and `text_gone` (deleted logs whose texts remain). */
 export const TEXT_SCHEMA: readonly string[] = [
   `CREATE TABLE colloquy_text_pending (
   number INTEGER PRIMARY KEY,
@@ -24,7 +24,7 @@ export const TEXT_SCHEMA: readonly string[] = [
 
 /**
  * Spaces separate terms. Deleted terms are overwritten. Positions are not stored: phrases are compared with
- * lines. Small pages: a search decodes whole ones, and most searches return few hits.
+ * lines. Pages are small, because a search decodes whole pages, and most searches return few hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
@@ -35,7 +35,7 @@ export const TEXT_INDEX: readonly string[] = [
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-/** Inserts a text. Its log is null, which the column refuses, if the number is used in the other table. */
+/** Inserts a text. If the other table has the number, fails because `log` is null. */
 const insertInto = (table: string, other: string): string =>
   `INSERT INTO ${table} (${COLUMNS}) VALUES (?, CASE WHEN ? NOT IN (SELECT number FROM ${other}) THEN ? END, ?, ?, ?, ?, ?)`
 const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')

@@ -13,8 +13,8 @@ import { after, begin, idsOf, leaf, pause, pauses, pluck, say, storable, update 
 const WRITERS = 8
 
 /**
- * Every writer expects the same version. Returns the number of winners; fails if a writer gets another error
- * than `version_conflict`.
+ * Appends from several writers that expect the same version. Returns the number of winners; fails if a writer
+ * gets an error other than `version_conflict`.
  */
 async function race(store: Store, other: Store, id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
@@ -41,7 +41,7 @@ async function racesHaveOneWinner(store: Store, other: Store): Promise<void> {
   equal(pluck(await store.read(id), 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
 
-/** Every writer accepts any version; no append is lost, and none creates a branch. */
+/** Checks writers that expect any version: all appends are in the log, and no append creates a branch. */
 async function allLandInLine(store: Store, other: Store): Promise<void> {
   const id = await begin(store, 'c')
   const rounds = 6
@@ -178,7 +178,7 @@ export const APPEND_VERSION: readonly Check[] = [
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
-/** Each lacks a field by which a store places or finds an event, or has it with another type. */
+/** Facts in which a field by which a store places or finds events is missing or has a wrong type. */
 const SHAPELESS: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },
@@ -268,7 +268,7 @@ export const APPEND_SHAPE: readonly Check[] = [
   ),
 ]
 
-/** The parent of each event, and the parent that its body names. */
+/** Returns the parent of each event, and the parent that the event's body names. */
 const parentsOf = (events: readonly StoredEvent[]): string[] =>
   events.map(({ parentId, fact }) => `${parentId}, ${(fact as Event).parent_id}`)
 

@@ -1,4 +1,4 @@
-/** Needs no test runner. */
+/** Assertions that need no test runner. */
 
 import { type ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 

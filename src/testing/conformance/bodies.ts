@@ -98,7 +98,7 @@ const ODD_TEXTS = Object.values({
   syntax: ['\\u0000 \\ " \' % _ ? $1 :a @a {} <a>', ''],
 }).flat()
 
-/** Ids that a database may confuse or read as something else, by the reason. */
+/** Ids that a database may confuse or misread. Each key is the reason. */
 const ODD_IDS: readonly string[] = Object.values({
   caseAccentsAndWidth: ['a', 'A', 'a ', ' a', 'á', 'a\u0301', 'ａ', 'ß', 'ss', 'ı', 'I', 'i', 'İ'],
   syntax: ['%', '_', '\\', "'", '"', '?', '$1', '--', ';', '/', '..'],

@@ -15,7 +15,7 @@ export interface Trial {
   /** Opens the same data once more, as another process would, or as after a crash. */
   readonly reopen: () => Promise<Store>
   readonly another: () => Promise<Store>
-  /** Null for a store that refuses `within`. */
+  /** The caller's table; null for a store that refuses `within`. */
   readonly rows: OwnRows | null
   /** Maximum milliseconds until a watch is called. */
   readonly watchTimeout: number
@@ -56,7 +56,7 @@ export const generated = <T>(
     await fc.assert(property, { numRuns: runsOf(runs) })
   })
 
-/** Records that have few of these fields: each is left out `absent` times as often as it is there. */
+/** Generates records with few of these fields: a field is absent `absent` times as often as present. */
 export const someOf = <T extends object>(
   fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
   absent: number,

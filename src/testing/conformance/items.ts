@@ -106,7 +106,7 @@ export const ITEMS: readonly Check[] = [
   }),
 ]
 
-/** By UTF-16 units, the last two would be in the other order. */
+/** Names in the order of code points. In UTF-16 order, the last two would be exchanged. */
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [

@@ -76,7 +76,7 @@ export interface ConformanceOptions {
 /** One case of the kit, for one test. */
 export interface ConformanceCase {
   readonly name: string
-  /** The reason why it is skipped, or null. */
+  /** The reason why the case is skipped, or null. */
   readonly skipped: string | null
   /**
    * Runs the case on its own store. Rejects if the store breaks the contract; does nothing if it is skipped.

@@ -3,7 +3,7 @@ import type { Lease } from '../../store/contract/store.ts'
 import { type Check, it, test } from './check.ts'
 import { after, begin, granted, idsOf, LONG, pause, pluck, SHORT } from './facts.ts'
 
-/** The order of the last two by code points differs from that by UTF-16 units. */
+/** Ids in the order of code points. In UTF-16 order, the last two would be exchanged. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 const sortLeases = (leases: readonly Lease[]): Lease[] =>

@@ -13,7 +13,7 @@ const READER = 'reader'
 
 const storedIds = async (store: Store, id: string): Promise<(string | null)[]> => idsOf(await store.read(id))
 
-/** The rows that begin with a prefix, without it, in order. */
+/** Returns the rows that begin with a prefix, in order, without the prefix. */
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
   const matches: string[] = []
   const keep = (list: readonly string[]): void => {

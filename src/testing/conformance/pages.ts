@@ -1,4 +1,4 @@
-/** Reads all pages of a query and compares each with a naive reading. */
+/** Reads all pages of a query and compares the result with a simple search of the whole log. */
 
 import { isQuarantined } from '../../event/quarantine.ts'
 import { KINDS } from '../../event/kinds.ts'
@@ -60,8 +60,8 @@ export async function finds(
 }
 
 /**
- * Reads all pages, and writes after each of the first. Fails if an item that was there is missing, or any is
- * repeated.
+ * Reads all pages, and writes after each of the first nine. Fails if an item of `there` is missing, or if any
+ * item is repeated.
  */
 export async function readsWhileWriting<T>(
   limit: number,

@@ -11,7 +11,7 @@ import { begin, pause, pluck, say } from './facts.ts'
 import { fullPages, readsWhileWriting } from './pages.ts'
 import { anyText } from '../text.ts'
 
-/** A text of a conversation, and what its record has. */
+/** A text of a conversation, and fields of the conversation's record. */
 interface Text {
   readonly conversationId: string
   readonly owner: string | null
@@ -51,7 +51,7 @@ type Place = Pick<TextHit, 'conversationId' | 'id'>
 
 const placeOf = ({ conversationId, id }: Place): string => `${conversationId} ${id}`
 
-/** The places of all hits, in order. */
+/** Returns the conversation id and event id of all hits, in order. */
 async function findAll(store: Store, query: TextQuery): Promise<string[]> {
   const hits = await fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
   return hits.map(placeOf)
@@ -144,7 +144,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   full: 'ＡＢＣ ﬁle ½',
 }
 
-/** Which of them each query finds. */
+/** Queries, and the ids of the texts that they find. */
 const FINDING: readonly (readonly [ids: readonly string[], queries: readonly string[]])[] = [
   [
     ['plan', 'staging'],
@@ -167,7 +167,7 @@ const FINDING: readonly (readonly [ids: readonly string[], queries: readonly str
   [[], ['-deploy', 'depl', '東都', 'AND OR NOT NEAR(a, b) *']],
 ]
 
-/** Queries that a text index may reject or read as its own syntax, by the reason. */
+/** Queries that a text index may reject or read as its own syntax. Each key is the reason. */
 const HOSTILE = Object.values({
   marks: ['', ' ', '"', '""', '-', '--', '- -', '-"', '\u0301', '\uffff'],
   operators: ['*', 'a*', '^a', 'a:b', 'line:a', '(', ')', '(a', 'a OR', 'AND', 'NEAR(a b, 3)', '{a}'],

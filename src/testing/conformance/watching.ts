@@ -3,7 +3,7 @@ import { equal } from './assert.ts'
 import { alsoInTwoProcesses, type Check, test, type Trial } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'
 
-/** Watches a conversation, or all for null, until a look after a wake finds what it waits for. */
+/** Watches a conversation (null: all), and calls `look` after each wake until it returns true. */
 async function leadsTo(
   { watchTimeout }: Trial,
   watching: Store,
@@ -46,7 +46,7 @@ async function areAllWoken(store: Store, trial: Trial): Promise<void> {
   await Promise.all([woken, ...ids.map((id) => store.append(id, [pause('a')]))])
 }
 
-/** Watches a conversation while another store deletes it and creates one of equal length. */
+/** Watches a conversation while another store deletes it and creates it again with equal length. */
 async function followsDeletion(watching: Store, writing: Store, trial: Trial): Promise<void> {
   const id = await begin(writing, 'c')
   const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null

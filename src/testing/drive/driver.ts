@@ -20,7 +20,7 @@ import { checkLog } from '../../laws/check-log.ts'
 export interface DrivenServer extends ServerClientOptions {
   restart?(how: 'stop' | 'kill'): Promise<ServerClientOptions>
   close(): Promise<void>
-  /** Texts that its tool received; needed if it does not run the case's tool. */
+  /** Texts that the server's tool received; needed if the server does not run the case's tool. */
   touched?(): readonly string[]
   /** The fake provider that the server calls. A rejected request fails the case. */
   readonly provider?: Pick<FakeProvider, 'requests'>
@@ -156,7 +156,7 @@ export class Driver {
     }
   }
 
-  /** Returns null if the command did not fit, or if its effect is unknown because the server ended. */
+  /** Sends a command. Null if the server refused it, or if the effect is unknown as the server ended. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>
@@ -327,7 +327,7 @@ async function checkAll(driver: Driver): Promise<void> {
   checkCalls(driver, logs)
 }
 
-/** M12 for signed blocks, else the law of the grammar. */
+/** Returns the violated law: M12 for signed blocks, else the law of the grammar. */
 function lawOfRefusal(requests: readonly ProviderRequest[]): string {
   const request = requests.find(({ refused }) => refused.length > 0)
   if (request === undefined || request.refused[0]?.startsWith('block ') === true) return 'M12'
@@ -384,7 +384,7 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
     }
 }
 
-/** After an acknowledged pause, no agent event follows the current step until a user ends the pause. */
+/** Checks a paused conversation: after the running step, the agent adds no event until the pause ends. */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
   hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
@@ -393,7 +393,7 @@ function checkPause(of: DrivenConversation, status: string, log: readonly Event[
   of.agentEvents = count
 }
 
-/** No call is executed twice without a second approval, without being in a log, or after a rejection. */
+/** Checks executed calls: each is in a log, is not repeated without approval, and was not rejected. */
 function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
   const { name, argument } = driver.played.tool
   const isTouch = (event: Event): event is ActionEvent =>

@@ -176,7 +176,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
 interface BytePlan {
   readonly texts: readonly string[]
   readonly cut: number | null
-  /** The length of a piece in bytes; null for a piece for each text. */
+  /** The length of a piece in bytes; null to send each text as one piece. */
   readonly pieces: number | null
   readonly slow: number
   readonly endless: boolean

@@ -54,8 +54,8 @@ export interface SayOptions {
 }
 
 /**
- * Sends requests. Methods that return `Received` resolve with the response, whatever its status, and reject
- * only if there is none; `bodyOf` checks the status.
+ * Sends requests. Methods that return `Received` resolve with a response of any status, and reject only if
+ * there is no response; `bodyOf` checks the status.
  */
 export interface ServerClient {
   readonly address: ServerAddress
@@ -103,7 +103,7 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
   throw new LawBroken('W1', `the server returned ${status}: ${JSON.stringify(body).slice(0, 500)}`)
 }
 
-/** Reads a page by its id; without an id, the first one. */
+/** Reads a page by its id; without an id, the first page. */
 type ReadServerPage = (page_id?: string | null) => Promise<Received<ServerPage>>
 
 /** Yields the events of each page, in order. @throws LawBroken if the server rejects a request. */
@@ -215,7 +215,7 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-/** Sends a request, and returns the response before its body. */
+/** Sends a request, and returns the response before the body is read. */
 async function requestOf(
   { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,
@@ -236,7 +236,7 @@ async function requestOf(
   return fetch(request)
 }
 
-/** Does not throw for any status. */
+/** Sends a request, and returns its response with any status. */
 async function send<T>(
   address: ServerAddress,
   method: string,
@@ -262,7 +262,7 @@ export interface LiveFrame {
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
 
-/** Puts a bare event into an envelope. */
+/** Parses a frame. Puts a bare event into an envelope. */
 function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
   if (!isObject(value)) throw new SyntaxError('The frame is not an object.')

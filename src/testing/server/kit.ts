@@ -70,8 +70,8 @@ function filtersFor(log: readonly Event[]): EventFilterQuery[] {
 }
 
 /**
- * Returns the events of all pages, after an optional write behind each. Holds that the pages are full, except
- * the last, and end.
+ * Returns the events of all pages, and calls `write` after each page. Checks that all pages except the last
+ * are full, and that paging ends.
  */
 async function inPages(
   law: string,
@@ -411,7 +411,7 @@ const keepsMessages: Prepared = async (trial) => {
   }
 }
 
-/** After a crash, a run reports its interruption or continues, and the next message gets a reply. */
+/** Checks that after a crash a run reports it or continues, and that the next message gets a reply. */
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
@@ -423,7 +423,7 @@ const settlesReply: Prepared = async (trial) => {
   }
 }
 
-/** After a crash, an interrupted call has one result, and is not executed again. */
+/** Checks that after a crash an interrupted call has one result, and is not executed again. */
 const settlesCalls: Prepared = async (trial) => {
   const id = await trial.begin()
   const word = `k-${id}`

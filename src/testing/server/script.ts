@@ -30,7 +30,7 @@ export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${J
 
 /**
  * Returns the turn to play next: in the latest script of the messages, the turn whose index is the number of
- * replies after it. Without a script, or after its last turn, returns a reply that states this. O(messages).
+ * replies after the script. Without a script or such a turn, returns a reply that states this. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(
@@ -45,7 +45,7 @@ export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   return turns[replies] ?? { says: ['The script is over.'] }
 }
 
-/** Model for a `fakeProvider` that plays the scripts in user messages, in any grammar. */
+/** Plays the scripts in user messages, in any grammar. Pass it to `fakeProvider`. */
 export const playScripts: Model = async (request) => {
   const turn = turnOf(messagesIn(request))
   if (turn.wait !== undefined) await new Promise((resolve) => setTimeout(resolve, turn.wait))

@@ -108,7 +108,7 @@ export class Trial {
 
   /**
    * Waits until a conversation has one of these statuses. Default: finished.
-   * @throws LawBroken after the timeout, or if it keeps another final status for a third of the timeout.
+   * @throws LawBroken after the timeout, or if another final status lasts for a third of the timeout.
    */
   async rest(id: string, ...ends: readonly Status[]): Promise<ServerConversation> {
     const wanted = ends.length === 0 ? (['finished'] as const) : ends
@@ -286,7 +286,7 @@ export interface ServerCheck {
   run(trial: Trial): Promise<void>
 }
 
-/** A case. Its sentence follows the laws that it may find broken, the most likely first. */
+/** Returns a case. `name`: the laws that the case may find broken, the most likely first, and a sentence. */
 export function test(name: string, run: ServerCheck['run']): ServerCheck {
   const [, laws = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(.+)$/.exec(name) ?? []
   return { name: sentence, laws: laws.trim().split(' '), needs: [], run }

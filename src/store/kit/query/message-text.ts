@@ -30,8 +30,8 @@ export function messageText(fact: Fact): string | null {
 }
 
 /**
- * The texts of lists of parts, documents included, as lines. A store checks only the texts of messages, so a
- * result may have other values in place of lists and parts.
+ * Returns the texts of lists of parts and documents, as lines. Ignores other values in place of lists and
+ * parts, because a store does not check the content of tool results.
  */
 export function partsText(...lists: readonly (readonly Content[] | null | undefined)[]): string {
   const texts: string[] = []

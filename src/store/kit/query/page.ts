@@ -5,7 +5,7 @@ import type { Page, StoredEvent } from '../../contract/query.ts'
 import type { Store } from '../../contract/store.ts'
 import { checkText, type Given } from '../../../event/check-value.ts'
 
-/** Increased whenever the meaning of a cursor's content changes. */
+/** Version of cursors, increased whenever the meaning of a cursor's content changes. */
 const VERSION = '1'
 
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
@@ -20,7 +20,7 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 }
 
 /**
- * Returns a cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
+ * Returns a cursor with the last item's key, bound to a query. Only letters, digits, `-` and `_`. O(length).
  * @param scope the name of the query (conversation, filter and order; not the limit)
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
@@ -32,8 +32,8 @@ export function encodeCursor(scope: string, key: readonly string[]): string {
 
 /**
  * Returns the key in a cursor. O(length).
- * @throws `invalid_cursor` for a cursor of another query or version, or a changed one; `data.reason` has the
- *   reason.
+ * @throws `invalid_cursor` for a changed cursor, or a cursor of another query or version; `data.reason` has
+ *   the reason.
  */
 export function decodeCursor(scope: string, cursor: string): readonly string[] {
   const [version, owner, ...key] = unseal(cursor)
@@ -42,7 +42,7 @@ export function decodeCursor(scope: string, cursor: string): readonly string[] {
   return key
 }
 
-/** Returns a cursor's scope: list, order and checked filter. Equal filters have equal texts. O(size). */
+/** Returns a cursor's scope: list, order and checked filter. Equal filters have equal scopes. O(size). */
 export function scopeOf(list: string, order: string, filter: object): string {
   const fields = Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const plain = fields.map(([key, value]: [string, unknown]) => {
@@ -80,7 +80,7 @@ export function refuseCursor(reason: CursorFault): never {
 export const toBase64Url = (text: string): string =>
   btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 
-/** Decodes {@link toBase64Url}; undefined for other text, which `atob` may accept. O(length). */
+/** Decodes {@link toBase64Url}; undefined for any other text, even if `atob` accepts it. O(length). */
 export function fromBase64Url(encoded: string): string | undefined {
   if (/[^\w-]/.test(encoded) || encoded.length % 4 === 1) return undefined
   const text = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))
@@ -96,7 +96,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/** Returns a cursor's position. `placeOf` returns null for a key that no item of the list can have. */
+/** Returns a cursor's position, or null without a cursor. `placeOf` returns null for an impossible key. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
@@ -123,7 +123,7 @@ export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last:
   return { items, cursor: last === undefined ? null : cursorOf(last) }
 }
 
-/** Returns the items after the position of a query, in its order. O(n log n). */
+/** Returns the items after a query's position, in the query's order. O(n log n). */
 export function inOrder<Place, T extends Place>(
   items: readonly T[],
   { after, descending }: Pick<CheckedPage<Place>, 'after' | 'descending'>,
@@ -169,7 +169,7 @@ export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blob
 
 type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
 
-/** `read` gets the previous page's cursor; for the first page, none. */
+/** Yields all pages. `read` gets the previous page's cursor, or no cursor for the first page. */
 export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T[], void, undefined> {
   let page = await read({})
   yield page.items

@@ -26,7 +26,7 @@ import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf
 
 /** A term or phrase of a search. */
 export interface TextClause {
-  /** Its terms as in an indexed line, each after a space, and a final space unless the last is a prefix. */
+  /** The terms as in an indexed line: a space before each, and after the last unless it is a prefix. */
   readonly piece: string
   readonly terms: readonly string[]
   readonly isPrefix: boolean
@@ -219,7 +219,7 @@ export const fitsText = (
 
 /**
  * Returns the score of a line: higher for frequent terms, lower for long texts. An integer, the same in every
- * database. It depends on the line alone, so that pages are stable while others append. O(length · clauses).
+ * database. It does not depend on other lines, so appends do not change it. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {

@@ -15,10 +15,10 @@ export interface Token {
 /** Maximum number of indexed characters of a text: a `tsvector` has at most 1 MB. */
 const MAX_INDEXED = 300_000
 
-/** Maximum number of characters of a text that are read, which bounds the time of regular expressions. */
+/** Maximum number of characters to read of a text. Limits the time that regular expressions take. */
 const MAX_READ = 2 ** 20
 
-/** Maximum UTF-16 units of a term; a longer word becomes several. PostgreSQL's lexemes are below 2 kB. */
+/** Maximum UTF-16 units of a term; a longer word is split. PostgreSQL's lexemes are below 2 kB. */
 const MAX_TERM = 32
 
 /** Letters of scripts without spaces, and of Korean, where particles are attached. */
@@ -41,7 +41,7 @@ const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+/g
 
 const LIKE: Readonly<Record<string, string>> = { ł: 'l', ø: 'o', đ: 'd', æ: 'ae', œ: 'oe', ς: 'σ' }
 
-/** What no term contains: ASCII that is neither a letter nor a digit, and spaces. */
+/** Characters that no term contains: spaces, and ASCII that is neither a letter nor a digit. */
 const NOT_IN_TERMS = /(?![a-z0-9])\p{ASCII}|\s/gu
 
 const PLAIN = /^[a-z0-9]*$/
@@ -77,12 +77,12 @@ const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
 /** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. */
 export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
 
-/** `end` defaults to `start` plus the length of `word`. */
+/** Adds the terms of a word. `end` defaults to `start` plus the length of `word`. */
 type Add = (word: string, start: number, end?: number) => void
 
 /**
- * Returns the terms of a text in order. In scripts without spaces: letter pairs, and the last letter of each
- * run. For an identifier: its parts, then the whole. At most {@link MAX_INDEXED} characters. O(length).
+ * Returns the terms of a text in order. A run in a script without spaces becomes letter pairs and its last
+ * letter; an identifier becomes its parts and the whole. At most {@link MAX_INDEXED} characters. O(length).
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
@@ -155,7 +155,7 @@ const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null
 
-/** Returns the line of an ASCII text, the usual case; null for another or a long one. O(length). */
+/** Returns the line of an ASCII text, the usual case; null for any other text or a long one. O(length). */
 function asciiLine(text: string): string | null {
   if (text.length > MAX_ASCII) return null
   let [size, length, capitals, isTerm] = [1, 0, 0, true]
@@ -197,7 +197,7 @@ export function sizeOfLine(line: string): number {
 }
 
 /**
- * Returns the text of an event that is searched, and its role; null if it has none. O(length).
+ * Returns an event's searchable text and role; null for an event without such text. O(length).
  * @example
  * eventText({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }) // { role: 'user', text: 'Hi' }
  */
