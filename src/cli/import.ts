@@ -186,7 +186,7 @@ async function copyConversation(
       noteStored(report, batch[index] as ReadFact, stored)
     report.added += appended.version - position.version
     position = appended
-    length += batch.length
+    length = appended.length
   }
   position ??= await begin()
   if (plan.head !== undefined) await moveHead(store, report, plan.head, length, position)
@@ -333,39 +333,40 @@ async function* batchesOf(
   if (last.length > 0) yield last
 }
 
-/** Appends a batch. @throws FileError `other_log` if the log has another event at a position. */
+/** Appends facts, if need be after moves of HEAD by earlier imports. @throws FileError `other_log` */
 async function append(
   store: Store,
   conversation: string,
   batch: readonly ReadFact[],
   expected: number,
-): Promise<AppendResult> {
+): Promise<AppendResult & { readonly length: number }> {
   const facts = batch.map(({ fact }) => fact)
-  const all = () => store.append(conversation, facts, { mode: 'import', expected })
   try {
-    return await all()
+    const appended = await store.append(conversation, facts, { mode: 'import', expected })
+    return { ...appended, length: expected + facts.length }
   } catch (error) {
     if (!hasCode(error, 'version_conflict')) throw error
   }
-  // One by one, to find the line: an event that exists already is not appended again.
-  for (const [index, { fact, line }] of batch.entries()) {
-    const position = expected + index
-    await store
-      .append(conversation, [fact], { mode: 'import', expected: position })
-      .catch((error: unknown) => {
-        if (!hasCode(error, 'version_conflict')) throw error
-        const why =
-          position === 0
-            ? 'which was imported from another file'
-            : 'which may have been imported before a reply was complete'
-        throw new FileError(
-          'other_log',
-          `line ${line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
-            'import the file into another database, or with another --conversation',
-        )
-      })
+  if (batch.length > 1) {
+    // By halves, to find the line: an event that exists already is not appended again.
+    const half = Math.ceil(batch.length / 2)
+    const front = await append(store, conversation, batch.slice(0, half), expected)
+    const back = await append(store, conversation, batch.slice(half), front.length)
+    return { ...back, events: [...front.events, ...back.events] }
   }
-  return all()
+  const [stored] = await store.read(conversation, { from: expected, limit: 1 })
+  const { value = null } = { ...(stored?.fact as { readonly value?: string | null } | undefined) }
+  if (stored?.id === headMove(conversation, expected, value).id)
+    return append(store, conversation, batch, expected + 1)
+  const why =
+    expected === 0
+      ? 'which was imported from another file'
+      : 'which may have been imported before a reply was complete'
+  throw new FileError(
+    'other_log',
+    `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
+      'import the file into another database, or with another --conversation',
+  )
 }
 
 /**

@@ -125,11 +125,9 @@ async function completeIndex(store: Store, io: Io): Promise<void> {
   }
 }
 
-const LISTS = { search, 'search-text': searchText, conversations }
-
 export async function printPage(request: RequestOf<ListCommand>, page: Page): Promise<number> {
   const { command, options } = request
-  const list = LISTS[command] as List<ListCommand, unknown>
+  const list = { search, 'search-text': searchText, conversations }[command] as List<ListCommand, unknown>
   const conversation = 'conversation' in options ? options.conversation : undefined
   const about = aboutStored(options.db, conversation)
   const isText = command === 'search-text'

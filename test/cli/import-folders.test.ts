@@ -110,6 +110,27 @@ describe('a directory', () => {
     expect((await conversation(db, UUID)).record).toMatchObject({ version: 4, headId: 'q' })
   })
 
+  it('continues after the move of HEAD by an earlier import', async () => {
+    const start = files({ ...base, leaf_event_id: 'm' })
+    const index = inC(start)
+    const db = index('x.db')
+    await imported([index('c'), '--db', db])
+    const more = output('q', 'on', { parent_id: 'm' })
+    writeFileSync(index('c/events/event-00003-q.json'), JSON.stringify(more))
+    writeFileSync(index('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'q' }))
+    for (const added of [1, 0]) {
+      const { code, report } = await imported([index('c'), '--db', db])
+      expect({ code, report }).toMatchObject({ code: 0, report: { added, head: null } })
+      expect((await conversation(db, UUID)).record).toMatchObject({ version: 5, headId: 'q' })
+    }
+    writeFileSync(index('c/base_state.json'), JSON.stringify({ ...base, leaf_event_id: 'n' }))
+    for (const added of [1, 0]) {
+      const { report } = await imported([index('c'), '--db', db])
+      expect(report).toMatchObject({ added, head: { value: 'n', added: added === 1 } })
+      expect((await conversation(db, UUID)).record).toMatchObject({ version: 6, headId: 'n' })
+    }
+  })
+
   it('is written back as it was', async () => {
     for (const says of [{}, { leaf_event_id: 'p', head_is_empty: false }]) {
       const index = inC(files({ ...base, ...says }))
