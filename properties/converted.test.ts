@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { pathTo, replay, type State } from '../src/index.ts'
 import { parseInstant } from '../src/event/time.ts'
-import { toTimeline } from '../src/messages/index.ts'
+import { type TimelineReply, toTimeline } from '../src/messages/index.ts'
 import { readSession, type Session, toAtif, toSpans } from '../src/sessions/index.ts'
 import type { StateTree } from '../src/state/index.ts'
 import { hostileLog } from '../src/testing/index.ts'
@@ -59,12 +59,15 @@ function askedOf(state: State): string[] {
     now = micros === undefined ? now : BigInt(micros) * 1000n
     if (id !== null) times.set(id, now)
   }
-  let reply: string | null = null
+  let before: TimelineReply | null = null
   return toTimeline(state).flatMap((item) => {
+    if (item.type === 'message' && item.source === 'user') before = null
     if (item.type !== 'call' && !(item.type === 'message' && item.source === 'agent')) return []
-    const ownId = item.reply?.id ?? item.id
-    const isSame = ownId === reply
-    reply = ownId
+    const { reply } = item
+    const hasSameId = reply !== null && reply.id !== null && reply.id === before?.id
+    // One id may be of several replies: the first item of each has its record, all have its request.
+    const isSame = hasSameId && reply.after === before?.after && (reply.model ?? reply.tokens) === null
+    before = reply
     if (isSame) return []
     const end = times.get(item.id) ?? 0n
     const requests = times.get(item.reply?.after ?? null) ?? befores.get(item.id) ?? 0n
