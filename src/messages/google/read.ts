@@ -12,9 +12,9 @@ import {
   replyReader,
 } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, runsOf, stringOf, withoutEmpty } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { collectStream } from '../stream.ts'
+import { collectStream, joinPieces } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
 interface ArgumentPieces {
@@ -133,7 +133,6 @@ class StreamedText {
 
 interface StreamedPart {
   readonly part: RawObject
-  readonly texts: string[] | null
   readonly pieces: ArgumentPieces | null
 }
 
@@ -156,15 +155,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let openCalls: StreamedPart[] = []
 
   const addPart = (part: RawObject): void => {
-    const last = parts.at(-1)
-    const { text } = part
-    if (typeof text === 'string' && isPlainText(part)) {
-      const isSame =
-        last?.texts !== undefined && last.texts !== null && isSilent(last.part) === isSilent(part)
-      if (isSame) last.texts?.push(text)
-      else parts.push({ part, texts: [text], pieces: null })
-      return
-    }
     const call = objectOf(part['functionCall'])
     const continued = openCalls.findLast((open) => continues(call, objectOf(open.part['functionCall'])))
     if (continued !== undefined && part['functionCall'] !== undefined) {
@@ -175,7 +165,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     const isPieced = call['willContinue'] === true || call['partialArgs'] !== undefined
     const pieces = isPieced ? argumentPieces() : null
     pieces?.add(call)
-    const streamed = { part, texts: null, pieces }
+    const streamed = { part, pieces }
     parts.push(streamed)
     if (pieces?.isOpen() === true) openCalls.push(streamed)
   }
@@ -196,7 +186,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   return collectStream(fromGoogle, options, {
     push,
     isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
-    whole: () => ({ ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] }),
+    whole: () => ({ ...about, candidates: [{ ...candidate, content: { parts: wholeParts(parts) } }] }),
   })
 }
 
@@ -210,10 +200,16 @@ const continues = (piece: RawObject, call: RawObject): boolean =>
 const isSilent = (part: RawObject): boolean => part['thought'] === true
 
 const isPlainText = (part: RawObject): boolean =>
+  typeof part['text'] === 'string' &&
   Object.keys(part).every((field) => field === 'text' || (field === 'thought' && part['thought'] === true))
 
-function wholePart({ part, texts, pieces }: StreamedPart): RawObject {
-  if (texts !== null) return { ...part, text: texts.join('') }
+/** Joins adjacent texts, and the pieces of arguments. */
+const wholeParts = (parts: readonly StreamedPart[]): RawObject[] =>
+  runsOf(parts.map(wholePart), (one, next) =>
+    [one, next].every((part) => isPlainText(part) && isSilent(part) === isSilent(one)),
+  ).map((run) => joinPieces(run, ['text']))
+
+function wholePart({ part, pieces }: StreamedPart): RawObject {
   if (pieces === null) return part
   const { willContinue: _, partialArgs: __, ...call } = objectOf(part['functionCall'])
   return { ...part, functionCall: { ...call, args: pieces.value() } }

@@ -1,13 +1,5 @@
-import {
-  asList,
-  asObject,
-  customShape,
-  faultsOf,
-  formRules,
-  label,
-  listed,
-  oneData,
-} from '../request-form.ts'
+import { asList, asObject, customShape, faultsOf, formRules } from '../request-form.ts'
+import { label, listed, oneData } from '../request-form.ts'
 import { each, functionNameFault, isBase64, judge, nonEmpty, notUser, repeats, sameRole } from '../rules.ts'
 import type { Finding, OneField, Rules, Violation } from '../request-form.ts'
 import { listOf, object, oneOf, optional, record, string } from '../shape.ts'
