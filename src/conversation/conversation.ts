@@ -26,7 +26,7 @@ import {
 } from './decide.ts'
 import { keyedId } from '../event/ids.ts'
 import { checkDelta, checkEvents } from './stamp.ts'
-import { FORK_OPTIONS, type ForkOptions, planFork, writeFork } from './fork.ts'
+import { type ForkOptions, planFork, writeFork } from './fork.ts'
 import {
   type CallCompletion,
   decideProgress,
@@ -313,7 +313,7 @@ export class Conversation {
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
-    checkOptionNames(options, FORK_OPTIONS)
+    checkOptionNames(options, 'id title public tags metadata sandboxId owner from')
     const { store, stamp } = this.#engine
     const id = options.id ?? stamp.newId()
     await this.#engine.use(this.id, async (replica) => {

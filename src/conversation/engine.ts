@@ -53,8 +53,6 @@ export interface EngineOptions {
   readonly blobs?: BlobMode
 }
 
-const OPTIONS = 'store clock newId cacheBytes shareReplies leaseTtl blobs'
-
 /** Live conversations over one store. See `createEngine`. */
 export interface Engine {
   readonly store: Store
@@ -188,7 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
   } = options ?? {}
   // First, so that createEngine(store) learns about the store, not about its methods.
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')
   checkLeaseTtl(leaseTtl)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')

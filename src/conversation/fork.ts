@@ -29,8 +29,6 @@ export interface ForkOptions extends Partial<
   readonly from?: string
 }
 
-export const FORK_OPTIONS = 'id title public tags metadata sandboxId owner from'
-
 /** What a fork copies and appends. */
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */

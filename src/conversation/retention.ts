@@ -47,10 +47,6 @@ export interface RetentionOptions extends DeletionOptions {
   readonly leaseTtl?: number
 }
 
-const DELETION = 'dryRun limit onDelete'
-
-const RETENTION = 'dryRun limit onDelete olderThan keepLast owner tags signal leaseTtl'
-
 function queryOf(filter: Omit<RetentionOptions, 'signal'> & { readonly before?: string }): ConversationQuery {
   const { owner, tags, before } = filter
   // A criterion without a value is a caller's mistake, and would match everything.
@@ -74,7 +70,7 @@ export async function deleteConversations(
   options: DeletionOptions = {},
 ): Promise<DeletionReport> {
   checkOptionNames(filter, 'ids owner tags before')
-  checkOptionNames(options, DELETION)
+  checkOptionNames(options, 'dryRun limit onDelete')
   checkDeletion(options)
   if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)
   const query = queryOf(filter)
@@ -125,7 +121,7 @@ export async function applyRetention(
   options: RetentionOptions,
   now: bigint,
 ): Promise<DeletionReport | null> {
-  checkOptionNames(options, RETENTION)
+  checkOptionNames(options, 'dryRun limit onDelete olderThan keepLast owner tags signal leaseTtl')
   checkDeletion(options)
   const ttl = checkInteger('leaseTtl', options.leaseTtl, 1, 2 ** 31 - 1, 60_000, invalidArgument)
   const expired = expiredOf(engine, options, now)

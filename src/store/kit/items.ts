@@ -111,8 +111,6 @@ export function checkClaim(collection: string, claim: ItemClaim): Required<ItemC
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 
-const QUERY = 'by value from below descending cursor limit'
-
 /**
  * Checks a query of items, and adds defaults. O(length). @throws `invalid_query`, `invalid_cursor`;
  * `invalid_argument` for an unknown option.
@@ -123,7 +121,7 @@ const QUERY = 'by value from below descending cursor limit'
  * mayBeItem('jobs', '') // false
  */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
-  checkOptionNames(query, QUERY)
+  checkOptionNames(query, 'by value from below descending cursor limit')
   if (!isLegalId(collection)) invalidQuery('collection', `must be ${ID_RULE}`)
   const by = checkText('by', query.by)
   if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of a key')

@@ -190,8 +190,6 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
   })
 }
 
-const PATCH = 'title public tags metadata timeZone owner'
-
 /**
  * Returns a record with the fields of a patch, frozen. Its time of change never decreases. O(size).
  * @throws `invalid_argument` with `data.field`; `invalid_id` for the owner; `version_conflict` if the
@@ -205,7 +203,7 @@ export function patchRecord(
   now: bigint,
   options: UpdateOptions = {},
 ): ConversationRecord {
-  checkOptionNames(patch, PATCH)
+  checkOptionNames(patch, 'title public tags metadata timeZone owner')
   checkOptionNames(options, 'expected')
   const { title, public: open, tags, metadata, timeZone, owner } = patch
   const { expected } = options

@@ -29,8 +29,6 @@ export type {
   SubscribingClient,
 } from './driver.ts'
 
-const OPTIONS = 'url client schema listen pollInterval timeout clock fullText feedRows prepare'
-
 /**
  * Returns a store in a PostgreSQL database, which any number of processes can share. The first call connects
  * and creates the schema; if it fails, the next call tries again.
@@ -52,7 +50,7 @@ const OPTIONS = 'url client schema listen pollInterval timeout clock fullText fe
  */
 export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const connection = new Connection(options)
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, 'url client schema listen pollInterval timeout clock fullText feedRows prepare')
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null

@@ -180,8 +180,6 @@ export type SqliteStoreOptions = (
   readonly feedRows?: number
 }
 
-const OPTIONS = 'file database synchronous readOnly busyTimeout pollInterval clock fullText feedRows'
-
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
  * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
@@ -214,7 +212,10 @@ export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(
+    options,
+    'file database synchronous readOnly busyTimeout pollInterval clock fullText feedRows',
+  )
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
   const connect = (database: SqliteDatabase): Connection =>
     setUp(database, { synchronous, readOnly, fullText })

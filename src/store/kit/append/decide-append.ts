@@ -200,8 +200,6 @@ export interface AppendDecision {
   readonly tip: LogTip
 }
 
-const OPTIONS = 'expected createdAt mode lease within'
-
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
  * writes. O(log n) for each fact; a move of HEAD to a state update reads the state updates up to its nearest
@@ -221,7 +219,7 @@ export function decideAppend(
   inputs: readonly Fact[],
   options: AppendOptions = {},
 ): AppendDecision {
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, 'expected createdAt mode lease within')
   const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', 'must be live or import')

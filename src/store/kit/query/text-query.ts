@@ -69,8 +69,6 @@ const MAX_TERMS = 32
 const MAX_QUERY = 2_000
 const DEFAULT_LIMIT = 20
 
-const OPTIONS = 'query conversation tags public owner role from to includeResults order limit cursor'
-
 /**
  * Checks a text search. O(length). @throws `invalid_query` with `data.field`; `invalid_cursor`;
  * `invalid_argument` for an unknown option.
@@ -85,7 +83,10 @@ const OPTIONS = 'query conversation tags public owner role from to includeResult
  * findTextPage(query, source).next().value // { items: [], cursor: null }
  */
 export function checkTextQuery(query: TextQuery): CheckedTextQuery {
-  checkOptionNames(query, OPTIONS)
+  checkOptionNames(
+    query,
+    'query conversation tags public owner role from to includeResults order limit cursor',
+  )
   const typed = checkText('query', query.query) ?? invalidQuery('query', 'is missing')
   const { includes, excludes } = parseTextQuery(typed)
   const record = checkConversationFilter({
