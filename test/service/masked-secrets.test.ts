@@ -49,6 +49,18 @@ const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonl
     [PLAIN],
     ['npx server', '--port 80'],
   ],
+  [
+    'a quoted assignment before a command',
+    { command: `API_KEY='${PLAIN}' npx server --port 80` },
+    [PLAIN],
+    ['API_KEY=', 'npx server', '--port 80'],
+  ],
+  [
+    'an option and its quoted value',
+    { command: `npx server --token="${PLAIN} ${PLAIN}" --port 80` },
+    [PLAIN],
+    ['npx server', '--port 80'],
+  ],
   ['a token by its form', { note: `use ${KEY} here`, list: [KEY] }, [KEY, 'BBBBCCCC'], ['use', 'here']],
   [
     'a token of GitHub in an argument',

@@ -105,7 +105,18 @@ function allMasked(value: JsonValue): JsonValue {
   return (typeof value === 'string' && value !== '') || typeof value === 'number' ? MASK : value
 }
 
-const wordsOf = (command: string): string[] => command.match(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g) ?? []
+/** The words of a shell command, with their quotes, and the spaces between them. */
+function wordsOf(command: string): string[] {
+  const words: string[] = []
+  let isInWord = false
+  for (const [part] of command.matchAll(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g)) {
+    const isSpace = part.trim() === ''
+    if (isInWord && !isSpace) words.push(`${words.pop()}${part}`)
+    else words.push(part)
+    isInWord = !isSpace
+  }
+  return words
+}
 
 /** Masks the values of options that are named as secrets. */
 function shownArguments(list: readonly JsonValue[]): JsonValue[] {
