@@ -85,6 +85,34 @@ describe('a reader', () => {
     await frames.return()
   })
 
+  it.each([1, 2, 3, 4])(
+    'has the whole state of the new log before its first event, if read %s of the store fails',
+    async (failing) => {
+      const { store: whole, failOver } = await failoverStore()
+      let reads = -Infinity
+      const store = wrapStore(whole, {
+        async getConversation(id) {
+          reads += 1
+          if (reads === failing) throw new ColloquyError('store_unavailable', 'away')
+          return whole.getConversation(id)
+        },
+      })
+      engine = createEngine({ store })
+      const conversation = await engine.open('c')
+      await conversation.append(notes(0, 4))
+      const cache = new FrameCache(1_000_000)
+      const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
+      await until(frames, ({ type }) => type === 'caught_up')
+      reads = 0
+      await failOver(2, false)
+      await store.append('c', [note('other')])
+      const input = await until(frames, ({ type }) => type === 'caught_up')
+      const types = input.map(({ type }) => type).filter((type) => type !== 'error')
+      expect(types).toEqual(['reset', 'state', 'event', 'event', 'event', 'caught_up'])
+      await frames.return()
+    },
+  )
+
   it.each([
     ['', false],
     [', also of a store that was away meanwhile', true],

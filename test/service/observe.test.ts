@@ -51,15 +51,21 @@ describe('the log', () => {
     const upgraded: unknown[] = []
     const wrong = here.connect('c', { headers: { 'x-session-api-key': 'wrong-key' } })
     await expect(wrong.raw).rejects.toThrow('401')
+    const elsewhere = here.connect('c', {
+      protocol: 'elsewhere' as never,
+      headers: { 'x-request-id': 'mine-1' },
+    })
+    await expect(elsewhere.raw).rejects.toThrow('404')
     const { socket, closed } = here.connect('c', {
       headers: { 'x-session-api-key': 'the-key', 'x-request-id': 'mine-2' },
     })
     socket.once('upgrade', (response) => upgraded.push(response.headers['x-request-id']))
     socket.once('message', () => socket.close(1_000))
     await closed
-    await expect.poll(() => lines.length).toBe(2)
+    await expect.poll(() => lines.length).toBe(3)
     expect(lines).toMatchObject([
       { message: 'socket', path: '/sockets/events/c', status: 401 },
+      { message: 'socket', path: '/sockets/elsewhere/c', status: 404, request_id: 'mine-1' },
       { message: 'socket', path: '/sockets/events/c', status: 101, close_code: 1_000, request_id: 'mine-2' },
     ])
     expect(upgraded[0]).toBe('mine-2')

@@ -1,6 +1,11 @@
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/service.ts'
+import { createSockets } from '../../src/service/node/sockets.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { isLoopback, namesLoopback } from '../../src/service/node/server.ts'
 import { listen, type Listening, type ListenOptions } from '../../src/service/node/server.ts'
 
@@ -185,6 +190,33 @@ describe('a socket that nobody can make sense of', () => {
     const { output: text } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
     expect(await text).toMatch(/^HTTP\/1\.1 400 /)
     expect((await fetch(server.url)).status).toBe(200)
+  })
+})
+
+describe('a refused socket', () => {
+  const throwing = (): never => {
+    throw new Error('not caught where it is thrown')
+  }
+  const engine = createEngine({ store: memoryStore() })
+  const { upgrade } = createSockets(createService({ engine }))
+  it.each<[string, Partial<ListenOptions>, string]>([
+    ['by the path', { upgrade }, '404'],
+    ['by the host', { upgrade, onlyLocal: true }, '403'],
+    ['by an error', { upgrade: throwing }, '400'],
+  ])('keeps no connection of a peer that does not close it: %s', async (_, options, status) => {
+    const server = await start(options)
+    const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => undefined)
+    socket.write(`GET /elsewhere HTTP/1.1\r\nHost: elsewhere.example\r\n${UPGRADE}`)
+    let text = ''
+    socket.setEncoding('utf8').on('data', (piece: string) => void (text += piece))
+    await once(socket, 'end')
+    expect(text).toContain(`HTTP/1.1 ${status}`)
+    const begin = performance.now()
+    await server.close()
+    // The deadline is nine seconds.
+    expect(performance.now() - begin).toBeLessThan(3_000)
   })
 })
 

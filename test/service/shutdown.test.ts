@@ -142,6 +142,14 @@ it('the lease of another process is not released with a run whose agent hangs', 
   await engine.close()
 })
 
+it('is not ready from the beginning of its end', async () => {
+  const server = await serve({ store: memoryStore(), port: 0 })
+  const ready = statusOf(server.url, 'GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const closed = server.close()
+  expect(await ready).toBe('503')
+  await closed
+})
+
 it('connections that only the kernel has accepted get a response', async () => {
   const { url, child, stop } = await served(['--db', folder({})('events.db')])
   child.kill('SIGSTOP')

@@ -45,7 +45,8 @@ export class Live {
   readonly #cache: FrameCache
   readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
-  #closed = false
+  /** Whether the service is shutting down: no more streams are opened. Open ones continue until `close`. */
+  isClosing = false
 
   constructor(lifecycle: Lifecycle, options: LiveOptions = {}) {
     checkOptionNames(
@@ -67,10 +68,6 @@ export class Live {
 
   get size(): number {
     return this.#ends.size
-  }
-
-  get closed(): boolean {
-    return this.#closed
   }
 
   /**
@@ -99,13 +96,13 @@ export class Live {
   }
 
   close(): void {
-    this.#closed = true
+    this.isClosing = true
     for (const end of this.#ends) end()
   }
 
   #acquire(id: string): void {
     const { maxPerConversation, maxTotal } = this.options
-    if (this.#closed) throw new HttpProblem(503, 'The service is shutting down.')
+    if (this.isClosing) throw new HttpProblem(503, 'The service is shutting down.')
     if (this.size >= maxTotal)
       throw new HttpProblem(429, `The maximum of ${maxTotal} open streams has been reached. Try again later.`)
     const readers = this.#readers.get(id) ?? 0
@@ -256,13 +253,14 @@ async function* stream(
           yield stateFrame(last, 'caught_up', { position: last, replayed: last - from }, 'caught_up')
         }
         if (item.type === 'reset') {
+          // Read first: if this fails, the next subscription begins with the reset.
+          const now = await fullState(parts)
+          ;({ end, status } = now)
           last = from = -1
           lastId = null
           isCaughtUp = false
           due = null
           yield resetFrame()
-          const now = await fullState(parts)
-          ;({ end, status } = now)
           yield now.frame(last)
         }
         if (item.type === 'run_ended') due = last

@@ -42,6 +42,13 @@ export function rawResponse(status: number, detail: string = STATUS_CODES[status
   return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
 }
 
+/** Responds to an upgrade and closes the connection, which a peer may never do. */
+export function refuseUpgrade(raw: Duplex, status: number, detail?: string): void {
+  // A peer that disconnects is not a server failure.
+  raw.on('error', () => raw.destroy())
+  raw.end(rawResponse(status, detail), () => raw.destroy())
+}
+
 export function headersOf({ headers }: Pick<IncomingMessage, 'headers'>): Headers {
   const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],

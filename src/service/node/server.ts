@@ -16,7 +16,7 @@ import { jsonResponse } from '../http/app.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/start.ts'
 import { createService, SERVICE_OPTIONS, type ServiceOptions } from '../service.ts'
-import { headersOf, rawResponse, serveWithoutUpgrade } from './plain-answer.ts'
+import { headersOf, rawResponse, refuseUpgrade, serveWithoutUpgrade } from './plain-answer.ts'
 import { createSockets } from './sockets.ts'
 
 /** Milliseconds for releasing leases after the deadline. */
@@ -102,7 +102,10 @@ export async function serve(options: ServeOptions): Promise<Listening> {
       onlyLocal: keyless,
       allowOrigin: service.allowOrigin,
       upgrade: sockets.upgrade,
-      onClosing: () => service.runs.settle(),
+      onClosing() {
+        service.live.isClosing = true
+        return service.runs.settle()
+      },
       onShutdown,
     })
     let closing: Promise<unknown> | null = null
@@ -348,14 +351,13 @@ function trackUpgrades(
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    const refuse = (status: number, detail?: string): void => void socket.end(rawResponse(status, detail))
-    if (stopping()) return refuse(503, 'The service is shutting down.')
+    if (stopping()) return refuseUpgrade(socket, 503, 'The service is shutting down.')
     try {
-      if (!isOurs(request)) return refuse(403, FOREIGN)
+      if (!isOurs(request)) return refuseUpgrade(socket, 403, FOREIGN)
       upgrade(request, socket, head)
     } catch {
       // An exception in a listener would end the process, and the request may contain anything.
-      refuse(400, 'Malformed request.')
+      refuseUpgrade(socket, 400, 'Malformed request.')
     }
   })
   return sockets

@@ -6,6 +6,7 @@ import { hasCode } from '../../event/errors.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { requestIdOf } from '../http/app.ts'
+import { decoded } from '../http/parameters.ts'
 import {
   describeFailure,
   type FailureText,
@@ -29,7 +30,7 @@ import { SlowReader } from '../live/start.ts'
 import { authFrame } from '../request-schema.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admit, Budget, type ConnectionOptions } from './budget.ts'
-import { rawResponse } from './plain-answer.ts'
+import { refuseUpgrade } from './plain-answer.ts'
 
 interface ConnectionParts {
   readonly live: Live
@@ -544,9 +545,7 @@ export function createSockets(
     const [match, protocol, part] = PATH.exec(path) ?? []
     if (match === undefined) return null
     if (part === undefined) return commandsChannel(commands)
-    const id = decoded(part)
-    if (id === null) return null
-    return protocol === 'session' ? sessionChannel(live, id) : eventsChannel(live, id)
+    return protocol === 'session' ? sessionChannel(live, decoded(part)) : eventsChannel(live, decoded(part))
   }
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
     const target = request.url ?? '/'
@@ -568,20 +567,21 @@ export function createSockets(
         ...(code !== undefined && { close_code: code }),
         milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
       })
+    const refuse = (status: number): void => {
+      refuseUpgrade(raw, status)
+      logSocket(status)
+    }
     const channel = channelOf(url.pathname)
-    if (channel === null) return refuseUpgrade(raw, 404)
+    if (channel === null) return refuse(404)
     // A peer that disconnects is not a server failure.
     raw.on('error', () => raw.destroy())
     void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
-        live.closed
-          ? refuseUpgrade(raw, 503)
-          : accept(raw, head, { request, channel, url, admission, logSocket }),
+        live.isClosing ? refuse(503) : accept(raw, head, { request, channel, url, admission, logSocket }),
       (error: unknown) => {
         const problem = error instanceof HttpProblem ? error : toProblem(error, {})
         if (problem === null) live.options.onFailure(error)
-        refuseUpgrade(raw, problem?.status ?? 500)
-        logSocket(problem?.status ?? 500)
+        refuse(problem?.status ?? 500)
       },
     )
   }
@@ -599,20 +599,6 @@ export function createSockets(
       for (const connection of open()) connection.terminate()
     },
   }
-}
-
-function decoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
-}
-
-function refuseUpgrade(raw: Duplex, status: number): void {
-  // A peer that disconnects is not a server failure.
-  raw.on('error', () => raw.destroy())
-  raw.end(rawResponse(status))
 }
 
 interface UpgradeRequest {

@@ -1,4 +1,4 @@
-import { pause } from '../../conversation/async.ts'
+import { endsWithin } from '../../conversation/async.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { operationsIn, type Operation, string } from '../http/operation.ts'
@@ -42,15 +42,12 @@ export const serverOperations = (
     returns: { type: 'object' },
     otherwise: { 503: 'The store does not respond, or the service is shutting down' },
     async handle() {
-      if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
+      if (live.isClosing) throw new HttpProblem(503, 'The service is shutting down.')
       // Only callers with a key see the error, from any other operation.
-      const isReading = store.listConversations({ limit: 1 }).then(canWrite)
-      const over = new AbortController()
-      const timeout = pause(READY_TIMEOUT, over.signal).then(() => null)
-      const isWritable = await Promise.race([isReading, timeout]).catch(() => null)
-      over.abort()
-      if (isWritable === null) throw new HttpProblem(503, 'The store cannot be read. Check its database.')
-      if (!isWritable)
+      const isWritable = store.listConversations({ limit: 1 }).then(canWrite)
+      if (!(await endsWithin(READY_TIMEOUT, isWritable).catch(() => false)))
+        throw new HttpProblem(503, 'The store cannot be read. Check its database.')
+      if (!(await isWritable))
         throw new HttpProblem(
           503,
           'The store is full or read-only. Free disk space, or connect to a primary.',
@@ -128,7 +125,7 @@ const PROBE_INTERVAL = 5_000
  * Returns a check whether the store accepts writes, which overwrites 16 KiB at most every five seconds. It
  * returns false only for a full or read-only store; reads report other failures. Never rejects.
  */
-export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
+export function writeProbe(store: Store, now = () => performance.now()): () => Promise<boolean> {
   let until = -Infinity
   let outcome: Promise<boolean> = Promise.resolve(true)
 
