@@ -263,6 +263,39 @@ describe('a sandbox', () => {
     expect(existsSync(join(position.path, 'b'))).toBe(false)
   })
 
+  it('that has ended with the provider takes no command, upload or download until it is resumed', async () => {
+    const options = { givesFiles: true, specs: [{ id: 's', command: sh('sleep 1000') }] }
+    begin(options)
+    await sandboxes.start('a', 's')
+    const workspace = join(position.path, 'a/workspace')
+    await until(() => existsSync(workspace))
+    const file = join(workspace, 'file')
+    await sandboxes.files?.write(file, new Uint8Array())
+    const attempts = () =>
+      Promise.allSettled([
+        sandboxes.files?.write(file, new Uint8Array()),
+        sandboxes.files?.read(file, 100),
+        sandboxes.files?.run('true', workspace, 10_000),
+      ])
+    expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    await sandboxes.close()
+    begin(options)
+    expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
+    const refused = { status: 'rejected', reason: { status: 409 } }
+    expect(await attempts()).toMatchObject([refused, refused, refused])
+    await sandboxes.resume('a', 's')
+    expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    await sandboxes.close()
+    // A spec that has no command any more.
+    begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
+    expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
+    await sandboxes.resume('a', 's')
+    await sandboxes.close()
+    begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
+    expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
+    expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+  })
+
   it('takes no id that would lead elsewhere', async () => {
     begin({})
     await expect(sandboxes.start('../a', 'workspace')).rejects.toThrow()

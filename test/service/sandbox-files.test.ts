@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Answer, type Client, clientOver } from './client.ts'
 import { folder, processesIn, until } from './sandbox-commands.ts'
@@ -13,12 +14,22 @@ let position: ReturnType<typeof folder>
 let home: string
 let client: Client
 
+const begin = async (store: Store): Promise<void> => {
+  const provider = processSandboxes({ directory: position.path, givesFiles: true })
+  client = await clientOver(store, { keys: ['k'], controlPlane: { provider }, headers: KEY })
+}
+
+async function restart(): Promise<void> {
+  await client.service.controlPlane.close()
+  await client.engine.close()
+  await begin(client.engine.store)
+}
+
 beforeEach(async () => {
   position = folder()
   home = join(realpathSync(position.path), 'a')
   mkdirSync(home)
-  const provider = processSandboxes({ directory: position.path, givesFiles: true })
-  client = await clientOver(memoryStore(), { keys: ['k'], controlPlane: { provider }, headers: KEY })
+  await begin(memoryStore())
 })
 
 afterEach(async () => {
@@ -207,8 +218,15 @@ describe('the commands that were run', () => {
   })
 })
 
-it('a paused sandbox takes no command, upload or download until it is resumed', async () => {
-  const { body } = await client.post<{ id: string }>('/api/v1/sandboxes')
+it.each([
+  ['', false],
+  [', also one that was made before a restart of the service', true],
+])('a paused sandbox takes no command, upload or download until it is resumed%s', async (_, restarts) => {
+  const { body } = await client.post<{ id: string; status: string }>('/api/v1/sandboxes')
+  if (restarts) await restart()
+  const statusOf = async () =>
+    (await client.get<{ status: string }[]>(`/api/v1/sandboxes?id=${body.id}`)).body[0]?.status
+  expect(await statusOf()).toBe('RUNNING')
   const folderOf = join(realpathSync(position.path), body.id, 'workspace')
   const statuses = async (): Promise<number[]> => {
     const path = join('..', body.id, 'workspace/file')
@@ -221,10 +239,18 @@ it('a paused sandbox takes no command, upload or download until it is resumed', 
     ]
   }
   expect(await statuses()).toEqual([200, 200, 200, 200])
+  const long = client.post<Output>('/api/bash/execute_bash_command', {
+    command: 'touch begun; while [ ! -e done ]; do sleep 0.01; done',
+    cwd: folderOf,
+  })
+  await until(() => existsSync(join(folderOf, 'begun')))
   await client.post(`/api/v1/sandboxes/${body.id}/pause`)
+  expect(await statusOf()).toBe('PAUSED')
   writeFileSync(join(folderOf, 'file'), 'stays')
   expect((await statuses()).slice(0, 3)).toEqual([409, 409, 409])
   expect(readFileSync(join(folderOf, 'file'), 'utf8')).toBe('stays')
   await client.post(`/api/v1/sandboxes/${body.id}/resume`)
   expect(await statuses()).toEqual([200, 200, 200, 200])
+  writeFileSync(join(folderOf, 'done'), '')
+  expect((await long).body.exit_code).toBe(0)
 })

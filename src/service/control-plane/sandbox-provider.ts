@@ -60,7 +60,7 @@ export interface SandboxProvider {
   readonly start: (id: string, specId: string) => Promise<void>
   /**
    * Returns the state of a sandbox; null if the provider does not know it. A sandbox without a command is
-   * RUNNING while its files exist.
+   * RUNNING while its files exist, unless it is paused.
    */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
   readonly pause: (id: string) => Promise<void>

@@ -1,6 +1,6 @@
 /** A sandbox provider that runs each sandbox as a local process group in its own folder. */
 
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
@@ -81,9 +81,13 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   let closed = false
   let listening = false
   const folderOf = (id: string): string => join(root, id)
-  const isClaimed = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
-  const isPaused = (id: string): boolean =>
-    (live.get(id)?.state ?? stateElsewhere(folderOf(id)))?.status === 'PAUSED'
+  const hasCommand = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
+  const isPaused = (id: string): boolean => {
+    const claim = readClaim(folderOf(id))
+    const state = live.get(id)?.state ?? (claim && stateOf(claim))
+    // A closed provider refuses commands for another reason.
+    return !closed && state?.status === 'PAUSED'
+  }
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
   }
@@ -100,14 +104,15 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     if (!listening) process.once('exit', killAll)
     listening = true
     const directory = folderOf(id)
-    if (!live.has(id) && isClaimed(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
-    const onChange = (state: SandboxState): void => {
-      if (isClaimed(specId)) writeClaim(directory, state)
-    }
+    if (!live.has(id) && hasCommand(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
+    const onChange = (state: SandboxState): void =>
+      writeClaim(directory, state, hasCommand(specId) ? process.pid : null)
     const sandbox =
       live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
+    // Without a process, the stored state is that of every process.
+    if (!hasCommand(specId) && sandbox.state.status === 'RUNNING') live.delete(id)
     await commands.resume(id)
   }
 
@@ -127,14 +132,14 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       const sandbox = live.get(id)
       if (sandbox !== undefined) return sandbox.state
       if (!isName(id) || !(await isDirectory(folderOf(id)))) return null
-      const spec = specs.find((one) => one.id === specId)
-      if (spec?.command !== null) return stateElsewhere(folderOf(id)) ?? RESTARTED
-      // No process has ended, as there was none.
-      const working_dir = join(root, id, spec.working_dir ?? WORKING_DIR)
-      return { ...NO_STATE, status: 'RUNNING', working_dir }
+      const claim = readClaim(folderOf(id))
+      if (claim === null || (claim.pid === null && hasCommand(specId))) return RESTARTED
+      return stateOf(claim)
     },
     async pause(id) {
-      await live.get(id)?.pause()
+      const sandbox = live.get(id)
+      if (sandbox !== undefined) await sandbox.pause()
+      else if (isName(id)) pauseStored(folderOf(id))
       await commands.pause(id)
     },
     async delete(id) {
@@ -151,7 +156,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       closed = true
       await commands.close()
       await Promise.all([...live.values()].map((sandbox) => sandbox.close('PAUSED', RESTARTED.status_detail)))
-      for (const id of live.keys()) release(folderOf(id))
+      for (const id of live.keys()) writeClaim(folderOf(id), RESTARTED, null)
       live.clear()
       process.removeListener('exit', killAll)
       await watchdog.close()
@@ -184,8 +189,10 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
   }
 }
 
+/** Stored in the folder of a sandbox. */
 interface Claim {
-  readonly pid: number
+  /** The process that runs the command; null if no process does. */
+  readonly pid: number | null
   /** Start time of the process, if the system reports it: its pid may be reused. */
   readonly began: string | null
   readonly state: SandboxState
@@ -194,19 +201,20 @@ interface Claim {
 const fileIn = (directory: string): string => join(directory, 'sandbox.json')
 
 function claim(directory: string, state: SandboxState): boolean {
-  if (stateElsewhere(directory) !== null) return false
+  const before = readClaim(directory)
+  if (before !== null && isElsewhere(before)) return false
   try {
     mkdirSync(directory, { recursive: true })
   } catch {
     // If the directory is unusable, starting the process reports it.
   }
-  writeClaim(directory, state)
+  writeClaim(directory, state, process.pid)
   return true
 }
 
-function writeClaim(directory: string, state: SandboxState): void {
+function writeClaim(directory: string, state: SandboxState, pid: number | null): void {
   try {
-    const claim: Claim = { pid: process.pid, began: startTimeOf(process.pid), state }
+    const claim: Claim = { pid, began: startTimeOf(process.pid), state }
     const temporary = `${fileIn(directory)}.${process.pid}`
     // The key of its server is not for other users of the machine.
     writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600 })
@@ -216,13 +224,18 @@ function writeClaim(directory: string, state: SandboxState): void {
   }
 }
 
-const release = (directory: string): void => rmSync(fileIn(directory), { force: true })
-
-function stateElsewhere(directory: string): SandboxState | null {
+function pauseStored(directory: string): void {
   const claim = readClaim(directory)
-  if (claim === null || claim.pid === process.pid) return null
-  return startTimeOf(claim.pid) === claim.began && isAlive(claim.pid) ? claim.state : null
+  if (claim?.pid === null) writeClaim(directory, { ...claim.state, status: 'PAUSED' }, null)
 }
+
+/** Whether another process that is alive runs the sandbox. */
+const isElsewhere = ({ pid, began }: Claim): boolean =>
+  pid !== null && pid !== process.pid && startTimeOf(pid) === began && isAlive(pid)
+
+/** The state of a sandbox that this process does not run. */
+const stateOf = (claim: Claim): SandboxState =>
+  claim.pid === null || isElsewhere(claim) ? claim.state : RESTARTED
 
 function readClaim(directory: string): Claim | null {
   try {

@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'
-import { signalGroup, spawnGated } from './group.ts'
+import { Output, signalGroup, spawnGated } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
 /** Maximum characters of each output stream of a command; the end is retained. */
@@ -119,19 +119,18 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     clearTimeout(timer)
     reject(error)
   })
-  const stored = { stdout: '', stderr: '' }
-  // A child that could not be started has no streams.
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      stored[name] = (stored[name] + text).slice(-MAX_OUTPUT)
-    })
+  const stdout = new Output(MAX_OUTPUT)
+  const stderr = new Output(MAX_OUTPUT)
+  stdout.append(child.stdout)
+  stderr.append(child.stderr)
   let isCutOff = false
   let timer: NodeJS.Timeout | undefined
   const finish = (): void => {
     clearTimeout(timer)
     child.stdout?.destroy()
     child.stderr?.destroy()
-    resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...stored })
+    const exit_code = isCutOff ? -1 : (child.exitCode ?? -1)
+    resolve({ exit_code, stdout: stdout.text, stderr: stderr.text })
   }
   /** Ends the command's processes; after `wait` milliseconds stops reading, even if the output is open. */
   const kill = (wait: number): void => {
