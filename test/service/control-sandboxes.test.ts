@@ -2,7 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService } from '../../src/service/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { STORES } from './client.ts'
 import {
   app,
@@ -275,6 +277,28 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect((await client.post(path(ID), say('new'))).status).toBe(201)
     await until(async () => (await output(ID)).length > 0)
     expect(await output(ID)).toEqual(['new'])
+  })
+
+  it('of the next one stay, that is there before the deletion of the first has ended', async () => {
+    const real = make()
+    let next: (() => Promise<unknown>) | null = null
+    const deleteConversation: Store['deleteConversation'] = async (id) => {
+      const existed = await real.deleteConversation(id)
+      await next?.()
+      return existed
+    }
+    await begin(wrapStore(real, { deleteConversation }), { specs: SPECS })
+    const other = await start()
+    await start({ conversation_id: ID })
+    await client.post(`${SANDBOXES}/${other.sandbox_id}/pause`)
+    next = async () => {
+      next = null
+      await real.createConversation({ id: STORED, metadata: { app: { sandbox_id: other.sandbox_id } } })
+      expect((await client.post(path(ID), say('new'))).status).toBe(201)
+    }
+    expect((await client.send(`${BASE}/${ID}`, { method: 'DELETE' })).status).toBe(200)
+    await client.post(`${SANDBOXES}/${other.sandbox_id}/resume`)
+    await until(async () => (await output(ID)).includes('new'))
   })
 
   it('are never said to the next one, that is there before anybody looks', async () => {

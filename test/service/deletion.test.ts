@@ -65,6 +65,20 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     expect(await everything(store)).not.toContain(WORDS)
   })
 
+  it('deletes by a UUID in any form', async () => {
+    await begin(make())
+    for (const formOf of [
+      (id: string) => id,
+      (id: string) => id.replaceAll('-', ''),
+      (id: string) => id.toUpperCase(),
+    ]) {
+      const { id } = (await client.post<{ id: string }>('/api/conversations')).body
+      const { app_conversation_id: other = '' } = await start()
+      const ids = [id, other ?? ''].map(formOf)
+      expect((await remove({ ids: [...ids, id] })).body).toMatchObject({ conversations: 2 })
+    }
+  })
+
   it('applies a retention a part at a time, and tells when another process does', async () => {
     const store = make()
     await begin(store)

@@ -6,13 +6,13 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { deletionBody, erasureBody } from '../request-schema.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
-import { getConversationOr404 } from '../conversations/find-conversation.ts'
+import { formsOf, getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { objectOf, operationsIn, type Operation, bool, int } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { appOf } from './app-metadata.ts'
-import type { PendingMessages } from './pending-messages.ts'
+import { incarnationOf, type PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
@@ -22,6 +22,8 @@ interface Deletion {
   readonly conversation_id: string
   /** Distinguishes the conversation from a later one with its id. */
   readonly created_at: string
+  /** The same for its pending messages, which may have been sent before it was created. */
+  readonly incarnation: string
   readonly start_ref: string | null
   readonly sandbox_id: string | null
 }
@@ -81,26 +83,21 @@ export class Deletions {
     await tasks.eraseMessage(conversation.id, eventId)
   }
 
-  async #delete(deletion: Deletion): Promise<void> {
-    const { lifecycle, tasks } = this.#parts
-    const { conversation_id: id } = deletion
-    await tasks.forget(id)
-    await lifecycle.engine.delete(id)
-    await this.#forget(deletion)
-  }
-
-  async #forget({ conversation_id: id, start_ref }: Deletion): Promise<void> {
+  async #forget({ conversation_id: id, incarnation, start_ref }: Deletion): Promise<void> {
     const { lifecycle, pending } = this.#parts
-    await pending.forget(id)
+    await pending.forget(id, incarnation)
     await lifecycle.starts.forget({ metadata: { start_ref } })
   }
 
   async #finish(job: Job<Deletion>): Promise<void> {
     const { lifecycle, tasks } = this.#parts
-    const { conversation_id: id, created_at, start_ref, sandbox_id } = job.record
+    const { conversation_id: id, created_at, sandbox_id } = job.record
     const record = await lifecycle.engine.store.getConversation(id)
-    if (record?.createdAt === created_at) await this.#delete(job.record)
-    else await lifecycle.starts.forget({ metadata: { start_ref } })
+    if (record?.createdAt === created_at) {
+      await tasks.forget(id)
+      await lifecycle.engine.delete(id)
+    }
+    await this.#forget(job.record)
     if (sandbox_id !== null) await tasks.release(sandbox_id)
     await job.finish()
   }
@@ -109,6 +106,7 @@ export class Deletions {
 const deletionOf = (record: ConversationRecord): Deletion => ({
   conversation_id: record.id,
   created_at: record.createdAt,
+  incarnation: incarnationOf(record),
   start_ref: startOf(record.metadata).start_ref,
   sandbox_id: appOf(record).sandbox_id,
 })
@@ -130,7 +128,8 @@ export const deletionOperations = ({ lifecycle: { engine }, deletions }: Deletio
     description: 'What was deleted, or would be. With `more`, repeat the request for the rest.',
     otherwise: { 409: 'Another process is applying a retention policy' },
     async handle({ body: { dry_run: dryRun = false, limit = MAX_PAGE_SIZE, ...criteria } }) {
-      const { older_than_days: days, keep_last: keepLast, ...filter } = criteria
+      const { older_than_days: days, keep_last: keepLast, ids, ...others } = criteria
+      const filter = { ...others, ...(ids !== undefined && { ids: ids.flatMap(formsOf) }) }
       const isRetention = days !== undefined || keepLast !== undefined
       const retention = {
         ...filter,

@@ -100,8 +100,11 @@ export class PendingMessages {
     for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.worker.wake(id)
   }
 
-  async forget(conversationId: string): Promise<void> {
-    await this.#records.remove(shownId(conversationId))
+  /** Deletes the messages of a conversation, but not those of a later one with its id. */
+  async forget(conversationId: string, incarnation: string): Promise<void> {
+    await this.#records.update(shownId(conversationId), (queue) =>
+      queue?.incarnation === incarnation ? null : undefined,
+    )
   }
 
   async close(): Promise<void> {
@@ -170,4 +173,5 @@ const TOO_LONG = `The queued messages of this conversation would exceed ${MAX_PE
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>
   sandbox === null ? {} : { sandbox }
 
-const incarnationOf = (record: ConversationRecord): string => appOf(record).start_task_id ?? record.createdAt
+export const incarnationOf = (record: ConversationRecord): string =>
+  appOf(record).start_task_id ?? record.createdAt
