@@ -155,6 +155,31 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await service.runs.settle()
   })
 
+  it('forgets its message when the message is erased, also while the run waits for room', async () => {
+    const current = gate()
+    const { service } = await begin(make(), undefined, { agent: () => current.step, maxRuns: 1 })
+    await start({ initial_message: say('First') })
+    const { body: second } = await client.post<Task>(BASE, { initial_message: say('My password is 1234') })
+    await until(async () => (await task(second.id)).status === 'STARTING_CONVERSATION')
+    const event = await until(async () => {
+      const { body } = await client.get<Page<App>>(`${BASE}/search`)
+      const { id = '' } = body.items.find(({ execution_status }) => execution_status === 'idle') ?? {}
+      const events = await client.get<Page<{ id: string }>>(`/api/conversations/${id}/events/search`, {
+        kind: 'MessageEvent',
+      })
+      const [message] = events.status === 200 ? events.body.items : []
+      return message === undefined ? null : { conversation: id, id: message.id }
+    })
+    const path = `/api/conversations/${event.conversation}/events/${event.id}/erase`
+    expect((await client.post(path)).status).toBe(200)
+    expect(JSON.stringify(await task(second.id))).not.toContain('1234')
+    current.open()
+    await service.controlPlane.tasks.worker.startDue()
+    await until(async () => (await task(second.id)).status === 'READY')
+    await service.runs.settle()
+    expect(JSON.stringify(await task(second.id))).not.toContain('1234')
+  })
+
   it('leaves alone what another service works on', async () => {
     const store = make()
     await begin(store)
@@ -182,8 +207,12 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect(rest.body.next_page_id).toBeNull()
     const of = (await task(ids[2] ?? '')).app_conversation_id ?? ''
     expect((await client.get(`${BASE}/start-tasks/count`, { conversation_id__eq: of })).body).toBe(1)
+    const none = await client.get(`${BASE}/start-tasks/count`, { conversation_id__eq: 'x'.repeat(201) })
+    expect([none.status, none.body]).toEqual([200, 0])
     expect((await client.get(`${BASE}/start-tasks/search`, { page_id: next_page_id ?? '' })).status).toBe(422)
-    expect((await client.get(`${BASE}/start-tasks/count`, { created_at__gte: '2100-01-01' })).body).toBe(0)
+    // The last one is in the year 10000.
+    for (const created_at__gte of ['2100-01-01', '9999-12-31T23:59:59-01:00'])
+      expect((await client.get(`${BASE}/start-tasks/count`, { created_at__gte })).body).toBe(0)
     expect(
       (await client.get<(Task | null)[]>(`${BASE}/start-tasks`, { ids: ['x', ids[0] ?? ''] })).body.map(
         (one) => one?.id ?? null,

@@ -154,8 +154,11 @@ async function countTasks(plane: ControlPlane, filter: StartFilter, exact: boole
   return { count: items.length, more: false }
 }
 
-const atLeast = (instant: string): string =>
-  new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
+const atLeast = (instant: string): string => {
+  const milliseconds = Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)
+  // The text of a later year begins with a sign, which sorts before digits.
+  return new Date(Math.min(milliseconds, Date.UTC(9999, 11, 31))).toISOString()
+}
 
 /** A JSON list that sends each item immediately. A client that disconnects does not stop the start task. */
 async function* jsonList(items: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {

@@ -3,7 +3,7 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { hasCode } from '../../event/errors.ts'
-import { keyedId } from '../../event/ids.ts'
+import { isLegalId, keyedId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
 import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
@@ -251,7 +251,7 @@ export class StartTasks {
   }
 
   async maker(conversationId: string): Promise<StoredTask | null> {
-    for (const value of formsOf(conversationId)) {
+    for (const value of formsOf(conversationId).filter(isLegalId)) {
       const { items } = await this.records.list({ by: 'conversation', value, limit: 1 })
       if (items[0] !== undefined) return items[0].record
     }
@@ -317,16 +317,15 @@ export class StartTasks {
     return existed
   }
 
-  /** Removes an erased message from the task that sent it. */
+  /** Removes an erased message from the task that sent it. A task that is not over is continued without it. */
   async eraseMessage(conversationId: string, eventId: string): Promise<void> {
     for await (const { id, record } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
-      const isSender = keyedId('message', record.planned_id, startKey(id)) === eventId
-      if (!isSender || !isOver(record)) continue
+      if (keyedId('message', record.planned_id, startKey(id)) !== eventId) continue
       const job = await this.#jobs.take(
         id,
         (task) => task && { ...task, request: { ...task.request, initial_message: null } },
       )
-      await job?.release(null)
+      await job?.release(isOver(job.record) ? null : 0)
     }
   }
 
