@@ -111,7 +111,9 @@ export const sendBody = closedBody({ ...messageFields, run: z.boolean().default(
 export const pendingBody = closedBody(messageFields)
 
 export const userBody = closedBody({
-  email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
+  email: z
+    .string()
+    .regex(/^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,190}$/u, 'Must be an e-mail address.'),
   /** The identity provider's id of the user, which identifies the user in an organization. */
   subject: text(1, 255).nullable().optional(),
   password: text(8, 256).nullable().optional(),

@@ -170,6 +170,7 @@ export function createService(options: ServiceOptions): Service {
   // An unset environment variable must not become a key that every client has.
   if (!keys.every((key) => typeof key === 'string' && key.trim() !== ''))
     invalidArgument('keys', 'must not contain an empty key')
+  if (options.secret?.trim() === '') invalidArgument('secret', 'must not be empty')
   const identify = identifier(keys, storedKeys)
   const metrics = createMetrics()
   const sealing = secretBox(options.secret ?? null)

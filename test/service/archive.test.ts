@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { type Client, clientOver } from './client.ts'
 
 const C = '/api/conversations'
@@ -97,4 +99,26 @@ describe('server_info', () => {
     expect(created.map(({ status }) => status)).toEqual([201, 200])
     await client.send(`${C}/${created[0]?.body.id}`, { method: 'DELETE' })
   })
+})
+
+it('a count visits ten thousand conversations at most, unless it is to be exact', async () => {
+  const store = memoryStore()
+  await store.createConversation({ id: 'c' })
+  const page = await store.listConversations()
+  let pages = 0
+  const listConversations: Store['listConversations'] = async () => {
+    pages += 1
+    return {
+      ...page,
+      items: Array.from({ length: 100 }, () => page.items).flat(),
+      cursor: pages < 150 ? 'more' : null,
+    }
+  }
+  const many = await clientOver(wrapStore(store, { listConversations }))
+  pages = 0
+  const response = await many.get(`${C}/count?archived=true`)
+  expect([response.body, response.headers.get('x-count'), pages]).toEqual([0, 'at-least', 101])
+  pages = 0
+  expect((await many.get(`${C}/count?archived=false&exact=true`)).body).toBe(15_000)
+  await many.engine.close()
 })

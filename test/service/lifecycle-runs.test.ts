@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { statusUpdate } from '../../src/conversation/decide.ts'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { call } from '../conversation/script.ts'
 import { clientOver } from './client.ts'
 import { gate } from './gate.ts'
 import { BASE, lifecycleWorld, say } from './lifecycle-world.ts'
@@ -52,6 +54,22 @@ describe('runs', () => {
     expect(world.client.service.runs.size).toBe(0)
     expect((await info(id)).execution_status).toBe('paused')
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'InterruptEvent'])
+  })
+
+  it('a call that was rejected long ago is not rejected again', async () => {
+    const store = memoryStore()
+    world.client = await clientOver(store)
+    const id = await create()
+    const conversation = await world.client.engine.open(id)
+    await conversation.append([call('a'), statusUpdate('waiting_for_confirmation')])
+    const reject = [`${BASE}/${id}/events/reject`, { action_ids: ['a'] }] as const
+    expect(await codes(reject, reject)).toEqual([200, 200])
+    await conversation.append(Array.from({ length: 5_000 }, () => ({ kind: 'CondensationRequest' as const })))
+    await world.client.engine.close()
+    // A new process has the bodies of the latest events only.
+    world.client = await clientOver(store)
+    expect(await codes(reject)).toEqual([200])
+    expect((await info(id)).event_count).toBe(5_003)
   })
 
   it('a message that arrives while a run ends is answered', async () => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createContext, runInContext } from 'node:vm'
 import { Hono } from 'hono'
 import { rolldown } from 'rolldown'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { writeProbe } from '../../src/service/observe/server-operations.ts'
@@ -156,6 +156,15 @@ const isReadOnly = async (): Promise<never> => {
   throw new ColloquyError('store_read_only', 'The database is read-only.')
 }
 
+it.each([{ keys: [' '] }, { secret: '' }, { secret: ' ' }])(
+  'a variable that is not set is no key and no secret: %j',
+  async (options) => {
+    const engine = createEngine({ store: memoryStore() })
+    onTestFinished(() => engine.close())
+    expect(() => createService({ engine, ...options })).toThrow(/must not/)
+  },
+)
+
 describe('a full store', () => {
   it('is not ready to be written to, is asked now and then, and is ready again when there is room', async () => {
     const store = memoryStore()
@@ -177,6 +186,15 @@ describe('a full store', () => {
     time = 10_000
     expect([await canWrite(), writes]).toEqual([true, 3])
     expect(await writeProbe({ ...store, changeItems: isReadOnly })()).toBe(false)
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const probe = writeProbe({ ...store, changeItems })
+    expect(await probe()).toBe(true)
+    full = true
+    vi.setSystemTime(Date.now() - 3_600_000)
+    vi.advanceTimersByTime(5_000)
+    expect(await probe()).toBe(false)
+    vi.useRealTimers()
     full = true
     const engine = createEngine({ store: { ...store, changeItems } })
     onTestFinished(() => engine.close())

@@ -188,3 +188,15 @@ describe('profiles', () => {
     expect((await send('PATCH', '/api/settings', { misc_settings_diff: { max_tokens: 5 } })).status).toBe(200)
   })
 })
+
+it('a server that only every object has is not there', async () => {
+  await begin()
+  const { body } = await send('POST', '/api/agent-profiles/draft/materialize', {
+    profile: { mcp_server_refs: ['__proto__', 'constructor'] },
+  })
+  expect(body).toMatchObject({
+    valid: false,
+    resolved_mcp_servers: [],
+    dangling_mcp_server_refs: ['__proto__', 'constructor'],
+  })
+})

@@ -63,6 +63,9 @@ it('requests at once make one user with one key', async () => {
   expect(all.filter(({ api_key }) => api_key !== null)).toHaveLength(1)
 })
 
-it.each([{ subject: '' }, { subject: 5 }, { subject: 'x'.repeat(256) }])('%j is refused', async (more) => {
-  expect((await provision({ email: 'a@x.example', ...more })).status).toBe(422)
-})
+it.each([{ subject: '' }, { subject: 5 }, { subject: 'x'.repeat(256) }, { email: '\ud800@x.example' }])(
+  '%j is refused',
+  async (more) => {
+    expect((await provision({ email: 'a@x.example', ...more })).status).toBe(422)
+  },
+)

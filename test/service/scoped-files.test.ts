@@ -111,6 +111,14 @@ describe('commands', () => {
     expect(body.cleared_count).toBe(8)
   })
 
+  it('of a deleted conversation are not in the history of a later one with its id', async () => {
+    await run('echo secret')
+    await client.send(base(), { method: 'DELETE' })
+    await client.post('/api/conversations', { conversation_id: id, workspace: { working_dir: ownValue } })
+    const { status, body } = await client.get<{ items: object[] }>(`${base()}/bash/bash_events/search`)
+    expect([status, body.items]).toEqual([200, []])
+  })
+
   it('run there with ?cid=, too', async () => {
     const path = `/api/bash/execute_bash_command?cid=${id}`
     expect((await run('pwd', {}, path)).body.stdout).toBe(`${ownValue}\n`)

@@ -87,6 +87,13 @@ it('no query is an error, and an invalid parameter is', async () => {
     expect((await search(query)).status, query).toBe(422)
 })
 
+it('an invalid conversation is an error of its parameter', async () => {
+  const { status, body } = await client(memoryStore({ fullText: true }))(
+    `query=a&conversation_id=${'x'.repeat(201)}`,
+  )
+  expect([status, body.detail[0].loc]).toEqual([422, ['query', 'conversation_id']])
+})
+
 it('a service without an index says so, and nobody without a key learns anything', async () => {
   expect(await client(memoryStore())('query=a')).toMatchObject({ status: 501 })
   const search = client(await filled(memoryStore({ fullText: true })), ['k'])

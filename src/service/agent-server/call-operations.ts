@@ -1,6 +1,5 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { completionId } from '../../event/completion.ts'
-import { nullOn } from '../../event/errors.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -34,9 +33,9 @@ export class CallTokens {
   }
 
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
-    for (const { id, version } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
+    for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
       // A token that has replaced it meanwhile stays.
-      await this.#records.make([this.#records.changeOf(id, null, version)]).catch(nullOn('version_conflict'))
+      await this.#records.update(id, (token) => (token !== null && isCurrent(token) ? undefined : null))
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
     const hash = await sha256(token)
@@ -48,9 +47,12 @@ export class CallTokens {
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))
-    return isSame && stored !== undefined && Date.now() < Date.parse(stored.expires_at)
+    return isSame && stored !== undefined && isCurrent(stored)
   }
 }
+
+const isCurrent = ({ expires_at }: { readonly expires_at: string }): boolean =>
+  Date.now() < Date.parse(expires_at)
 
 const callbackId = (conversationId: string, actionId: string): Promise<string> =>
   sha256(`${plainId(conversationId)}\n${actionId}`)

@@ -303,10 +303,12 @@ async function count(
     status === null || (await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE))
   if (archived !== null) {
     let total = 0
+    let visited = 0
     const query = { ...storeFilter, ...(status !== null && { status }) }
     for await (const record of allConversations(store, query)) {
+      if (visited === MOST_COUNTED && !exact) return { count: total, more: true }
       if (isArchived(record) === archived) total += 1
-      if (total === MOST_COUNTED && !exact) return { count: total, more: true }
+      visited += 1
     }
     return { count: total, more: !isListed }
   }

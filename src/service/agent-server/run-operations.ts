@@ -2,6 +2,7 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
+import { loadedEvent } from '../../log/entry.ts'
 import { findEventIn, type Log } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
@@ -176,8 +177,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     body: rejectBody,
     otherwise: NOT_PENDING,
     async work({ conversation }, { action_ids, reason }) {
-      const { log } = await conversation.state()
-      const open = action_ids.filter((id) => !isRejected(log, id))
+      const rejected = await conversation.read(({ log }) => rejectedSince(log, action_ids))
+      const open = action_ids.filter((id) => !rejected.has(id))
       if (open.length > 0) await conversation.reject(open, reason)
     },
   }),
@@ -224,14 +225,16 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-function isRejected(log: Log, actionId: string): boolean {
-  const action = findEventIn(log, actionId)
-  if (action === undefined) return false
-  for (let seq = action.seq + 1; seq < log.entries.length; seq += 1) {
-    const event = log.entries.get(seq)?.event
-    if (event?.kind === 'UserRejectObservation' && event.action_id === actionId) return true
-  }
-  return false
+/** Ids of the actions that were rejected since the first of these actions. @throws ColloquyError `evicted`. */
+function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
+  const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
+  const entries = log.entries.slice(Math.min(log.entries.length, ...positions))
+  return new Set(
+    entries.flatMap((entry) => {
+      const event = loadedEvent(entry, ['UserRejectObservation'])
+      return event?.kind === 'UserRejectObservation' ? [event.action_id] : []
+    }),
+  )
 }
 
 /** Appends the events that `decide` returns for the latest state. Returns the new log length. */

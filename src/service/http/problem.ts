@@ -23,8 +23,11 @@ export class HttpProblem extends Error {
 export const invalid = (...errors: readonly ValidationError[]): HttpProblem => new HttpProblem(422, errors)
 
 const RULES = redactionRules()
+const encoder = new TextEncoder()
 
 const MAX_ERRORS = 20
+/** Maximum bytes of the errors of a response, unless there is only one: names can be escaped in JSON. */
+const MAX_ERROR_BYTES = 2 ** 14
 const MAX_PARTS = 12
 
 const MAX_PART = 64
@@ -37,7 +40,7 @@ export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
 
 /** Redacts errors, and removes inputs that are lists, objects or fields named as secrets. */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
-  return errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
+  const redacted = errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),
     msg: redactForClient(msg),
     type,
@@ -46,6 +49,11 @@ function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
     }),
     ...(ctx !== undefined && { ctx }),
   }))
+  let bytes = 0
+  return redacted.filter((error, index) => {
+    bytes += encoder.encode(JSON.stringify(error)).length
+    return index === 0 || bytes <= MAX_ERROR_BYTES
+  })
 }
 
 function redactLocation(loc: ValidationError['loc']): ValidationError['loc'] {
@@ -88,6 +96,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
 const PARAMETER_NAMES: Readonly<Record<string, string>> = {
   cursor: 'page_id',
   conversationId: 'conversation_id',
+  conversation: 'conversation_id',
   kinds: 'kind__eq',
   timestampGte: 'timestamp__gte',
   timestampLt: 'timestamp__lt',

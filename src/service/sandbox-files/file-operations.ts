@@ -18,7 +18,7 @@ import {
   bool,
   int,
 } from '../http/operation.ts'
-import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { EDITOR_FOLDER } from '../workspace/workspace.ts'
@@ -41,7 +41,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
     name: 'search_subdirs',
     query: {
       path: text(),
-      ...NAME_PAGING,
+      ...CURSOR_PAGING,
       include_hidden: withDefault(boolean(), false),
     },
     returns: pageOfSchema(objectOf({ name: string, path: string })),
@@ -128,15 +128,14 @@ export function scopedOperations(
     const folder = await folderOf(sandboxes, record)
     if (folder === null) throw new HttpProblem(404, 'The conversation has no working directory in a sandbox.')
     await files.makeFolder(folder)
-    return { id: record.id, files, folder }
+    return { incarnation: `${record.id} ${record.createdAt}`, files, folder }
   }
   const bind = ({ handle, path: route, query = {} }: Operation, conversationId: string) => {
     const bound: Operation['handle'] = async (input) => {
       // The editor's URL needs no files.
       if (route === '/api/vscode/status') return handle(input)
-      const { id, files, folder } = await scope(conversationId)
-      const inside = (path: unknown, loc: string[]): Promise<string> =>
-        pathIn({ id, files, folder }, path, loc)
+      const scoped = await scope(conversationId)
+      const inside = (path: unknown, loc: string[]): Promise<string> => pathIn(scoped, path, loc)
       const value = input.query as Readonly<Record<string, unknown>>
       const changed = {
         ...('path' in query && { path: await inside(value['path'], ['query', 'path']) }),
@@ -155,7 +154,7 @@ export function scopedOperations(
         ...input,
         body,
         query: { ...value, ...changed },
-        path: { ...input.path, conversation_id: id },
+        path: { ...input.path, conversation_id: scoped.incarnation },
       })
     }
     return bound
@@ -204,7 +203,8 @@ export function scopedOperations(
 const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {
-  readonly id: string
+  /** Distinguishes the history of the conversation from that of a later one with its id. */
+  readonly incarnation: string
   readonly files: SandboxFiles
   readonly folder: string
 }

@@ -98,8 +98,9 @@ function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonO
   const { name: _name, ...summary } = summaryOf(profile)
   const ref = textAt(profile, 'llm_profile_ref')
   const refs = refsAt(profile)
-  const resolved = (refs ?? Object.keys(servers)).filter((server) => isObject(servers[server]))
-  const dangling = (refs ?? []).filter((server) => !isObject(servers[server]))
+  const known = new Set(Object.keys(servers).filter((server) => isObject(servers[server])))
+  const resolved = refs?.filter((server) => known.has(server)) ?? [...known]
+  const dangling = (refs ?? []).filter((server) => !known.has(server))
   const errors = [
     ...(ref !== null && llm === null ? [`Unknown profile ${JSON.stringify(ref)}.`] : []),
     ...dangling.map((server) => `Unknown MCP server ${JSON.stringify(server)}.`),
