@@ -376,11 +376,7 @@ export class Runs {
   }
 
   async ended(id: string, milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, milliseconds)
-    void this.#live.get(id)?.then(resolve)
-    await promise
-    clearTimeout(timer)
+    await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
   /** Ids of the conversations whose lease a run of this service may hold: the run has its agent. */

@@ -7,11 +7,11 @@ import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import { blobText } from '../../event/text.ts'
-import { type EventFilter, MAX_PAGE_SIZE, type StoredEvent } from '../../store/contract/query.ts'
+import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
-import { MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
-import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
+import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
+import { dateTime, oneOf, optional, withDefault } from '../http/parameters.ts'
 
 export const FILTERS = {
   kind__eq: optional(oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])),
@@ -21,8 +21,7 @@ export const FILTERS = {
 
 export const PAGING = {
   sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
-  page_id: optional(text()),
-  limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+  ...CURSOR_PAGING,
 } as const
 
 export const BLOBS_QUERY = { blobs: withDefault(oneOf(['whole', 'refs']), 'whole') } as const

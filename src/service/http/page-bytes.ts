@@ -48,15 +48,10 @@ export const CURSOR_PAGING = {
   limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
 
-/** The query of a list by name; `page_id` is the last name of the previous page. */
-export const NAME_PAGING = {
-  page_id: optional(text()),
-  limit: withDefault(integer({ min: 1, max: 100 }), 100),
-} as const
-
+/** A page of a list by name; `page_id` is the last name of the previous page. */
 export function pageByName<T extends { readonly name: string }>(
   list: readonly T[],
-  { page_id: after, limit }: ValuesOf<typeof NAME_PAGING>,
+  { page_id: after, limit }: ValuesOf<typeof CURSOR_PAGING>,
 ): PageBody<T> {
   const rest = after === null ? list : list.filter(({ name }) => name > after)
   const items = rest.slice(0, limit)

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
 import { objectOf, operationsIn, type Operation, pageOfSchema, int } from '../http/operation.ts'
-import { firstInBytes } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
   integer as whole,
@@ -226,8 +226,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       query: {
         ...FILTERS,
         sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
-        page_id: optional(anyText()),
-        limit: withDefault(whole({ min: 1, max: 100 }), 100),
+        ...CURSOR_PAGING,
       },
       returns: pageOfSchema(EVENT),
       description:

@@ -11,7 +11,7 @@ import {
   string,
   bool,
 } from '../http/operation.ts'
-import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { matching, optional, text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
@@ -127,7 +127,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   }),
   operation('get /api/v1/secrets/search', {
     name: 'search_secrets',
-    query: { name__contains: optional(anyText()), ...NAME_PAGING },
+    query: { name__contains: optional(anyText()), ...CURSOR_PAGING },
     returns: pageOfSchema(INFO),
     description: 'By name; `page_id` is the last name of the previous page',
     otherwise: SEALED,

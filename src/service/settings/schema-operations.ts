@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, objectOf, operationsIn, type Operation, pageOfSchema, string } from '../http/operation.ts'
-import { NAME_PAGING, pageByName } from '../http/page-bytes.ts'
+import { CURSOR_PAGING, pageByName } from '../http/page-bytes.ts'
 import { boolean, optional, text } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
 import { AGENT, CONVERSATION } from './settings-schema.ts'
@@ -62,7 +62,7 @@ export const schemaOperations = (parts: SchemaParts): Operation[] => [
         query: optional(text()),
         provider__eq: optional(text()),
         verified__eq: optional(boolean()),
-        ...NAME_PAGING,
+        ...CURSOR_PAGING,
       },
       returns: pageOfSchema({ type: 'object' }),
       description: 'By name; `page_id` is the last name of the previous page',
