@@ -64,12 +64,16 @@ describe('runs', () => {
     await conversation.append([call('a'), statusUpdate('waiting_for_confirmation')])
     const reject = [`${BASE}/${id}/events/reject`, { action_ids: ['a'] }] as const
     expect(await codes(reject, reject)).toEqual([200, 200])
-    await conversation.append(Array.from({ length: 5_000 }, () => ({ kind: 'CondensationRequest' as const })))
+    const forgets = { llm_response_id: 'r2', forgotten_event_ids: ['a'] }
+    await conversation.append([
+      { kind: 'Condensation', ...forgets },
+      ...Array.from({ length: 5_000 }, () => ({ kind: 'CondensationRequest' as const })),
+    ])
     await world.client.engine.close()
-    // A new process has the bodies of the latest events only.
+    // A new process has only the bodies of the view and of the latest events.
     world.client = await clientOver(store)
     expect(await codes(reject)).toEqual([200])
-    expect((await info(id)).event_count).toBe(5_003)
+    expect((await info(id)).event_count).toBe(5_004)
   })
 
   it('a message that arrives while a run ends is answered', async () => {

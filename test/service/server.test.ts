@@ -193,10 +193,11 @@ describe('a socket that nobody can make sense of', () => {
   })
 })
 
+const throwing = (): never => {
+  throw new Error('not caught where it is thrown')
+}
+
 describe('a refused socket', () => {
-  const throwing = (): never => {
-    throw new Error('not caught where it is thrown')
-  }
   const engine = createEngine({ store: memoryStore() })
   const { upgrade } = createSockets(createService({ engine }))
   it.each<[string, Partial<ListenOptions>, string]>([
