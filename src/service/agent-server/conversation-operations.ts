@@ -93,13 +93,6 @@ const sortOrder = withDefault({ ...order, schema: { ...order.schema, description
 const FILTERS = { status, tag, owner, archived } as const
 const SEARCH = { ...FILTERS, include_skills, sort_order: sortOrder, ...CURSOR_PAGING } as const
 
-const ORDERS: Readonly<Record<string, ConversationOrder>> = {
-  CREATED_AT: 'created_at',
-  CREATED_AT_DESC: 'created_at_desc',
-  UPDATED_AT: 'updated_at',
-  UPDATED_AT_DESC: 'updated_at_desc',
-}
-
 interface Upkeep {
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
@@ -276,7 +269,7 @@ async function search(
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
   const storeFilter = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
-  const order = ORDERS[sort_order] ?? 'created_at_desc'
+  const order = sort_order.toLowerCase() as ConversationOrder
   const list = { list: 'agent-conversations', order, filter: { status, tags, owner, archived } }
   return pageInBytes({
     cursor,

@@ -58,7 +58,10 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     what: 'sandboxes',
     by: 'id',
     schema: SANDBOX,
-    find: (ids) => sandboxes.infos(ids),
+    async find(ids) {
+      const records = await Promise.all(ids.map((id) => sandboxes.find(id)))
+      return Promise.all(records.map((record) => record && sandboxes.info(record)))
+    },
   }),
   operation('post /api/v1/sandboxes', {
     name: 'start_sandbox',

@@ -120,15 +120,6 @@ export class Sandboxes {
     )
   }
 
-  async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
-    return Promise.all(
-      ids.map(async (id) => {
-        const record = await this.find(id)
-        return record === null ? null : this.info(record)
-      }),
-    )
-  }
-
   async info(record: SandboxRecord): Promise<SandboxInfo> {
     const { working_dir: _dir, ...state } = await this.#ask(record)
     return { ...record, created_by_user_id: null, ...state }

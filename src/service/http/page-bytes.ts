@@ -1,6 +1,7 @@
 /** Limits the size of responses: a hundred large events could exceed the maximum length of a string. */
 
 import { MAX_PAGE_SIZE, MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
+import { countWithin } from '../../store/kit/query/page.ts'
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
@@ -100,15 +101,7 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
 }
 
 /** The first items of a list that fit into one page. */
-export function firstInBytes<T extends object>(list: readonly T[], limit: number): readonly T[] {
-  let bytes = 0
-  let count = 0
-  for (const one of list) {
-    if (count === limit || bytes >= MAX_PAGE_BYTES) break
-    bytes += jsonLength(one)
-    count += 1
-  }
-  return list.slice(0, count)
-}
+export const firstInBytes = <T extends object>(list: readonly T[], limit: number): readonly T[] =>
+  list.slice(0, countWithin(list, limit, MAX_PAGE_BYTES, jsonLength))
 
 const jsonLength = (value: object): number => JSON.stringify(value).length

@@ -8,11 +8,14 @@ import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
 
-const MAX_PATH_BYTES = 4_000
+/** Longer paths could be created name by name, but not opened or deleted. */
+export const MAX_PATH_BYTES = 4_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
-const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
+export type Problems = Readonly<Record<string, readonly [status: number, detail: string]>>
+
+export const PROBLEMS: Problems = {
   ENOENT: [404, 'File or folder not found.'],
   ENOTDIR: [400, 'A part of the path is a file.'],
   EISDIR: [400, 'The path is not a file.'],
@@ -171,8 +174,8 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function problemOf(error: unknown): unknown {
-  const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
+export function problemOf(error: unknown, problems = PROBLEMS): unknown {
+  const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
   return problem === undefined ? error : new HttpProblem(...problem)
 }
 

@@ -5,23 +5,15 @@ import { lstat, mkdir, open } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
-
-/** Longer paths could be created name by name, but not opened or deleted. */
-const MAX_PATH_BYTES = 4_000
+import { MAX_PATH_BYTES, problemOf, PROBLEMS, type Problems } from './sandbox-files.ts'
 
 const CHANGED = [409, 'The path changed during the request.'] as const
 
-const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
-  ENOTDIR: [400, 'A part of the path is a file.'],
-  EEXIST: [400, 'A part of the path is a file.'],
-  ENAMETOOLONG: [400, 'The path is too long.'],
-  EINVAL: [400, 'Invalid path.'],
+const WORKSPACE_PROBLEMS: Problems = {
+  ...PROBLEMS,
   ELOOP: [403, 'The path contains a symbolic link.'],
-  EACCES: [403, 'Permission denied.'],
-  EPERM: [403, 'Permission denied.'],
   EROFS: [403, 'The workspace is read-only.'],
   ENOENT: CHANGED,
-  ENOSPC: [507, 'The disk is full.'],
 }
 
 /**
@@ -44,9 +36,7 @@ export function directoryWorkspace(folder: string): Workspace {
       try {
         await make(root, parts)
       } catch (error) {
-        const { code = '' } = error as NodeJS.ErrnoException
-        const problem = PROBLEMS[code]
-        throw problem === undefined ? error : new HttpProblem(...problem)
+        throw problemOf(error, WORKSPACE_PROBLEMS)
       }
     },
   }
