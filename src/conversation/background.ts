@@ -2,7 +2,7 @@ import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../
 import { hasCode } from '../event/errors.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
-import type { EventEntry } from '../log/entry.ts'
+import { type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { openCallOf } from '../log/open-calls.ts'
 import { listWorkingCalls, type WorkingCallInfo } from '../state/read.ts'
@@ -10,12 +10,13 @@ import type { State } from '../state/state.ts'
 import type { Item } from '../store/contract/items.ts'
 import type { Store } from '../store/contract/store.ts'
 import { allItems } from '../store/kit/query/page.ts'
-import { backOff, orAborted } from './async.ts'
+import { delayAfter, orAborted, pause } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { updateEvent } from './decide.ts'
 import { type Job, Jobs } from './jobs.ts'
 import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
+import { checkEvents } from './stamp.ts'
 import { keyedId } from '../event/ids.ts'
 
 /** The result of a call that outlived its reply. */
@@ -94,13 +95,12 @@ export async function startWork(
   })
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, job.lost, context.closing, replica.gone])
-  const isCompleted = ({ log }: State): boolean => findEventIn(log, completionId(call.id)) !== undefined
-  const stopWhenCompleted = (state: State): void => {
-    if (isCompleted(state)) ended.abort()
-  }
-  const isOpen = (): boolean =>
-    !replica.gone.aborted && isWorkingIn(replica.state, call) && !isCompleted(replica.state)
-  const ends = [replica.follow(), replica.changes.add(stopWhenCompleted)]
+  const isOpen = ({ state }: Replica): boolean =>
+    !isCompleted(state, call) && (isWorkingIn(state, call) || isOnOtherBranch(state, call.id))
+  const ends = [
+    replica.follow(),
+    replica.changes.add((state) => void (isCompleted(state, call) && ended.abort())),
+  ]
   const confirmed = Promise.withResolvers<boolean>()
   let result: PromiseLike<CallCompletion> | null = null
   const finish = async (): Promise<void> => {
@@ -108,12 +108,12 @@ export async function startWork(
     release()
     // Work that did not complete its call is due at once for the next run of any process.
     const isCutOff = context.closing.aborted && !ended.signal.aborted
-    await (isCutOff || isOpen() ? job.release(0) : job.finish()).catch(() => job.abandon())
+    const isLeft = isCutOff || (!replica.gone.aborted && isOpen(replica))
+    await (isLeft ? job.release(0) : job.finish()).catch(() => job.abandon())
   }
   const work = async (): Promise<void> => {
     try {
       if (!(await confirmed.promise) || result === null) return
-      const failed = (error: unknown): CallCompletion => ({ content: errorText(error), outcome: 'failed' })
       const completion = await orAborted(result, signal).catch(failed)
       if (completion === null) return
       await complete(replica, call.id, completion, signal)
@@ -146,6 +146,8 @@ export async function startWork(
   }
 }
 
+const failed = (error: unknown): CallCompletion => ({ content: errorText(error), outcome: 'failed' })
+
 function errorText(error: unknown): string {
   try {
     return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
@@ -163,13 +165,18 @@ async function complete(
   for (let tries = 1; ; tries += 1) {
     try {
       const { content, outcome } = completion
-      await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
+      await replica.commit((state) => checkEvents(decideComplete(state, actionId, content, outcome)), {
+        depends: true,
+      })
       return
     } catch (error) {
       // Another caller completed it, or nothing is left to complete.
       if (signal.aborted || hasCode(error, 'unknown_call')) return
+      // The promise did not resolve with a completion.
+      if (hasCode(error, 'invalid_event') || error instanceof TypeError)
+        return complete(replica, actionId, failed(error), signal)
       if (tries === TRIES) throw error
-      await backOff(25 * tries)
+      await pause(delayAfter(tries, { retryDelay: 30, maxRetryDelay: 2_000 }), signal)
     }
   }
 }
@@ -187,34 +194,39 @@ export function decideProgress(state: State, actionId: string, progress: Progres
  * Continues the work of dead processes' calls on HEAD's branch, or completes the calls as lost. Calls that
  * were completed on another branch are completed here too. Calls without a stored job keep working until a
  * caller completes them.
+ * @param now on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
   context: EngineContext,
   replica: Replica,
   resume: ResumeWork | undefined,
+  now: number,
   append: (decide: Decision) => Promise<unknown>,
 ): Promise<void> {
   const calls = listWorkingCalls(replica.state)
   if (calls.length === 0) return
-  const elsewhere = calls.filter(({ action }) => completedElsewhere(replica.state, action.id) !== null)
-  for (const { action } of elsewhere)
-    await append((state) => {
-      const done = completedElsewhere(state, action.id)
-      return done === null ? [] : decideComplete(state, action.id, done.content, done.outcome, null)
-    })
   const items = await itemsOf(context.store, replica.id)
   for (const info of calls) {
-    const id = itemId(replica.id, info.action.id)
+    const { action } = info
+    const id = itemId(replica.id, action.id)
     const item = items.get(id)
     items.delete(id)
-    if (elsewhere.includes(info) || item === undefined || (item.dueAt ?? 0) > Date.now()) continue
-    const claimed = await jobsIn(context.store).claimRead(item)
-    if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
+    if (isCompleted(replica.state, action)) await append((state) => decideSameCompletion(state, action.id))
+    else if (item !== undefined && (item.dueAt ?? 0) <= now) {
+      const claimed = await jobsIn(context.store).claimRead(item)
+      if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
+    }
   }
   // Left by a process that died after the completion.
-  for (const { collection, id, version: expected, dueAt } of items.values())
-    if ((dueAt ?? 0) <= Date.now())
+  for (const { collection, id, version: expected, dueAt, body } of items.values())
+    if ((dueAt ?? 0) <= now && !isOnOtherBranch(replica.state, String(body['action_id'])))
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
+}
+
+/** Whether a call is not on HEAD's branch. It may still be working on its own. */
+function isOnOtherBranch({ log }: State, actionId: string): boolean {
+  const action = findEventIn(log, actionId)
+  return action !== undefined && !isOnPathIn(action, log.head)
 }
 
 async function continueOrLose(
@@ -252,11 +264,17 @@ const LOST = 'The process that did the work has ended.'
 export const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
   openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
 
-function completedElsewhere({ log }: State, actionId: string) {
-  const event = findEventIn(log, completionId(actionId))?.event ?? null
+/** Whether a call is completed on some branch. */
+const isCompleted = ({ log }: State, { id }: EventEntry<ActionEvent>): boolean =>
+  findEventIn(log, completionId(id)) !== undefined
+
+/** Completes a call as it was completed on another branch. */
+function decideSameCompletion(state: State, actionId: string): readonly Event[] {
+  const entry = findEventIn(state.log, completionId(actionId))
+  const event = entry === undefined ? null : loadedEvent(entry, ['MessageEvent'])
   const completes = event === null ? null : completionOf(event)
-  if (event?.kind !== 'MessageEvent' || completes?.action_id !== actionId) return null
-  return { content: event.llm_message.content ?? [], outcome: completes.outcome }
+  if (event?.kind !== 'MessageEvent' || completes?.action_id !== actionId) return []
+  return decideComplete(state, actionId, event.llm_message.content ?? [], completes.outcome, null)
 }
 
 /**

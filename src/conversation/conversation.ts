@@ -455,7 +455,7 @@ export class Conversation {
           publish: (delta) => this.publish(delta),
           startWork: (call) => startWork(this.#engine, this.id, call),
           runChild: openChild,
-          takeOverWork: (append) => takeOverWork(this.#engine, replica, resume, append),
+          takeOverWork: (now, append) => takeOverWork(this.#engine, replica, resume, now, append),
         },
         {
           ...options,

@@ -2,9 +2,12 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import type { CallCompletion } from '../../src/conversation/background.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
+import { findEventIn } from '../../src/log/log.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { background, type StepTool } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -50,9 +53,12 @@ const sent = ({ requests }: ReturnType<typeof stepWith>): string[] =>
     content.map((part) => ('text' in part ? String(part.text) : '')),
   )
 
+/** Options of a store whose clock differs from this process's by milliseconds. */
+const clockAhead = (milliseconds: number) => ({ clock: () => BigInt(Date.now() + milliseconds) * 1_000n })
+
 describe.each([
-  ['memory', () => memoryStore()],
-  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+  ['memory', (options = {}) => memoryStore(options)],
+  ['sqlite', (options = {}) => sqliteStore({ file: ':memory:', ...options })],
 ] as const)('over %s', (_, makeStore) => {
   it('a message is answered while a tool works, and a run that is to settle shows each end', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
@@ -224,8 +230,13 @@ describe.each([
     await next.close()
   })
 
-  it.each(['resumed', 'lost'])('of a process that has ended is %s', async (how) => {
-    const store = makeStore()
+  it.each([
+    ['resumed', 0],
+    ['lost', 0],
+    ['resumed', 60_000],
+    ['resumed', -60_000],
+  ])("of a process that has ended is %s, with the store's clock %i ms ahead", async (how, ahead) => {
+    const store = makeStore(clockAhead(ahead))
     const { engine, conversation } = await begun('hello', store)
     const first = stepWith(
       { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
@@ -369,25 +380,136 @@ describe.each([
     await engine.close()
   })
 
-  it('is left alone while another process does its work', async () => {
+  it.each([0, 60_000, -60_000])(
+    "is left alone while another process does its work, with the store's clock %i ms ahead",
+    async (ahead) => {
+      const store = makeStore(clockAhead(ahead))
+      const { engine, conversation } = await begun('hello', store)
+      const end = gate()
+      const first = stepWith(
+        { background: true, execute: async () => (await end.pass(), 'mine') },
+        [call('a')],
+        [says('started')],
+      )
+      await conversation.run(first.step)
+      const other = createEngine({ store })
+      const there = await other.open('c')
+      await there.sendMessage('and?')
+      await there.run(stepWith({ execute: async () => 'x' }, [says('waiting')]).step)
+      expect(await working(there)).toEqual(['a'])
+      end.open()
+      await there.waitFor('idle')
+      expect(await working(there)).toEqual([])
+      await other.close()
+      await engine.close()
+    },
+  )
+
+  it('of a process that has ended is resumed when its branch is run, not on another one', async () => {
     const store = makeStore()
     const { engine, conversation } = await begun('hello', store)
-    const end = gate()
-    const first = stepWith(
-      { background: true, execute: async () => (await end.pass(), 'mine') },
+    const made = stepWith(
+      {
+        execute: async (_args, { call: { id } }) =>
+          background(new Promise(() => undefined), { task: `job of ${id}` }),
+      },
+      [call('a')],
+      [says('started')],
+      [call('b', 'work', { llm_response_id: 'r2' })],
+    )
+    await conversation.run(made.step)
+    const branch = (await conversation.state()).log.head?.id ?? null
+    await conversation.navigate(null)
+    await conversation.sendMessage('elsewhere')
+    await conversation.run(made.step)
+    await engine.close()
+    const next = createEngine({ store })
+    const again = await next.open('c')
+    const tasks: JsonValue[] = []
+    const { step } = stepWith({
+      execute: async () => 'never executed again',
+      resume: async (task: JsonValue) => {
+        tasks.push(task)
+        return 'late'
+      },
+    })
+    await again.sendMessage('and?')
+    await again.run(step, { until: 'settled' })
+    await again.navigate(branch)
+    await again.sendMessage('and here?')
+    await again.run(step)
+    expect(tasks).toEqual(['job of b', 'job of a'])
+    await expect.poll(() => working(again)).toEqual([])
+    await next.close()
+    expect((await store.listItems(COLLECTION)).items).toEqual([])
+  })
+
+  it('is completed on another branch even if the completion is no longer in memory', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const made = stepWith(
+      { execute: async () => background(new Promise(() => undefined)) },
       [call('a')],
       [says('started')],
     )
-    await conversation.run(first.step)
-    const other = createEngine({ store })
-    const there = await other.open('c')
-    await there.sendMessage('and?')
-    await there.run(stepWith({ execute: async () => 'x' }, [says('waiting')]).step)
-    expect(await working(there)).toEqual(['a'])
-    end.open()
-    await there.waitFor('idle')
-    expect(await working(there)).toEqual([])
-    await other.close()
+    await conversation.run(made.step)
+    const [second] = await conversation.sendMessage('second')
+    const [completion] = await conversation.complete('a', 'the report')
+    await conversation.editAndResend(String(second?.id), 'other second')
+    const note: Event = { kind: 'ConversationStateUpdateEvent', key: 'note', value: 1 }
+    await conversation.append(Array.from({ length: 1_100 }, () => note))
+    await expect
+      .poll(async () => (await conversation.state()).log.entries.get(Number(completion?.seq))?.event)
+      .toBe(null)
+    expect(await working(conversation)).toEqual(['a'])
+    await conversation.run(made.step)
+    expect(await working(conversation)).toEqual([])
+    expect(sent(made)).toContain('the report')
+    await engine.close()
+  })
+
+  it.each([
+    ['nothing', undefined],
+    ['a part that is invalid', { content: [{ type: 'text', text: 5 }] }],
+    ['a content that is invalid', { content: 5 }],
+  ])('fails if its work ends with %s', async (_, completion) => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const { step } = script([[call('a')], [says('ok')]], async function* (input) {
+      for (const entry of input.approved) {
+        const work = await input.background(entry)
+        work.completeWith(Promise.resolve(completion as unknown as CallCompletion))
+        const { tool_name, tool_call_id } = entry.event
+        const observation = { kind: 'WorkingObservation', content: [] }
+        yield { kind: 'ObservationEvent', action_id: entry.id, tool_name, tool_call_id, observation }
+      }
+    })
+    await conversation.run(step)
+    await expect.poll(() => working(conversation)).toEqual([])
+    const { log } = await conversation.state()
+    expect(findEventIn(log, 'a-completion')?.event).toMatchObject({
+      llm_message: { completes: { outcome: 'failed' } },
+    })
+    await engine.close()
+  })
+
+  it('is completed after the store was away for a second', async () => {
+    const store = makeStore()
+    let awayUntil = 0
+    const { engine, conversation } = await begun(
+      'hello',
+      wrapStore(store, {
+        append: async (id, events, options) => {
+          if (!JSON.stringify(events).includes('the report')) return store.append(id, events, options)
+          awayUntil ||= performance.now() + 1_000
+          if (performance.now() < awayUntil)
+            throw new ColloquyError('store_unavailable', 'The database is away.')
+          return store.append(id, events, options)
+        },
+      }),
+    )
+    const { step } = stepWith({ execute: async () => background(Promise.resolve('the report')) }, [call('a')])
+    await conversation.run(step)
+    await expect.poll(() => working(conversation), { timeout: 4_000 }).toEqual([])
+    expect(await logOf(conversation)).toContain('environment: the report')
     await engine.close()
   })
 

@@ -221,7 +221,7 @@ interface RunParts {
   readonly publish: (delta: Event) => void
   readonly startWork: RunContext['startWork']
   readonly runChild: RunContext['runChild']
-  readonly takeOverWork: (append: (decide: Decision) => Promise<unknown>) => Promise<void>
+  readonly takeOverWork: (now: number, append: (decide: Decision) => Promise<unknown>) => Promise<void>
   readonly owner: string
 }
 
@@ -312,7 +312,7 @@ function hasMoreWork(state: State): boolean {
 async function runUnderLease(
   { replica, step, publish, startWork, runChild, takeOverWork }: RunParts,
   lease: HeldLease,
-  options: RunOptions,
+  options: RunOptions & { readonly leaseTtl: number },
   {
     from,
     iterations,
@@ -372,7 +372,9 @@ async function runUnderLease(
     check(replica.state)
     const isAbortedEarly = signal?.aborted === true && !interrupted.signal.aborted
     if (isAfterCrash && !isAbortedEarly) await add(run, decideRunLost)
-    if (!isAbortedEarly) await takeOverWork((decide) => add(run, decide))
+    // When the lease was acquired, on the store's clock.
+    const acquiredAt = lease.lease.expiresAt - options.leaseTtl
+    if (!isAbortedEarly) await takeOverWork(acquiredAt, (decide) => add(run, decide))
     const thrown = isAbortedEarly ? undefined : await loop(run, options)
     // The interrupt's events are in the log before the run returns.
     await interrupting
