@@ -48,8 +48,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an aborted signal tells the log nothing',
     file: 'conversation/run/loop.ts',
-    find: 'interrupting = replica.commit((state) => decideInterrupt(state, true), { depends: true })',
-    replace: 'interrupting = replica.commit(() => [], { depends: true })',
+    find: 'interrupting = replica.commit((now) => decideInterrupt(now, true), {',
+    replace: 'interrupting = replica.commit(() => [], {',
   },
   {
     name: 'a silent step is waited for',

@@ -561,9 +561,8 @@ export class Conversation {
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {
-        const { header, log } = await replica.refresh()
-        const expected = log.entries.length
-        await checkRest(this.#engine.store, this.id, this.#engine.newBriefOwner(), header.status)
+        const expected = (await replica.refresh()).log.entries.length
+        await checkRest(this.#engine.store, replica, this.#engine.newBriefOwner())
         // A run that begins after this check appends an event first, so the expected version conflicts.
         return replica.commit(decide, { expected, depends: true })
       }),

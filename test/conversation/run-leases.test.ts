@@ -2,9 +2,10 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { places } from './places.ts'
-import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
 import { wrapStore } from './stores.ts'
 import { timed, TTL } from './timed-store.ts'
 
@@ -141,6 +142,70 @@ describe('a lease', () => {
     expect((await other.run(script([]).step)).status).toBe('finished')
     await holding
     expect(await store.getLease('c')).toBe(null)
+  })
+
+  it('of a run that ends before its lease is read does not stay', async () => {
+    const inner = timed().store
+    const { conversation } = await begun('hello', inner)
+    const thinking = gate()
+    const running = conversation.run(silent(thinking))
+    await thinking.reached
+    const store = wrapStore(inner, {
+      async getLease(id) {
+        const lease = await inner.getLease(id)
+        thinking.open()
+        await running
+        return lease
+      },
+    })
+    const other = await createEngine({ store }).open('c')
+    await other.navigate(null)
+    expect(await inner.getLease('c')).toBe(null)
+  })
+
+  it('that cannot be released hides neither a result nor an error', async () => {
+    const { store: inner, expire } = timed()
+    const store = wrapStore(inner, {
+      async releaseLease() {
+        throw new ColloquyError('store_unavailable', 'The database is away.')
+      },
+    })
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    await expect(conversation.run(script([]).step)).rejects.toMatchObject({ code: 'empty_view' })
+    expire()
+    await conversation.sendMessage('hello')
+    expect(await conversation.run(script([]).step)).toEqual({ status: 'finished', iterations: 1 })
+    expire()
+    await conversation.append(call('a'))
+    expect(await conversation.recover()).toMatchObject({ outcome: 'recovered' })
+    await engine.close()
+  })
+
+  it('that is lost lets an abort end this run only, not the next one', async () => {
+    const { store, expire } = timed()
+    const { conversation, engine } = await begun('hello', store)
+    const [first, second] = [gate(), gate()]
+    const lost = expect(conversation.run(silent(first), { leaseTtl: TTL })).rejects.toMatchObject({
+      code: 'lease_lost',
+    })
+    await first.reached
+    expire()
+    const other = await createEngine({ store }).open('c')
+    const next = other.run(
+      async function* () {
+        await second.pass()
+        yield says('done')
+      },
+      { leaseTtl: TTL },
+    )
+    await second.reached
+    // This process was suspended, and now ends.
+    await engine.close()
+    await lost
+    second.open()
+    expect(await next).toMatchObject({ status: 'finished' })
+    expect(await logOf(other)).not.toContain('InterruptEvent')
   })
 
   it('is not taken again by a heartbeat that comes late', async () => {

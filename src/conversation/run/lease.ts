@@ -2,13 +2,12 @@ import { hasCode, ColloquyError } from '../../event/errors.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
 import { type Replica, waitForState } from '../replica.ts'
 import { backOff } from '../async.ts'
-import type { Status } from '../../state/status.ts'
 
 export interface HeldLease {
   readonly lease: Lease
   /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
   readonly lost: AbortSignal
-  /** Ends the renewal and releases the lease. Leaves a lost lease to its new owner. */
+  /** Ends the renewal and releases the lease. Leaves a lost lease to its new owner. Never throws. */
   release(): Promise<void>
   /** Ends the renewal and lets the lease expire at once, so that recovery finds the run. Never throws. */
   abandon(): Promise<void>
@@ -72,7 +71,8 @@ export async function holdLease(
     lost: lost.signal,
     async release() {
       await endRenewal()
-      if (!lost.signal.aborted) await store.releaseLease(lease)
+      // An unreachable store lets it expire later. The result of the work must not depend on that.
+      if (!lost.signal.aborted) await store.releaseLease(lease).catch(() => undefined)
     },
     async abandon() {
       await endRenewal()
@@ -116,17 +116,14 @@ const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
  * Checks that no run is active, and ends a dead run's lease. If the status is `running`, the lease stays,
  * expired, for recovery. @throws ColloquyError `already_running` while a run holds the lease.
  */
-export async function checkRest(
-  store: Store,
-  conversationId: string,
-  owner: string,
-  status: Status,
-): Promise<void> {
+export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {
   // The store decides by its own clock whether a lease has expired.
-  if ((await store.getLease(conversationId)) === null) return
-  if (status !== 'running') return endLease(store, conversationId, owner)
-  await acquire(store, conversationId, owner, 1)
-  await expired()
+  if ((await store.getLease(replica.id)) === null) return
+  const lease = await acquire(store, replica.id, owner, 1)
+  // Read under the lease: the run may have ended after an earlier read.
+  const { header } = await replica.refresh()
+  if (header.status === 'running') await expired()
+  else await store.releaseLease(lease)
 }
 
 /** Ends the expired lease of a conversation that is not running. */

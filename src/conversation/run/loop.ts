@@ -357,7 +357,8 @@ async function runUnderLease(
   const quit = (): void => interrupted.abort()
   const stop = (): void => {
     quit()
-    interrupting = replica.commit((state) => decideInterrupt(state, true), { depends: true })
+    // Under the lease: a run that has lost it must not interrupt the next one.
+    interrupting = replica.commit((now) => decideInterrupt(now, true), { depends: true, lease: lease.lease })
     interrupting.catch(() => undefined)
   }
   const ends = [
