@@ -146,6 +146,16 @@ describe('the model is never asked while the branch has open calls', () => {
     expect(executed).toEqual(['a', 'b'])
   })
 
+  it.each(['HIGH', 'none of the ranks', 'constructor', '__proto__', 3, null])(
+    'a risky call waits with the threshold %j',
+    async (threshold) => {
+      const { conversation } = await begun()
+      await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky', threshold })
+      const { step } = script([[call('a', 'rm', { security_risk: 'HIGH' })]])
+      expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    },
+  )
+
   it('so it is when a message has come between the calls of a reply', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([

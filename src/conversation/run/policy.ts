@@ -7,7 +7,8 @@ export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boole
 /** Tools that change nothing. Alone in a reply, they need no confirmation. */
 const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-const RANKS: Readonly<Record<string, number>> = { LOW: 1, MEDIUM: 2, HIGH: 3 }
+/** In ascending order. */
+const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
@@ -31,9 +32,9 @@ export const stricter =
     a(call, reply) || b(call, reply)
 
 function isRiskier({ threshold, confirm_unknown: unknown }: JsonObject): (call: ActionEvent) => boolean {
-  const minimum = (typeof threshold === 'string' ? RANKS[threshold] : undefined) ?? RANKS['HIGH'] ?? 0
+  const minimum = RISKS.indexOf(RISKS.includes(threshold) ? threshold : 'HIGH')
   return ({ security_risk: risk = 'UNKNOWN' }) => {
-    const rank = RANKS[risk]
-    return rank === undefined ? unknown !== false : rank >= minimum
+    const rank = RISKS.indexOf(risk)
+    return rank === -1 ? unknown !== false : rank >= minimum
   }
 }
