@@ -215,10 +215,13 @@ export class EngineContext {
     this.check()
     visited.add(id)
     let report = EMPTY_REPORT
-    for (const child of await this.track(this.children(id)))
-      // Records may name each other as parents.
-      if (!visited.has(child.id))
-        report = addReports(report, await this.deleteCounted(child.id, options, visited))
+    const deleteChildren = async (): Promise<void> => {
+      for (const child of await this.track(this.children(id)))
+        // Records may name each other as parents.
+        if (!visited.has(child.id))
+          report = addReports(report, await this.deleteCounted(child.id, options, visited))
+    }
+    await deleteChildren()
     const counted = options === null ? EMPTY_REPORT : await this.track(this.#count(id, options))
     if (options?.dryRun === true) return addReports(report, counted)
     const busy = this.#busy.get(id)
@@ -229,6 +232,8 @@ export class EngineContext {
     if (replica?.epoch === epoch) replica?.leave()
     // Still opening, so it is unknown which conversation it is.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
+    // A run may have opened a subagent before it noticed the deletion.
+    await deleteChildren()
     // Also when nothing was deleted: an earlier delete may have failed here.
     const items = await this.track(dropShared(this.store, id))
     const own = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT

@@ -5,6 +5,7 @@ import type { State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { nullOn } from '../event/errors.ts'
+import { unknownConversation } from '../store/kit/errors.ts'
 import { CHILD_TAGS } from './engine-context.ts'
 import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
@@ -53,6 +54,11 @@ export async function runChild(
     }
     // Another process may be faster.
     await store.createConversation(created).catch(nullOn('conversation_exists'))
+    // A deletion of the parent that ended before this has not seen the child.
+    if ((await store.getConversation(parent.id)) === null) {
+      await store.deleteConversation(id)
+      throw unknownConversation(parent.id)
+    }
   }
   onOpen?.(id)
   const child = open(id)

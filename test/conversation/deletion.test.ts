@@ -15,7 +15,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { superDatabase } from '../postgres/database.ts'
-import { heardStore } from './stores.ts'
+import { heardStore, wrapStore } from './stores.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
@@ -151,6 +151,26 @@ describe('deleteConversations', () => {
       await engine.close()
     },
   )
+
+  it('a subagent that a run opens during the deletion of its parent is deleted too', async () => {
+    const { store } = world()
+    const open = async (id: string, parentConversationId: string): Promise<void> =>
+      void (await store.createConversation({ id, parentConversationId, tags: CHILD }))
+    const engine = createEngine({
+      store: wrapStore(store, {
+        async deleteConversation(id) {
+          if (id === 'a') await open('a-child', 'a')
+          if (id === 'a-child') await open('a-child-1', 'a-child')
+          return store.deleteConversation(id)
+        },
+      }),
+    })
+    await engine.create({ id: 'a' })
+    await engine.create({ id: 'b' })
+    expect(await engine.delete('a')).toBe(true)
+    expect((await store.listConversations()).items.map(({ id }) => id)).toEqual(['b'])
+    await engine.close()
+  })
 
   it('ends for conversations that name each other as parents', async () => {
     const { engine, ids } = world()

@@ -7,6 +7,7 @@ import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool, type SubagentOptions } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { begun, call, gate, logOf, says, script } from './script.ts'
+import { wrapStore } from './stores.ts'
 
 const asksHelper = (id: string) =>
   call(id, 'helper', { action: { kind: 'helperAction', task: `task of ${id}` }, llm_response_id: `r-${id}` })
@@ -56,6 +57,28 @@ describe('a subagent', () => {
     expect(await conversation.delete()).toBe(true)
     await expect(engine.open(String(record?.id))).rejects.toMatchObject({ code: 'unknown_conversation' })
     await engine.close()
+  })
+
+  it.each(['before', 'after'])('does not remain if its parent is deleted %s it is created', async (when) => {
+    const store = memoryStore()
+    const child = script([])
+    const { conversation } = await begun(
+      'hello',
+      wrapStore(store, {
+        async createConversation(record) {
+          if (record.id === 'c') return store.createConversation(record)
+          // By another process, which saw no child.
+          if (when === 'before') await store.deleteConversation('c')
+          const created = await store.createConversation(record)
+          if (when === 'after') await store.deleteConversation('c')
+          return created
+        },
+      }),
+    )
+    const { step } = stepWith([helper(child.step)], [asksHelper('a')])
+    await expect(conversation.run(step)).rejects.toMatchObject({ code: 'unknown_conversation' })
+    expect(child.requests).toEqual([])
+    expect((await store.listConversations()).items).toEqual([])
   })
 
   it('is found again by a call that is executed again, in another process', async () => {
