@@ -461,10 +461,13 @@ export class Replica {
 
   /** Saves a snapshot. A failure is harmless: a later call retries. */
   async #save(): Promise<void> {
-    const state = this.#state
-    const since = this.#savedAt
-    this.#triedAt = state.log.entries.length
+    this.#triedAt = this.#state.log.entries.length
     try {
+      // After an erasure by another process, this state has the erased content.
+      await this.#look()
+      const state = this.#state
+      const since = this.#savedAt
+      this.#triedAt = state.log.entries.length
       const parts = encodeWithoutBodies(state, since, this.#createdAt)
       await this.#store.saveSnapshot(this.id, parts, { complete: since === 0 })
       this.#savedAt = this.#triedAt
@@ -637,7 +640,10 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   return ranges.length > RANGES ? rangesOf(positions, 2 * gap) : ranges
 }
 
-/** Folds the rest of the log; null if it returns to an evicted branch. `evicts`: whether to bound memory. */
+/**
+ * Folds the rest of the log; null if it returns to an evicted branch, or erases what a snapshot may contain.
+ * `evicts`: whether to bound memory.
+ */
 async function foldOn(read: Read, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state
   let restedAt = state.log.entries.length
@@ -648,6 +654,9 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
     // Parts of the columnar log are written once, when complete.
     const limit = PAGE_SIZE - (from % PAGE_SIZE)
     const events = await read(id, { from, limit })
+    // A snapshot that was saved by a process without this erasure has the old content in its header.
+    const isSaved = state.log.entries.length > 0
+    if (isSaved && events.some(({ fact }) => 'key' in fact && fact.key === ERASURE)) return null
     const next = foldFacts(current, events)
     if (next === null) {
       if (before === null) return null

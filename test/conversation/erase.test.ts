@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { toAnthropic } from '../../src/messages/index.ts'
+import { encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -58,6 +59,9 @@ async function talk(store: Store) {
   return { engine, conversation, id: secret?.id ?? '' }
 }
 
+const snapshotText = async (store: Store): Promise<string[]> =>
+  (await store.loadSnapshot('c')).map(({ bytes }) => new TextDecoder().decode(bytes))
+
 const textOf = async (store: Store): Promise<string> => JSON.stringify(await store.read('c'))
 
 describe.each(Object.entries(STORES))('over %s', (_, make) => {
@@ -107,6 +111,36 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await Promise.all([engine.close(), other.close()])
     await store.close()
   })
+
+  it.each(['closes', 'saves at the same time'])(
+    'a snapshot does not bring it back when another process that does not know of it %s',
+    async (how) => {
+      const store = make()
+      const { engine, conversation } = await talk(store)
+      const note = { kind: 'ConversationStateUpdateEvent', key: 'note', value: 1 } as const
+      // Long enough for a snapshot, which is only saved at the end.
+      await conversation.append(Array.from({ length: 1_010 }, () => note))
+      const [failure] = await conversation.append({
+        kind: 'ConversationErrorEvent',
+        source: 'environment',
+        code: 'Failed',
+        detail: WORDS,
+      })
+      const last = await conversation.state()
+      const other = createEngine({ store })
+      expect((await (await other.open('c')).state()).header.error?.detail).toBe(WORDS)
+      await conversation.eraseEvent(String(failure?.id))
+      if (how === 'closes') await other.close()
+      else
+        await store.saveSnapshot('c', encodeWithoutBodies(last, 0, (await conversation.record()).createdAt))
+      if (how === 'closes') expect((await snapshotText(store)).join()).not.toContain(WORDS)
+      const next = createEngine({ store })
+      expect((await (await next.open('c')).state()).header.error?.detail).toBe('[erased]')
+      await Promise.all([engine.close(), other.close(), next.close()])
+      expect((await snapshotText(store)).join()).not.toContain(WORDS)
+      await store.close()
+    },
+  )
 
   it('erasures at once, by several processes, all hold', async () => {
     const store = make()
