@@ -1,5 +1,6 @@
 import { isLegalId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
+import { copyJson, decodedLists } from '../../event/freeze.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult, DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { type FeedPage, FOLLOWERS } from '../contract/feed.ts'
@@ -98,10 +99,11 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
 
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
-      const { result, isNew } = await ownConditions.append(id, facts, options)
+      const own = decodedLists.has(facts) ? facts : facts.map(ownedJson)
+      const { result, isNew } = await ownConditions.append(id, own, { ...options })
       if (isNew) ownConditions.watches.wake(id)
       indexer?.start()
-      if (isNew) indexer?.wrote(facts.length)
+      if (isNew) indexer?.wrote(own.length)
       return result
     },
 
@@ -116,7 +118,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     read: async (id, options = {}) => read(events.read, id, checkReadOptions(options)),
     get: async (conversationId, id, options) =>
       (await read(events.getMany, conversationId, [id], checkGetOptions(options)))[0] ?? null,
-    getMany: async (id, ids, options) => read(events.getMany, id, ids, checkGetOptions(options)),
+    getMany: async (id, ids, options) => read(events.getMany, id, [...ids], checkGetOptions(options)),
     search: async (query) => read(events.search, checkEventQuery(query)),
     count: async (filter) => read(events.count, checkEventFilter(filter)),
 
@@ -132,7 +134,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     countConversations: async (filter, options) =>
       read(conversations.count, checkConversationFilter(filter), checkCountOptions(options)),
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
-    updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
+    updateConversation: async (id, patch, options) => {
+      const own = ownedJson({ patch, options })
+      return write(() => conversations.update(id, own.patch, own.options))
+    },
     deleteConversation: async (id) => {
       let hasTexts = false
       const deleted = await write(function* () {
@@ -158,7 +163,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     },
 
     acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),
-    releaseLease: async (lease) => write(() => conversations.releaseLease(lease)),
+    releaseLease: async ({ ...lease }) => write(() => conversations.releaseLease(lease)),
     getLease: async (id) => read(() => conversations.findLease(id)),
     listLeases: async (query) => read(conversations.listLeases, checkLeaseQuery(query)),
 
@@ -191,4 +196,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       return this.close()
     },
   }
+}
+
+/** A copy, because the caller may change its arguments while the call waits; the value itself if it is invalid. */
+function ownedJson<T extends object>(input: T): T {
+  const { value, issues } = copyJson(input)
+  return issues.length === 0 ? (value as object as T) : input
 }

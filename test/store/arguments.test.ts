@@ -1,0 +1,57 @@
+/** A store copies its arguments: the caller may change them after the call. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+
+let database: PooledDatabase
+beforeAll(async () => void (database = await pooledDatabase()))
+afterAll(() => database.drop())
+
+describe.each([
+  ['memory', () => memoryStore()],
+  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+  ['postgres', () => postgresStore({ client: database.pool, schema: 'arguments' })],
+] as const)('over %s', (_, make) => {
+  it('what a caller changes after a call changes nothing', async () => {
+    const store = make()
+    await store.createConversation({ id: 'c' })
+    const content = [{ type: 'text' as const, text: 'Hello' }]
+    const event = {
+      kind: 'MessageEvent',
+      id: 'a',
+      source: 'user',
+      llm_message: { role: 'user', content },
+    } as const
+    const facts: Event[] = [event]
+    const options = { expected: 0 }
+    const appending = store.append('c', facts, options)
+    content[0] = { type: 'text', text: 'Bye' }
+    facts.push({ kind: 'PauseEvent', id: 'b' })
+    options.expected = 7
+    expect((await appending).version).toBe(1)
+    const [stored] = await store.read('c')
+    expect(stored?.fact).toMatchObject({ llm_message: { content: [{ text: 'Hello' }] } })
+
+    const metadata = { color: ['red'] }
+    const patch = { title: 'Trees', metadata }
+    const updating = store.updateConversation('c', patch)
+    patch.title = 'Houses'
+    metadata.color[0] = 'blue'
+    expect(await updating).toMatchObject({ title: 'Trees', metadata: { color: ['red'] } })
+
+    const ids = ['a']
+    const reading = store.getMany('c', ids)
+    ids[0] = 'b'
+    expect((await reading).map((one) => one?.id)).toEqual(['a'])
+
+    const lease = { ...(await store.acquireLease('c', 'run', 10_000)) } as { generation: number }
+    const releasing = store.releaseLease(lease as never)
+    lease.generation += 1
+    expect(await releasing).toBe(true)
+    await store.close()
+  })
+})
