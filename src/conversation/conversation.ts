@@ -338,8 +338,9 @@ export class Conversation {
   ): Promise<State> {
     checkOptionNames(options, 'signal')
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
-    // An unknown status would never be reached.
-    if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
+    // An unknown status, or none, would never be reached.
+    if (wanted.length === 0 || !wanted.every(isStatus))
+      invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
     return this.#engine.use(this.id, (replica) =>
       waitForState(replica, ({ header }) => wanted.includes(header.status), signal),

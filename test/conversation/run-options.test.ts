@@ -39,6 +39,7 @@ describe('a run', () => {
     ['maxIterations', { maxIterations: Number.NaN }],
     ['maxIterations', { maxIterations: -1 }],
     ['leaseTtl', { leaseTtl: 0 }],
+    ['leaseTtl', { leaseTtl: 1.5 }],
     ['leaseTtl', { leaseTtl: Infinity }],
     ['leaseTtl', { leaseTtl: 2 ** 33 }],
   ])('refuses %s', async (field, input) => {
@@ -117,11 +118,14 @@ it.each<[string, object, object, number]>([
   expect(ttls).toEqual([ttl])
 })
 
-it.each([0, -1, Number.NaN, Infinity, 2 ** 33, '45000'])('an engine rejects %s as leaseTtl', (leaseTtl) => {
-  expect(() => createEngine({ store: memoryStore(), leaseTtl } as EngineOptions)).toThrow(
-    expect.objectContaining({ code: 'invalid_argument', data: { field: 'leaseTtl' } }),
-  )
-})
+it.each([0, -1, 0.5, 1_000.5, Number.NaN, Infinity, 2 ** 33, '45000'])(
+  'an engine rejects %s as leaseTtl',
+  (leaseTtl) => {
+    expect(() => createEngine({ store: memoryStore(), leaseTtl } as EngineOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid_argument', data: { field: 'leaseTtl' } }),
+    )
+  },
+)
 
 it.each<[string, unknown]>([
   ['an async function', async () => ({})],
@@ -186,7 +190,7 @@ it('an engine refuses a bound of memory that is none', () => {
 
 it('nobody waits for a status that there is none of', async () => {
   const conversation = await begin()
-  for (const status of ['done', ['idle', 'done']]) {
+  for (const status of ['done', ['idle', 'done'], []]) {
     await expect(conversation.waitFor(status as Status)).rejects.toMatchObject({ data: { field: 'status' } })
   }
 })

@@ -5,6 +5,7 @@ import type { Status } from '../../state/status.ts'
 import type { AppendOptions } from '../../store/contract/store.ts'
 import { checkFunction, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
+import { MAX_DELAY } from '../async.ts'
 import type { Hook } from './hooks.ts'
 import type { Policy } from './policy.ts'
 
@@ -92,8 +93,6 @@ export interface RunCondenser {
   ): Promise<RunCondenserDecision> | RunCondenserDecision
 }
 
-const MAX_TTL = 2 ** 31 - 1
-
 const OPTIONS = 'signal policy hooks condenser maxIterations stuck wait onPrefix from until within leaseTtl'
 
 export function checkRun(step: unknown, options: object): void {
@@ -119,8 +118,8 @@ export function checkRun(step: unknown, options: object): void {
 }
 
 export function checkLeaseTtl(value: unknown): void {
-  if (!(typeof value === 'number' && value > 0 && value <= MAX_TTL))
-    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MAX_TTL}`)
+  if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= MAX_DELAY))
+    invalidArgument('leaseTtl', `must be an integer of milliseconds from 1 to ${MAX_DELAY}`)
 }
 
 const isCondenser = (value: unknown): boolean =>
