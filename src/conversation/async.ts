@@ -32,14 +32,8 @@ export async function mapConcurrent<T, R>(
   limit: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
-  const results: R[] = []
-  let next = 0
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < list.length; index = next++)
-      results[index] = await work(list[index] as T)
-  }
-  await Promise.all(Array.from({ length: Math.min(limit, list.length) }, worker))
-  return results
+  const limited = limitConcurrency(limit)
+  return Promise.all(list.map((item) => limited(() => work(item))))
 }
 
 /** Returns null when the signal is aborted first. The work is then abandoned, and its later error ignored. */

@@ -180,19 +180,14 @@ export async function writeFork(
   options: ForkOptions,
   stamp: Stamp,
 ): Promise<void> {
-  const { title = source.title, public: open = false, tags = {}, metadata = {}, sandboxId = null } = options
-  const { owner = source.owner } = options
-  const { timeZone } = source
+  const { from: _, title = source.title, owner = source.owner, ...fields } = options
   await store.createConversation({
+    ...fields,
     id,
     title,
-    public: open,
-    tags,
-    metadata,
-    timeZone,
-    parentConversationId: source.id,
-    sandboxId,
     owner,
+    timeZone: source.timeZone,
+    parentConversationId: source.id,
     status: plan.status,
   })
   try {

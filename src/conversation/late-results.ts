@@ -92,15 +92,14 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
     const { tool_call_id: callId } = result
     if (latestOpenCall(branch.pendingCalls, callId) !== undefined || !hasCall(log, callId, () => true))
       return null
-    return latestTip(
-      listLeavesIn(log),
-      (tip) => latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined,
-    )
+    const isPending = (tip: Entry): boolean =>
+      latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined
+    return listLeavesIn(log).findLast(isPending) ?? null
   }
   if (isOnPathIn(named, log.head)) return null
   const call = callIdOf(named) ?? result.tool_call_id
   const tips = listLeavesIn(log).filter((tip) => isOnPathIn(named, tip))
-  const open = latestTip(tips, (tip) => openCallOf(branchOf(tip).pendingCalls, call, named.seq) !== undefined)
+  const open = tips.findLast((tip) => openCallOf(branchOf(tip).pendingCalls, call, named.seq) !== undefined)
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
@@ -162,6 +161,3 @@ function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEve
   loadedEvent(log.entries.get(action.seq) as Entry, ['ActionEvent'])
   return action as EventEntry<ActionEvent>
 }
-
-const latestTip = (tips: readonly Entry[], fits: (tip: Entry) => boolean): Entry | null =>
-  tips.findLast(fits) ?? null

@@ -1,7 +1,6 @@
 /** An event as a live conversation returns it: plain JSON, without the store's own fields. */
 
 import type { Fact } from '../event/quarantine.ts'
-import type { StoredEvent } from '../store/contract/query.ts'
 
 /** An event of the log, at its position. */
 export interface LoggedEvent {
@@ -16,12 +15,7 @@ export interface LoggedEvent {
   readonly fact: Fact
 }
 
-export const toLogged = ({
-  seq,
-  id,
-  parentId,
-  fact,
-}: Pick<StoredEvent, 'seq' | 'id' | 'parentId' | 'fact'>): LoggedEvent => ({
+export const toLogged = ({ seq, id, parentId, fact }: Omit<LoggedEvent, 'type'>): LoggedEvent => ({
   type: 'event',
   seq,
   id,

@@ -98,9 +98,8 @@ const recoverLeased: RecoverOne = async (context, id) => {
   const { store } = context
   const owner = context.newBriefOwner()
   const recovery = await context.use(id, (replica) => recover(store, replica, owner))
-  if (recovery.outcome !== 'not_running') return recovery
   // The run had ended; only its lease remains.
-  await endLease(store, id, owner)
+  if (recovery.outcome === 'not_running') await endLease(store, id, owner)
   return recovery
 }
 

@@ -66,8 +66,8 @@ export async function* subscribe(
   const { replica, release } = await context.pin(id)
   const reader = new ReplyReader(replica.replies, offset)
   let failure: { readonly error: unknown } | null = null
-  let wake = nobodyWaits
-  const wakeUp = (): void => wake()
+  let wake: (() => void) | null = null
+  const wakeUp = (): void => wake?.()
   const ends = [release]
   signal?.addEventListener('abort', wakeUp)
   replica.gone.addEventListener('abort', wakeUp)
@@ -81,11 +81,11 @@ export async function* subscribe(
       replica.changes.add(wakeUp),
       replica.replies.news.add(() => {
         reader.notice()
-        wake()
+        wake?.()
       }),
       replica.failures.add((error) => {
         failure = { error }
-        wake()
+        wake?.()
       }),
       replica.follow(),
       context.listen(replica),
@@ -106,7 +106,7 @@ export async function* subscribe(
       reader.has(next)
     while (!isOver()) {
       replica.gone.throwIfAborted()
-      throwFailure(failure)
+      if (failure !== null) throw (failure as { readonly error: unknown }).error
       if (mustReset()) {
         ;({ epoch } = replica)
         isReplaced = false
@@ -143,12 +143,6 @@ export async function* subscribe(
     signal?.removeEventListener('abort', wakeUp)
     replica.gone.removeEventListener('abort', wakeUp)
   }
-}
-
-const nobodyWaits = (): void => undefined
-
-function throwFailure(failure: { readonly error: unknown } | null): void {
-  if (failure !== null) throw failure.error
 }
 
 type LoggedItem = Extract<SubscriptionItem, { type: 'event' }>

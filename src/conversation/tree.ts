@@ -8,7 +8,7 @@ import { pendingCallCount } from '../log/open-calls.ts'
 import type { State, StateTree } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import { checkOptionNames } from '../event/check-value.ts'
-import { mapConcurrent } from './async.ts'
+import { mapConcurrent, pause } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { recordIn, type Replica, wholeState } from './replica.ts'
 import { subscribe, type SubscriptionItem } from './subscribe.ts'
@@ -88,8 +88,6 @@ interface Followed {
   isCaughtUp: boolean
 }
 
-const nobodyWaits = (): void => undefined
-
 export async function* subscribeTree(
   context: EngineContext,
   rootId: string,
@@ -102,17 +100,17 @@ export async function* subscribeTree(
   const followed = new Map<string, Followed>()
   const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
   let failure: { readonly error: unknown } | null = null
-  let wake = nobodyWaits
+  let news = new AbortController()
   /** Requests the next item. Only one item of each conversation waits, so a slow reader needs no queue. */
   const pull = (from: Followed): void => {
     const arrive = (item: SubscriptionItem | null): void => {
       ready.push({ from, item })
-      wake()
+      news.abort()
     }
     const fail = (error: unknown): void => {
       if (from.depth > 0 && hasCode(error, 'unknown_conversation')) return arrive(null)
       failure ??= { error }
-      wake()
+      news.abort()
     }
     from.items.next().then(({ done, value }) => arrive(done === true ? null : value), fail)
   }
@@ -147,8 +145,10 @@ export async function* subscribeTree(
           await poll()
           due = performance.now() + POLL
         }
-        if (next === undefined && ready.length === 0 && failure === null)
-          await waitUntil(due, (resume) => (wake = resume))
+        if (next === undefined && ready.length === 0 && failure === null) {
+          news = new AbortController()
+          await pause(due - performance.now(), news.signal)
+        }
       }
       if (next === undefined) continue
       const { from, item } = next
@@ -175,16 +175,6 @@ export async function* subscribeTree(
     ended.abort()
     await Promise.allSettled([...followed.values()].map(({ items }) => items.return()))
   }
-}
-
-async function waitUntil(time: number, onWait: (resume: () => void) => void): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, Math.max(0, time - performance.now()))
-    onWait(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }
 
 const hasEvent = (context: EngineContext, id: string, eventId: string): Promise<boolean> =>

@@ -116,7 +116,8 @@ export class Vector<T> implements Iterable<T> {
     for (let level = this.#shift; level > 0; level -= BITS) {
       node = node[(index >>> level) & MASK] as Node
     }
-    return loadLeaf<T>(node, index)
+    const leaf = node as Node | LeafMaker<T>
+    return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
   }
 }
 
@@ -145,10 +146,6 @@ export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
   } while (nodes.length > 1)
   // The maker may retain its leaf, and a push may write into this one.
   return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
-}
-
-function loadLeaf<T>(leaf: Node | LeafMaker<T>, index: number): T[] {
-  return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
 }
 
 function spine(level: number, leaf: Node): Node {

@@ -376,15 +376,16 @@ export async function follow(
     onError: rejectUnhandled,
     ...given,
   }
-  const { name, limit, onError, pollInterval } = all
+  const { name, onError, pollInterval } = all
   if (!isLegalId(name) || name.length > NAME_LENGTH)
     invalidArgument('name', `must be 1 to ${NAME_LENGTH} printable characters`)
-  for (const field of NUMBER_OPTIONS)
-    if (!isCount(all[field], MAX_DELAY)) invalidArgument(field, `must be an integer from 1 to ${MAX_DELAY}`)
+  for (const field of [...NUMBER_OPTIONS, 'limit'] as const) {
+    const maximum = field === 'limit' ? MAX_PAGE_SIZE : MAX_DELAY
+    if (!Number.isSafeInteger(all[field]) || all[field] < 1 || all[field] > maximum)
+      invalidArgument(field, `must be an integer from 1 to ${maximum}`)
+  }
   checkOneOf('from', all.from, ['start', 'now'], invalidArgument)
   if (typeof handler !== 'function') invalidArgument('handler', 'must be a function')
-  if (!isCount(limit, MAX_PAGE_SIZE))
-    invalidArgument('limit', `must be an integer from 1 to ${MAX_PAGE_SIZE}`)
   const { store } = context
   await storeStart(store, name, all.from)
   const over = new AbortController()
@@ -410,9 +411,6 @@ export async function follow(
     },
   }
 }
-
-const isCount = (value: unknown, maximum: number): boolean =>
-  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maximum
 
 function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
   if (items.length > 0) void Promise.reject(error)

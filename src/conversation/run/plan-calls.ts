@@ -4,7 +4,7 @@ import { listPendingCallsIn, type PendingCall } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
 import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
-import { type Policy, toPolicy, stricter } from './policy.ts'
+import { type Policy, toPolicy } from './policy.ts'
 
 /** The pending calls by what happens to them, in log order. Each call is in exactly one list. */
 export interface CallPlan {
@@ -17,13 +17,11 @@ export interface CallPlan {
 
 type CallEntry = EventEntry<ActionEvent>
 
-export const planOf = (run: RunContext, state: State): CallPlan =>
-  planCalls(
-    state,
-    stricter(toPolicy(state.header.confirmationPolicy), run.policy),
-    run.newCallIds,
-    run.step.repeats,
-  )
+export function planOf({ policy, newCallIds, step }: RunContext, state: State): CallPlan {
+  const lasting = toPolicy(state.header.confirmationPolicy)
+  const either: Policy = (call, reply) => lasting(call, reply) || policy(call, reply)
+  return planCalls(state, either, newCallIds, step.repeats)
+}
 
 /**
  * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that has

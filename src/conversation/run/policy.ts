@@ -26,11 +26,6 @@ export function toPolicy(policy: JsonObject | null): Policy {
     !(reply.length === 1 && HARMLESS.has(call.tool_name)) && reply.some(needsConfirmation)
 }
 
-export const stricter =
-  (a: Policy, b: Policy): Policy =>
-  (call, reply) =>
-    a(call, reply) || b(call, reply)
-
 function isRiskier({ threshold, confirm_unknown: unknown }: JsonObject): (call: ActionEvent) => boolean {
   const minimum = RISKS.indexOf(RISKS.includes(threshold) ? threshold : 'HIGH')
   return ({ security_risk: risk = 'UNKNOWN' }) => {
