@@ -50,7 +50,7 @@ export interface ACPToolCallEvent extends EventBase {
   readonly is_error?: boolean
 }
 
-/** Removes events from the view, and replaces them with a summary. */
+/** Removes events from the view, and can replace them with a summary. */
 export interface Condensation extends EventBase {
   readonly kind: 'Condensation'
   readonly source?: Source
@@ -123,7 +123,7 @@ export interface LLMCompletionLogEvent extends EventBase {
 }
 
 /**
- * A tool call of the agent. A call with `action: null` cannot be executed. All calls of one reply have the
+ * A tool call by the agent. A call with `action: null` cannot be executed. All calls of one reply have the
  * same `llm_response_id`.
  */
 export interface ActionEvent extends EventBase {

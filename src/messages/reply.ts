@@ -196,7 +196,7 @@ function ownOf(
  */
 const MAX_CUTS = 100
 
-/** Digests of a reply up to each call except the last; null if all equal the digest of the whole reply. */
+/** Digests up to each call except the last; null if all equal the whole reply's, or over `MAX_CUTS` calls. */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,

@@ -148,7 +148,7 @@ class UndoMap<V> extends Map<unknown, V> {
   }
 }
 
-/** Writes the messages from an index, with a point before each reply and at the end. */
+/** Writes the messages from an index on. Saves points for `rewind`, before replies and at the end. */
 function continueRequest(
   open: KnownRequest,
   messages: readonly NeutralMessage[],

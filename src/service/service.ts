@@ -169,7 +169,7 @@ export function createService(options: ServiceOptions): Service {
   const storedKeys = apiKeys(engine.store)
   // An unset environment variable must not become a key that every client has.
   if (!keys.every((key) => typeof key === 'string' && key.trim() !== ''))
-    invalidArgument('keys', 'must not contain an empty key')
+    invalidArgument('keys', 'must contain only non-blank strings')
   if (options.secret?.trim() === '') invalidArgument('secret', 'must not be empty')
   const identify = identifier(keys, storedKeys)
   const metrics = createMetrics()

@@ -275,7 +275,7 @@ export function encodeState(state: State): string {
   })
 }
 
-/** Encodes a unit as its ids, or a derived summary as its body, because the log does not contain it. */
+/** Encodes a unit by its ids; a derived summary, which is not in the log, by its body. */
 function encodeUnit(unit: Unit): unknown {
   if (unit.type === 'message') {
     if (unit.completes !== undefined) return { message: unit.item.id, completes: unit.completes.seq }

@@ -13,8 +13,8 @@ export interface FailingCase {
 }
 
 /**
- * Describes a broken law: its number and sentence, the difference, seed, path, and the log as JSON lines for
- * `colloquy replay`. Encrypted content is replaced by null. O(size).
+ * Describes a broken law, or another error: the law's number and sentence, the message, seed, path, and the
+ * log as JSON lines for `colloquy replay`. Encrypted content is replaced by null. O(size).
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })

@@ -21,7 +21,7 @@ export interface Opened {
 
 /** JSON text of an event in its source. */
 export interface Piece {
-  /** Line from 1; array index plus 1; or the number in a file's name. */
+  /** Line number from 1, array index plus 1, or the number in the event file's name. */
   readonly line: number
   readonly bytes: Buffer
 }

@@ -165,7 +165,7 @@ export const newProblems = () => ({
   upcasts: new Map<string, Tally>(),
 })
 
-/** Notes on a log, by line. */
+/** Quarantined and broken lines, issues, warnings and upcasts of a log. */
 export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null

@@ -37,7 +37,7 @@ export interface View<Name extends FileCommand> {
   readonly show: (page: Page, subject: Subject<Name>) => Iterable<string>
 }
 
-/** An input of a command: its name for people, and its fields in JSON. */
+/** The input or output that a command reports on: its display name, and its `--json` fields. */
 export interface About {
   readonly name: string
   readonly fields: { readonly file: string; readonly conversation?: string }

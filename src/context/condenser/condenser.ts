@@ -23,7 +23,7 @@ export interface RefusalReason {
   /** One sentence, without the summariser's error. */
   readonly message: string
   readonly triggers: readonly CondensationTrigger[]
-  /** Whether the next request needs a condensation: the log requests one, or the tokens exceed the limit. */
+  /** Whether it is required: the log requests a condensation, or the tokens exceed the limit. */
   readonly required: boolean
   /** `never`: the same view will be refused again. `later`: the summariser may succeed next time. */
   readonly again: 'never' | 'later'

@@ -33,7 +33,7 @@ const alreadyRunning = (conversationId: string): ColloquyError =>
 
 class Slots {
   readonly #limit: number
-  /** How many callers use each slot: a conversation needs one, however many callers request its run. */
+  /** Number of callers for each slot. All callers that request a conversation's run share one slot. */
   readonly #users = new Map<string | symbol, number>()
 
   constructor(limit: number) {

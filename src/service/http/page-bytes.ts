@@ -33,7 +33,7 @@ export async function readByIds<T extends object>(
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
         413,
-        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer. A request for a single one has no limit.`,
+        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer; a single one may have any size.`,
       )
   }
   return ids.map((id) => byId.get(id) ?? null)

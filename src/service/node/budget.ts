@@ -38,7 +38,7 @@ export interface ConnectionOptions {
   readonly closeTimeout: number
 }
 
-/** Names under which clients put keys into URLs, where logs and proxies read them. */
+/** Query parameters in which clients send keys. Refused, because proxies and logs record URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
 /** A `refused` socket is accepted, then closed with the reason: browsers hide a failed upgrade's status. */

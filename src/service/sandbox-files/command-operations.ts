@@ -271,9 +271,13 @@ function indexAfter(events: readonly CommandEvent[], id: string | null): number 
   if (id === null) return 0
   const index = events.findIndex((event) => event.id === id)
   if (index >= 0) return index + 1
-  throw new ColloquyError('invalid_cursor', 'Invalid cursor: its event is no longer stored.', {
-    reason: 'altered',
-  })
+  throw new ColloquyError(
+    'invalid_cursor',
+    'Invalid cursor: its event is no longer stored. Start from the first page.',
+    {
+      reason: 'altered',
+    },
+  )
 }
 
 function fits(event: CommandEvent, filter: ValuesOf<typeof FILTERS>): boolean {

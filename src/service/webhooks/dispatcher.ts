@@ -122,7 +122,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   tries: 0,
 })
 
-/** After this number of messages of one conversation, other conversations have their turn. */
+/** Maximum number of webhook messages sent for a conversation before others get their turn. */
 const IN_A_ROW = 10
 
 /** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */

@@ -67,7 +67,8 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
     checkName('collection', collection)
     checkName('id', id)
     const name = `${collection}\n${id}`
-    if (named.has(name)) invalidArgument('changes', `must name each item once; ${id} appears twice`)
+    if (named.has(name))
+      invalidArgument('changes', `must name an item at most once; ${id} of ${collection} appears twice`)
     named.add(name)
     if (expected !== null)
       checkInteger('expected', expected, 1, Number.MAX_SAFE_INTEGER, null, invalidArgument)

@@ -38,7 +38,7 @@ export async function createSchema(client: PostgresClient, schemaName: string): 
     if (version > VERSION)
       throw new ColloquyError(
         'store_newer',
-        `The schema ${schemaName} has version ${version}, and this library supports versions up to ${VERSION}. Upgrade the library.`,
+        `The schema ${schemaName} has version ${version}, but this library supports only versions up to ${VERSION}. Upgrade the library.`,
         { schema: schemaName, version, known: VERSION },
       )
     if (version === VERSION) return
@@ -85,7 +85,7 @@ export async function versionOf(client: PostgresClient, schemaName: string): Pro
     if (codeOf(cause) !== FORBIDDEN) throw cause
     throw new ColloquyError(
       'store_unavailable',
-      `PostgreSQL does not let this user read the schema ${schemaName}. Grant the user rights on the schema and its tables.`,
+      `PostgreSQL does not let this user read the schema ${schemaName}. Grant the user privileges on the schema and its tables.`,
       { schema: schemaName, sqlState: FORBIDDEN },
       { cause },
     )

@@ -419,7 +419,7 @@ function isCreated(connection: Connection): boolean {
   if (version <= VERSION) return version === VERSION
   throw new ColloquyError(
     'store_newer',
-    `The database has version ${version}, and this library supports versions up to ${VERSION}. Upgrade the library.`,
+    `The database has version ${version}, but this library supports only versions up to ${VERSION}. Upgrade the library.`,
     { version, newest: VERSION },
   )
 }

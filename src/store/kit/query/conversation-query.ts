@@ -61,7 +61,7 @@ export interface Walk {
   readonly otherUntil: bigint | null
 }
 
-/** A checked query: at most `limit` records after `after`, ordered by (time, id), ids by code points. */
+/** A checked query: at most `limit` records after `after`, sorted by time, then by id (by code points). */
 export interface CheckedConversationQuery extends CheckedConversationFilter, CheckedPage<ConversationPlace> {
   readonly by: 'createdAt' | 'updatedAt'
 }
