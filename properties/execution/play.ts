@@ -106,7 +106,10 @@ class Stage {
         const { header } = (await this.#processes[0]?.conversation.state()) ?? {}
         story.isAbandoned = header?.status === 'running'
       })
-    story.leaseLeft = lease !== null && BigInt(lease.expiresAt) * 1000n > this.#clock && !this.#isRunning()
+    // Only a crash or a lost lease leaves an expired one.
+    const isLive = lease !== null && BigInt(lease.expiresAt) * 1000n > this.#clock
+    const isCalm = story.deaths.length === 0 && story.ranOut.length === 0
+    story.leaseLeft = lease !== null && (isCalm || isLive) && !this.#isRunning()
     if (story.deaths.length > 0 || story.ranOut.length > 0) {
       this.#clock += JUMP
       await this.#during(() => this.#do(command('recover', 0)))
