@@ -105,6 +105,23 @@ describe('X10, erasure', () => {
       checkErased([[call('a', {}), error('a'), call('b', fields), error('b')], 0])
   })
 
+  it('of a condensation with a blank summary puts none into the view', () => {
+    for (const summary of ['', ' \n', '\u001c', '\u0085\u001f', '\ufeff'])
+      checkErased([
+        [
+          {
+            kind: 'Condensation',
+            id: 'c',
+            forgotten_event_ids: [],
+            summary,
+            summary_offset: 0,
+            llm_response_id: 'r',
+          },
+        ],
+        0,
+      ])
+  })
+
   it('leaves an event of its kind, id and time, and nothing that it said', () => {
     const words = 'unforgettable-words'
     always(fc.oneof(anyEvent(), eventWith(words)), (event) => {

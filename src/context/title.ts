@@ -1,4 +1,5 @@
 import type { State } from '../state/state.ts'
+import { hasText } from '../event/text.ts'
 import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent, pathToEntry } from '../log/entry.ts'
 
@@ -17,7 +18,7 @@ export function titleInput({ log }: State, max = 1000): string | null {
     const text = textsOf(event.llm_message.content ?? [])
       .join(' ')
       .trim()
-    if (text !== '') return ellipsize(text, max)
+    if (hasText(text)) return ellipsize(text, max)
   }
   return null
 }

@@ -186,7 +186,7 @@ function erasedValue({ key, value }: EventOf<'ConversationStateUpdateEvent'>): J
 }
 
 const eraseText = (text: string | null | undefined): string | null | undefined =>
-  typeof text === 'string' && text.trim() !== '' ? ERASED : text
+  hasText(text) ? ERASED : text
 
 const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

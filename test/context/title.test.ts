@@ -17,6 +17,7 @@ describe('the text that a title is made from', () => {
       environment,
       agent('a'),
       user('blank', ' \n'),
+      user('separator', '\u001c'),
       user('u', 'First'),
       user('v', 'Second'),
     ]
