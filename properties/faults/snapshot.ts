@@ -78,8 +78,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot takes a second answer for an orphan',
     file: 'state/dropped.ts',
-    find: "hasCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result'",
-    replace: "hasCall(log, toolCallIdOf(entry), () => false) ? 'duplicate_result'",
+    find: "findCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result'",
+    replace: "findCall(log, toolCallIdOf(entry), () => false) ? 'duplicate_result'",
   },
   {
     name: 'calls below a snapshot answer nobody',

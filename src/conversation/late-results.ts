@@ -5,7 +5,7 @@ import type { Content } from '../event/shapes.ts'
 import { quote } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { anchorOf, callIdOf, type Entry, type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
-import { findEventIn, hasCall } from '../log/log.ts'
+import { findCall, findEventIn } from '../log/log.ts'
 import { latestOpenCall, listPendingCallsIn, openCallOf } from '../log/open-calls.ts'
 import { listLeavesIn } from '../state/at.ts'
 import type { Branch } from '../state/branch.ts'
@@ -90,7 +90,10 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) {
     const { tool_call_id: callId } = result
-    if (latestOpenCall(branch.pendingCalls, callId) !== undefined || !hasCall(log, callId, () => true))
+    if (
+      latestOpenCall(branch.pendingCalls, callId) !== undefined ||
+      findCall(log, callId, () => true) === undefined
+    )
       return null
     const isPending = (tip: Entry): boolean =>
       latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined

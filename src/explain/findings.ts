@@ -23,7 +23,7 @@ import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import { counted, reportsOf } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
-import { completes, describeParent, pathBetween, whereHeadLeft, whyNotWorking } from './path.ts'
+import { completes, describeParent, headMoves, pathBetween, whyNotWorking } from './path.ts'
 import { countIn, removedUnits } from './removal.ts'
 import { holdsEntry } from './subject.ts'
 import { judgeResult } from './verdict.ts'
@@ -637,6 +637,7 @@ function wordSet(text: string): Set<string> {
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
+  const left = headMoves(state)
   const seen = new Set<Entry>()
   for (const leaf of listLeavesIn(state.log)) {
     if (head !== null && isOnPathIn(leaf, head)) continue
@@ -652,7 +653,7 @@ function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
     ).length
     const first = path.at(-1)
     if (first === undefined || results + replies === 0) continue
-    const by = whereHeadLeft(state, first)?.by ?? null
+    const by = left(first)?.by ?? null
     const moved = by?.event?.kind === 'ConversationStateUpdateEvent'
     const work = [
       ...(results === 0 ? [] : [counted(results, 'result')]),

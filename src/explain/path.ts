@@ -18,18 +18,19 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
   return path.toReversed()
 }
 
-/** The first entry that meets a condition. All entries after it must meet the condition, too. */
-export function firstWhere(
-  path: readonly Checkpoint[],
+/** The first entry from `above` to `below` that meets a condition, as all after it must. O(log depth) checks. */
+export function firstBetween(
+  above: Entry,
+  below: Entry,
   isSo: (entry: Checkpoint) => boolean,
-): Checkpoint | undefined {
-  let low = 0
-  for (let high = path.length; low < high;) {
-    const middle = (low + high) >>> 1
-    if (isSo(path[middle] as Checkpoint)) high = middle
-    else low = middle + 1
-  }
-  return path[low]
+): Checkpoint | null {
+  const meets = (entry: Entry | null): boolean =>
+    entry !== null && entry.depth >= above.depth && isSo(entry as Checkpoint)
+  if (!meets(below)) return null
+  let first = below
+  for (let next: Entry | null | undefined = below; next; next = [first.jump, first.parent].find(meets))
+    first = next
+  return first as Checkpoint
 }
 
 /** Why the call that an event names was not working at that event. `candidates` may have completed it. */
@@ -66,23 +67,31 @@ export interface Leaving {
   readonly from: Checkpoint
 }
 
-/** Finds where HEAD left an event's branch. Null if HEAD is on the branch, or is not the log's HEAD. */
-export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
-  let head: Entry | null = null
-  let isOn = false
-  let leaving: Leaving | null = null
-  for (let seq = event.seq; seq < log.entries.length; seq += 1) {
-    const entry = log.entries.get(seq) as Checkpoint
-    const from: Entry | null = head
-    head =
-      seq === event.seq || entry.canBeHead
-        ? entry
-        : headAfter(logPrefix(log, seq, head as Checkpoint), entry).head
-    const was: Entry | null = isOn ? from : null
-    isOn = head !== null && isOnPathIn(event, head)
-    if (was !== null && !isOn) leaving = { by: entry, from: was as Checkpoint }
+/**
+ * Returns a function that finds where HEAD left the branch of an event at `from` or later. Null if HEAD is on the
+ * branch, or is not the log's HEAD. O(entries since `from` · log n), then O(1) per event.
+ */
+export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
+  const entries = log.entries.slice(from)
+  const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
+  /** The last move to the entry at a position, or below it. */
+  const visits = new Map<number, number>()
+  let head: Checkpoint | null = null
+  for (const by of entries) {
+    const step = headAfter(logPrefix(log, by.seq, head), by)
+    head = step.head as Checkpoint | null
+    if (!by.canBeHead && step.move !== 'made') continue
+    if (head !== null) visits.set(head.seq, moves.length)
+    moves.push({ by, head })
   }
-  return isOn || head !== log.head ? null : leaving
+  for (const { seq, parent } of entries.toReversed())
+    if (parent !== null) visits.set(parent.seq, Math.max(visits.get(parent.seq) ?? -1, visits.get(seq) ?? -1))
+  return ({ seq }) => {
+    const last = visits.get(seq) ?? -1
+    const left = moves[last + 1]
+    const isOff = left !== undefined && head === log.head
+    return isOff ? { by: left.by, from: moves[last]?.head as Checkpoint } : null
+  }
 }
 
 export const describeParent = ({ parent }: Entry): string =>
@@ -121,9 +130,11 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null
-  const isEnded = ({ branch }: Checkpoint): boolean =>
-    openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined
-  return firstWhere(pathBetween(call, below), isEnded) ?? null
+  return firstBetween(
+    call,
+    below,
+    ({ branch }) => openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined,
+  )
 }
 
 /** Calls that may join a pending batch (U2), with their results. Null if a call is pending at `below`. */

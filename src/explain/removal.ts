@@ -9,7 +9,7 @@ import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { eventCount, isPending, stretchStarts, type Unit, unitEvents } from '../view/units.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOfCall } from './path.ts'
+import { callsOfReplies, firstBetween, pathBetween, repliesOf, resultOfCall } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 
 interface Removal {
@@ -21,9 +21,8 @@ interface Removal {
 
 /** Finds what removed the subject from the view; null while it is in the view. */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
-  const path = pathBetween(subject.entry, below)
-  const by = firstWhere(path, ({ branch }) => findUnit(branch.view, subject) === undefined)
-  if (by === undefined) return null
+  const by = firstBetween(subject.entry, below, ({ branch }) => findUnit(branch.view, subject) === undefined)
+  if (by === null) return null
   const branch = branchOf(by.parent)
   const unit = findUnit(branch.view, subject)
   return unit === undefined ? null : { by, unit, branch, verdict: verdictFor(subject, by, branch, unit) }
@@ -31,7 +30,7 @@ export function findRemoval(subject: Subject, below: Entry): Removal | null {
 
 function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Unit): Reason<VerdictCode> {
   const { event } = by
-  const listed = new Set(event?.kind === 'Condensation' ? event.forgotten_event_ids : [])
+  const ids = event?.kind === 'Condensation' ? (event.forgotten_event_ids ?? []) : []
   const condensation = `the condensation ${quote(by.id)}`
   const removed = (code: VerdictCode, rule: string, text: string, ids: readonly string[]) => ({
     code,
@@ -40,7 +39,8 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
     text,
     ids: [...ids, ...(by.id === null ? [] : [by.id])],
   })
-  if (id !== null && listed.has(id)) return removed('condensed', 'U6', `${condensation} lists it`, [])
+  if (id !== null && ids.includes(id)) return removed('condensed', 'U6', `${condensation} lists it`, [])
+  const listed = new Set(ids)
   const listedIn = (one: Unit): string[] =>
     Array.from(unitEvents(one), (item) => item.id).filter((each) => listed.has(each))
   const listedIds = listedIn(unit)

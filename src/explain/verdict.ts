@@ -11,7 +11,7 @@ import {
   loadedEvent,
   responseIdOf,
 } from '../log/entry.ts'
-import { findEventIn, type Log, logPrefix } from '../log/log.ts'
+import { findCall, findEventIn, type Log, logPrefix } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { isPending, type Unit, unitEvents } from '../view/units.ts'
@@ -19,12 +19,12 @@ import type { Reason, VerdictCode } from './explanation.ts'
 import {
   callsOfReplies,
   describeParent,
+  headMoves,
   isOfReplies,
   type Leaving,
   pathBetween,
   repliesOf,
   resultOfCall,
-  whereHeadLeft,
   wouldFollow,
 } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
@@ -102,7 +102,7 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
 
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
-  const remaining = whereHeadLeft(state, entry)
+  const remaining = headMoves(state, entry.seq)(entry)
   const by = remaining?.by ?? null
   const id = by?.id ?? null
   const end = lastBelow(state, entry)
@@ -226,10 +226,12 @@ function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
     verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: presentIds(call?.id, first?.id) },
-    removedBy:
-      call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)
-        ? first.id
-        : null,
+    // Costs O(results · path), which a finding does not need.
+    get removedBy() {
+      const isCause =
+        call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)
+      return isCause ? first.id : null
+    },
     call: null,
   }
 }
@@ -259,10 +261,8 @@ const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
 
 function callOfResult(state: State, entry: ResultEntry): Entry | null {
   const named = namedBy(logBefore(state, entry), entry)
-  if (named !== undefined) return named
-  for (let above: Entry | null = entry.parent; above !== null; above = above.parent)
-    if (callIdOf(above) === entry.event.tool_call_id) return above
-  return null
+  const isAbove = (call: Entry): boolean => isOnPathIn(call, entry.parent)
+  return named ?? findCall(state.log, entry.event.tool_call_id, isAbove) ?? null
 }
 
 type ResultEntry = EventEntry<ToolResultEvent>

@@ -52,13 +52,17 @@ export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undef
   return log.entries.get(seq)
 }
 
-/** Whether a call has this tool call id and `accept` confirms it. O(such calls). */
-export function hasCall(log: Log, toolCallId: string, accept: (seq: number) => boolean): boolean {
-  const confirm = (seq: number): boolean => {
+/** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(such calls). */
+export function findCall<E extends Entry>(
+  log: Log<E>,
+  toolCallId: string,
+  accept: (call: E) => boolean,
+): E | undefined {
+  const seq = log.index.calls.find(toolCallId, (seq) => {
     const entry = log.entries.get(seq)
-    return entry !== undefined && callIdOf(entry) === toolCallId && accept(seq)
-  }
-  return log.index.calls.find(toolCallId, confirm) >= 0
+    return entry !== undefined && callIdOf(entry) === toolCallId && accept(entry)
+  })
+  return log.entries.get(seq)
 }
 
 /** Whether the log has an action of this LLM response at position `from` or later. O(log n). */

@@ -1,7 +1,7 @@
 /** Tool results that are not in the view, and why (U3). */
 
 import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.ts'
-import { hasCall, type Log } from '../log/log.ts'
+import { findCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 
 /** A dropped tool result: a second result of a call, or a result whose call is unknown or forgotten. */
@@ -23,11 +23,8 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
 
 /** Returns the drop reason. Reads the path if the fold could not decide. O(calls of the same id · log n). */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
-  const isAbove = (seq: number) => {
-    const call = log.entries.get(seq)
-    return call !== undefined && isOnPathIn(call, entry.parent)
-  }
-  return reason ?? (hasCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')
+  const isAbove = (call: Entry): boolean => isOnPathIn(call, entry.parent)
+  return reason ?? (findCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')
 }
 
 const toolCallIdOf = ({ event }: Entry): string =>

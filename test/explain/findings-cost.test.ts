@@ -1,0 +1,56 @@
+/** The findings of a log take little more than linear time, however its results and branches are mixed. */
+
+import { expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { findings } from '../../src/explain/findings.ts'
+import { action, agent, condensation, fail, moveHead, observe, user } from '../build.ts'
+import { costOf } from '../growth.ts'
+
+const list = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, i) => make(i))
+
+const calls = (n: number) => list(n, (i) => action(`a${i}`, { response: 'r' }))
+
+const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
+  'second results of one call': (n) => {
+    const one = action('a')
+    return [one, ...list(n, (i) => observe(`o${i}`, one))]
+  },
+  'second results after all first ones': (n) => {
+    const all = calls(n)
+    return [
+      ...all,
+      ...all.map((each) => observe(`o-${each.id}`, each)),
+      ...all.map((each) => fail(`d-${each.id}`, each)),
+    ]
+  },
+  'errors after errors, without ids of calls': (n) => {
+    const all = calls(n)
+    return [
+      ...all,
+      ...all.map((each) => fail(`e-${each.id}`, each)),
+      ...all.map((each) => fail(`d-${each.id}`, each)),
+    ]
+  },
+  'results of forgotten calls': (n) => {
+    const all = list(n, (i) => action(`a${i}`))
+    const ids = all.map(({ id }) => id ?? '')
+    return [...all, condensation('c', ids), ...all.map((each) => observe(`o-${each.id}`, each))]
+  },
+  'replies that HEAD has left for others': (n) => [
+    user('u'),
+    ...list(n, (i) => agent(`m${i}`, 'so', { parent_id: 'u' })),
+  ],
+  'replies that HEAD was moved off': (n) => [
+    user('u'),
+    ...list(n, (i) => [agent(`m${i}`, 'so'), moveHead(`h${i}`, 'u')]).flat(),
+  ],
+}
+
+it.each(Object.entries(SHAPES))('%s', (_, make) => {
+  const costs = [500, 4_000].map((n) => {
+    const log = make(n)
+    return costOf(() => findings(log, { secrets: false }))
+  })
+  // Linear work grows by 8, quadratic work by 64.
+  expect(costs[1]).toBeLessThan(24 * Math.max(costs[0] ?? 0, 25))
+})
