@@ -6,7 +6,7 @@ import { rollingCondenser, type RollingOptions } from '../../src/context/condens
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { begun, gate, logOf, says, script, status } from './script.ts'
+import { begun, evictBodies, gate, logOf, says, script, status } from './script.ts'
 
 const rolling = (more: Partial<RollingOptions> = {}) =>
   rollingCondenser({ maxEvents: 240, summarise: async ({ events }) => `${events.length} told`, ...more })
@@ -146,6 +146,15 @@ describe('a run says so when it cannot condense', () => {
     expect((await conversation.run(step, { condenser })).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe('CondensationRefused')
     expect(requests).toEqual([])
+  })
+
+  it('once, also when the error is no longer in memory', async () => {
+    const { conversation } = await begun('short')
+    await conversation.append(REQUEST)
+    const condenser = noopCondenser()
+    expect((await conversation.run(script([]).step, { condenser })).status).toBe('error')
+    await evictBodies(conversation)
+    expect((await conversation.run(script([]).step, { condenser })).status).toBe('finished')
   })
 
   it('because there is none', async () => {

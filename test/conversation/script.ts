@@ -147,3 +147,14 @@ function brief(event: Event): string {
 
 export const status = async (conversation: Conversation): Promise<string> =>
   (await conversation.state()).header.status
+
+/** Appends state updates until the bodies of forgotten events, and of old updates, are no longer in memory. */
+export async function evictBodies(conversation: Conversation): Promise<void> {
+  const { length } = (await conversation.state()).log.entries
+  const update: Event = { kind: 'ConversationStateUpdateEvent', key: 'note', value: 1 }
+  await conversation.append(Array.from({ length: 1_100 }, () => update))
+  for (let isEvicted = false; !isEvicted;) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    isEvicted = (await conversation.state()).log.entries.get(length)?.event === null
+  }
+}

@@ -4,7 +4,7 @@ import { renderMessage } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply.ts'
 import { isFinalReply } from '../../state/status.ts'
 import type { StepOutput } from './step.ts'
-import { eventKindOf, isOnPathIn } from '../../log/entry.ts'
+import { type Entry, eventKindOf, isOnPathIn, loadedEvent } from '../../log/entry.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { failureUpdate, isWaitingForSummary } from '../../state/summary-failure.ts'
@@ -12,7 +12,7 @@ import { orAborted } from '../async.ts'
 import { checkEvents } from '../stamp.ts'
 import { errorEvent, statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
-import { add, type RunContext } from './context.ts'
+import { add, readLatest, type RunContext } from './context.ts'
 
 type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
@@ -52,8 +52,8 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
     decision.type === 'refuse'
       ? decision.reason
       : { message: 'The condenser does not handle requests.', triggers: ['request'] }
-  if (!triggers.every((trigger) => trigger === 'request') || !wasRefused(state)) return refused(message)
-  return proceed
+  const isOnlyRequested = triggers.every((trigger) => trigger === 'request')
+  return isOnlyRequested && (await readLatest(run, wasRefused)) ? proceed : refused(message)
 }
 
 /** Returns a CondensationRequest if needed; nothing without a condenser, or if a request is unhandled. */
@@ -73,12 +73,12 @@ function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')
 }
 
-/** Whether the latest condensation request on HEAD's branch was refused already. */
+/** Whether the latest condensation request on HEAD's branch was refused already. @throws `evicted`. */
 function wasRefused({ log }: State): boolean {
-  for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
-    const { event } = entry
+  for (let entry: Entry | null = log.head; entry !== null; entry = entry.parent) {
+    if (eventKindOf(entry) === 'CondensationRequest') return false
+    const event = loadedEvent(entry, ['ConversationErrorEvent'])
     if (event?.kind === 'ConversationErrorEvent' && event.code === CONDENSATION_REFUSED) return true
-    if (event?.kind === 'CondensationRequest') return false
   }
   return false
 }

@@ -76,6 +76,10 @@ export function add(
 
 export const refreshState = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
 
+/** Calls a query with the latest state, and again with all bodies if it throws `evicted`. */
+export const readLatest = <T>(run: RunContext, query: (state: State) => T): Promise<T> =>
+  recordErrors(run, run.replica.read(query))
+
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
 /** The state with the long strings that a request needs. @throws the store's errors. */
