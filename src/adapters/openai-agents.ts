@@ -5,14 +5,17 @@ import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
 import { headUpdate, updateEvent } from '../conversation/decide.ts'
 import { checkOptionNames, invalid } from '../event/check-value.ts'
+import { hasReferences } from '../conversation/replica.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
-import { isToolResult } from '../event/kinds.ts'
+import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
+import { loadedEvent } from '../log/entry.ts'
 import { resultMessage } from '../messages/results.ts'
-import { findEvent, pathTo } from '../state/read.ts'
+import { switchTo } from '../state/at.ts'
+import { findEvent, listPendingCalls, pathTo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { eventsOfItems, itemsIn, itemsOfEvents, resultItem } from './agent-items.ts'
@@ -60,12 +63,12 @@ export function colloquySession(options: { readonly conversation: Conversation }
   checkOptionNames(options, 'conversation')
   const { conversation } = options
   /** Makes a change in one append. After a conflict, decides again on the new history. */
-  const change = <T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> =>
+  const change = <T>(decide: (history: () => readonly Segment[], state: State) => Change<T>): Promise<T> =>
     retryConflicts(async () => {
       const { result, events, expected } = await conversation.read((state) => {
-        const { result: value, head, items = [], operation } = decide(segmentsOf(state), state)
+        const { result: value, head, items = [], operation } = decide(() => segmentsOf(state), state)
         const moved = head === undefined ? [] : [headUpdate(head)]
-        const appended = eventsOfItems(items, actionIds(pathTo(state, head)))
+        const appended = eventsOfItems(items, pendingIds(state, head))
         const made = operation === undefined ? [] : [operation]
         return { result: value, events: [...moved, ...appended, ...made], expected: state.log.entries.length }
       })
@@ -83,23 +86,25 @@ export function colloquySession(options: { readonly conversation: Conversation }
     addItems: (items) => change(() => ({ items, result: undefined })),
     popItem: () =>
       change((history) => {
-        const result = itemsOf(history).at(-1)
-        return result === undefined ? { result } : { ...replaceLast(history, 1, []), result }
+        const segments = history()
+        const result = itemsOf(segments).at(-1)
+        return result === undefined ? { result } : { ...replaceLast(segments, 1, []), result }
       }),
     clearSession: () =>
       change((history, state) => {
         const cleared = { ...updateEvent(CLEARED, null), id: clearedId(clearsIn(state) + 1) }
-        return { ...replaceLast(history, Infinity, []), operation: cleared, result: undefined }
+        return { ...replaceLast(history(), Infinity, []), operation: cleared, result: undefined }
       }),
     replaceHistoryWithCompaction: (items) =>
-      change((history) => ({ ...replaceLast(history, Infinity, items), result: undefined })),
+      change((history) => ({ ...replaceLast(history(), Infinity, items), result: undefined })),
     applyHistoryMutations: ({ mutations }) =>
       change((history) => {
-        const items = itemsOf(history)
+        const segments = history()
+        const items = itemsOf(segments)
         const rewritten = mutations.reduce(replaceCall, items)
         const first = rewritten.findIndex((item, index) => item !== items[index])
         if (first < 0) return { result: undefined }
-        return { ...replaceLast(history, items.length - first, rewritten.slice(first)), result: undefined }
+        return { ...replaceLast(segments, items.length - first, rewritten.slice(first)), result: undefined }
       }),
     async applyHistoryTransaction(args) {
       const { operationId, transaction } = checkTransaction(args)
@@ -118,13 +123,14 @@ export function colloquySession(options: { readonly conversation: Conversation }
         if (transaction.type === 'append_items')
           return { items: transaction.items, operation, result: undefined }
         const { expectedSuffix, replacement } = transaction
-        const suffix = expectedSuffix.length === 0 ? [] : itemsOf(history).slice(-expectedSuffix.length)
+        const segments = history()
+        const suffix = expectedSuffix.length === 0 ? [] : itemsOf(segments).slice(-expectedSuffix.length)
         if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
           throw new ColloquyError(
             'id_conflict',
             'The history does not end with expectedSuffix. Read the history again and retry with its last items.',
           )
-        return { ...replaceLast(history, suffix.length, replacement), operation, result: undefined }
+        return { ...replaceLast(segments, suffix.length, replacement), operation, result: undefined }
       })
     },
   }
@@ -218,10 +224,16 @@ function replaceLast(
   return { items }
 }
 
+/** @throws ColloquyError `evicted`. */
 function segmentsOf(state: State): Segment[] {
   const segments: { parentId: string | null; items: AgentInputItem[]; others: Event[] | null }[] = []
   const calls = new Map<string, ActionEvent>()
-  for (const { event, parent } of pathTo(state)) {
+  for (const entry of pathTo(state)) {
+    const { parent } = entry
+    // `Conversation.read` then reads the log with its long strings.
+    if (hasReferences(entry))
+      throw new ColloquyError('evicted', 'The event has references to long strings. Read the whole log.')
+    const event = loadedEvent(entry, EVENT_KINDS)
     if (event === null) continue
     // Another writer's result of a call of the session is an item of its own.
     const call = isToolResult(event) ? calls.get(event.tool_call_id) : undefined
@@ -244,11 +256,11 @@ function segmentsOf(state: State): Segment[] {
   }))
 }
 
-function actionIds(path: ReturnType<typeof pathTo>): Map<string, string> {
-  const ids = new Map<string, string>()
-  for (const { event, id } of path) {
-    if (event?.kind === 'ActionEvent' && id !== null) ids.set(event.tool_call_id, id)
-    else if (event !== null && isToolResult(event)) ids.delete(event.tool_call_id)
-  }
-  return ids
-}
+/** The pending actions at HEAD, or at another event, by call id. */
+const pendingIds = (state: State, head?: string | null): Map<string, string> =>
+  new Map(
+    listPendingCalls(head === undefined ? state : switchTo(state, head)).map(({ entry }) => [
+      entry.event.tool_call_id,
+      entry.id,
+    ]),
+  )

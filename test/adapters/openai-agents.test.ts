@@ -15,6 +15,7 @@ import { listBranches, pathTo } from '../../src/state/read.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { checkLog } from '../../src/laws/index.ts'
+import { evictBodies } from '../conversation/script.ts'
 import { everyStore } from './stores.ts'
 
 const user = (content: string): AgentInputItem => ({ role: 'user', content })
@@ -384,6 +385,17 @@ describe('a session over a conversation', () => {
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
   })
 
+  it('gives back long strings that the engine keeps out of memory, also of a reply that is popped', async () => {
+    const conversation = await createEngine({ store: memoryStore(), blobs: 'refs' }).create()
+    const session = colloquySession({ conversation })
+    const [long, longer] = ['a'.repeat(70_000), 'b'.repeat(80_000)]
+    const items = [user(long), call('c1'), result('c1', longer), reply(long), call('c2')]
+    await session.addItems(items)
+    expect(await session.getItems()).toEqual(items)
+    expect(await session.popItem()).toEqual(items.at(-1))
+    expect(await session.getItems()).toEqual(items.slice(0, -1))
+  })
+
   it('gives back the bytes of a Buffer', async () => {
     const { session } = await open()
     await session.addItems([user('Rome?'), call('c1'), photo(Buffer.from([1, 2, 3]))])
@@ -408,6 +420,19 @@ describe('a session over a conversation', () => {
     ])
     expect(await session.popItem()).toEqual(reply('Three'))
     expect((await session.getItems()).length).toBe(2)
+  })
+
+  it('gives back items whose events are forgotten and no longer in memory', async () => {
+    const { conversation, session } = await open()
+    const items = [user('Rome?'), call('c1'), result('c1'), reply('It is sunny.')]
+    await session.addItems(items)
+    const ids = pathTo(await conversation.state()).flatMap(({ id }) => id ?? [])
+    await conversation.append({ kind: 'Condensation', forgotten_event_ids: ids, llm_response_id: 'r' })
+    await evictBodies(conversation)
+    expect(await session.getItems()).toEqual(items)
+    await session.addItems([call('c2')])
+    await session.addItems([result('c2')])
+    expect(await session.getItems()).toEqual([...items, call('c2'), result('c2')])
   })
 
   it('pops nothing from a conversation without items', async () => {
