@@ -4,17 +4,24 @@ import { isObject } from '../event/json.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
-import type { UIChunk } from '../messages/ui/types.ts'
+import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a translator of the chunks of the reply to the message `to`; null ends open parts. Create one per
- * stream. Streamed messages never have event ids: a client would then keep the messages at their streamed
- * positions when the final snapshot arrives.
+ * Returns a translator of the chunks of the reply to the message `to`, whose `parts` the client has; null ends open
+ * parts. Create one per stream. Streamed messages never have event ids: a client would then keep the messages at
+ * their streamed positions when the final snapshot arrives.
  */
-export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
+export function chunkTranslator(
+  to: string,
+  parts: readonly UIPart[],
+): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
+  const hasEnded = (part: UIPart) => 'toolCallId' in part && part.state.startsWith('output-')
+  const ended = new Set(parts.filter(hasEnded).map((part) => (part as UIToolPart).toolCallId))
+  const textId = ({ id }: { readonly id: string }): string => `${to}-text-${id}`
+  const reasoningId = ({ id }: { readonly id: string }): string => `${to}-reasoning-${id}`
   let steps = 0
   let isStepOpen = false
   const endStep = (): AGUIEvent[] => {
@@ -34,6 +41,14 @@ export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEven
       { type: EventType.REASONING_END, messageId },
     ]
   }
+  /** A client adds each result as a message, so progress and the completion of a working call are activities. */
+  const result = (toolCallId: string, output: JsonValue = null): AGUIEvent[] => {
+    if (ended.has(toolCallId)) return []
+    ended.add(toolCallId)
+    const content = typeof output === 'string' ? output : JSON.stringify(output)
+    const messageId = `${toolCallId}-result`
+    return [{ type: EventType.TOOL_CALL_RESULT, messageId, toolCallId, role: 'tool', content }]
+  }
   return (chunk) => {
     if (chunk === null) return [...[...open.keys()].flatMap(end), ...endStep()]
     switch (chunk.type) {
@@ -46,30 +61,28 @@ export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEven
       case 'finish':
         return [...[...open.keys()].flatMap(end), ...endStep()]
       case 'text-start': {
-        const messageId = `${to}-text-${chunk.id}`
+        const messageId = textId(chunk)
         open.set(messageId, 'text')
         return [{ type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }]
       }
-      case 'text-delta': {
-        const messageId = `${to}-text-${chunk.id}`
-        return [{ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
-      }
+      case 'text-delta':
+        return [{ type: EventType.TEXT_MESSAGE_CONTENT, messageId: textId(chunk), delta: chunk.delta }]
       case 'text-end':
-        return end(`${to}-text-${chunk.id}`)
+        return end(textId(chunk))
       case 'reasoning-start': {
-        const messageId = `${to}-reasoning-${chunk.id}`
+        const messageId = reasoningId(chunk)
         open.set(messageId, 'reasoning')
         return [
           { type: EventType.REASONING_START, messageId },
           { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
         ]
       }
-      case 'reasoning-delta': {
-        const messageId = `${to}-reasoning-${chunk.id}`
-        return [{ type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
-      }
+      case 'reasoning-delta':
+        return [
+          { type: EventType.REASONING_MESSAGE_CONTENT, messageId: reasoningId(chunk), delta: chunk.delta },
+        ]
       case 'reasoning-end':
-        return end(`${to}-reasoning-${chunk.id}`)
+        return end(reasoningId(chunk))
       case 'tool-input-available': {
         const { toolCallId, toolName, input } = chunk
         const parentMessageId = `${to}-call-${toolCallId}`
@@ -80,26 +93,18 @@ export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEven
         ]
       }
       case 'tool-output-available': {
-        const { toolCallId, output } = chunk
-        return [toolCallResult(toolCallId, typeof output === 'string' ? output : JSON.stringify(output))]
+        const { toolCallId, output, preliminary } = chunk
+        return result(toolCallId, preliminary === true && isObject(output) ? output['content'] : output)
       }
       case 'tool-output-error':
-        return [toolCallResult(chunk.toolCallId, chunk.errorText)]
+        return result(chunk.toolCallId, chunk.errorText)
       case 'tool-output-denied':
-        return [toolCallResult(chunk.toolCallId, 'rejected')]
+        return result(chunk.toolCallId, 'rejected')
       default:
         return []
     }
   }
 }
-
-const toolCallResult = (toolCallId: string, content: string): AGUIEvent => ({
-  type: EventType.TOOL_CALL_RESULT,
-  messageId: `${toolCallId}-result`,
-  toolCallId,
-  role: 'tool',
-  content,
-})
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
@@ -159,7 +164,11 @@ function eventsOfUpdate(
       type: EventType.ACTIVITY_DELTA,
       messageId,
       activityType: 'progress',
-      patch: Object.entries(progress).map(([name, entry]) => ({ op: 'add', path: `/${name}`, value: entry })),
+      patch: Object.entries(progress).map(([name, entry]) => ({
+        op: 'add',
+        path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        value: entry,
+      })),
     },
   ]
 }

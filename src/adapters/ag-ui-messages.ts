@@ -1,8 +1,9 @@
-import type { Message } from '@ag-ui/core'
+import type { ContentPart, Message } from '@ag-ui/core'
 import { isObject } from '../event/json.ts'
 import { type Content, isImagePart, isTextPart, type JsonObject, type JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
-import { type TimelineItem, toTimeline } from '../messages/timeline.ts'
+import { type FileRef, readPart } from '../messages/files.ts'
+import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
@@ -23,7 +24,7 @@ function itemMessages(item: TimelineItem): Message[] {
     case 'system':
       return [{ id, role: 'system', content: item.content.map(({ text }) => text).join('\n') }]
     case 'message': {
-      if (item.source === 'user') return [{ id, role: 'user', content: item.content.map(userPart) }]
+      if (item.source === 'user') return [{ id, role: 'user', content: item.content.flatMap(partsOf) }]
       if (item.source !== 'agent') return [activity({ source: item.source, text: joinedText(item.content) })]
       return [...reasoningMessages(item), { id, role: 'assistant', content: joinedText(item.content) }]
     }
@@ -46,7 +47,7 @@ function itemMessages(item: TimelineItem): Message[] {
         item.completion === undefined && (item.status === 'failed' || item.status === 'rejected')
           ? { error: joinedText(result.content) }
           : {}
-      const content = result.content.map(userPart)
+      const content = result.content.flatMap(partsOf)
       return [
         ...reasoningMessages(item),
         message,
@@ -62,20 +63,30 @@ function itemMessages(item: TimelineItem): Message[] {
   }
 }
 
-const reasoningMessages = ({
-  id,
-  reasoning,
-}: {
-  readonly id: string
-  readonly reasoning: string
-}): Message[] => (reasoning === '' ? [] : [{ id: `${id}-reasoning`, role: 'reasoning', content: reasoning }])
+const reasoningMessages = ({ id, reasoning }: MessageItem | CallItem): Message[] =>
+  reasoning === '' ? [] : [{ id: `${id}-reasoning`, role: 'reasoning', content: reasoning }]
 
 const joinedText = (content: readonly Content[]): string =>
   content.map((part) => (isTextPart(part) ? part.text : '')).join('')
 
-function userPart(part: Content): Exclude<Extract<Message, { role: 'user' }>['content'], string>[number] {
-  if (isImagePart(part)) return { type: 'image', source: { type: 'url', value: part.image_urls[0] ?? '' } }
-  return { type: 'text', text: isTextPart(part) ? part.text : JSON.stringify(part) }
+function partsOf(part: Content): ContentPart[] {
+  if (isTextPart(part)) return [{ type: 'text', text: part.text }]
+  if (isImagePart(part)) return part.image_urls.map(imagePart)
+  const reading = readPart(part)
+  if (reading?.as === 'file') return [filePart(reading.file)]
+  if (reading?.as === 'image') return [imagePart(reading.url)]
+  return [{ type: 'text', text: reading?.text ?? JSON.stringify(part) }]
+}
+
+const imagePart = (value: string): ContentPart => ({ type: 'image', source: { type: 'url', value } })
+
+function filePart({ mediaType, from }: FileRef): ContentPart {
+  const kind = /^(?:audio|video)(?=\/)/.exec(mediaType ?? '')?.[0] ?? 'document'
+  const type = kind as 'audio' | 'document' | 'video'
+  const mimeType = mediaType ?? 'application/octet-stream'
+  if ('data' in from) return { type, source: { type: 'data', value: from.data, mimeType } }
+  if ('url' in from) return { type, source: { type: 'url', value: from.url, mimeType } }
+  return { type, source: { type: 'file', value: from.id, provider: from.provider } }
 }
 
 /** Returns a new user message, or the result of a pending call, as an event; otherwise null. */
@@ -90,29 +101,32 @@ export function messageEventOf(
       kind: 'MessageEvent',
       id,
       source: 'user',
-      llm_message: { role: 'user', content: resultContent(content) },
+      llm_message: { role: 'user', content: postedContent(content) },
     }
   const call = role === 'tool' ? pending.get(String(toolCallId)) : undefined
   if (call === undefined) return null
   const { tool_name, tool_call_id } = call
   const observation = {
     kind: 'ClientToolObservation',
-    content: resultContent(content),
+    content: postedContent(content),
     is_error: typeof message['error'] === 'string',
   }
   return { kind: 'ObservationEvent', action_id: String(toolCallId), tool_name, tool_call_id, observation }
 }
 
-function resultContent(content: JsonValue | undefined): Content[] {
+function postedContent(content: JsonValue | undefined): Content[] {
   if (typeof content === 'string') return [{ text: content }]
-  return (Array.isArray(content) ? content : []).filter(isObject).map((part): Content => {
-    const { text, source } = part
-    if (typeof text === 'string') return { text }
-    const { type, value, mimeType } = isObject(source) ? source : {}
-    if (part['type'] !== 'image' || typeof value !== 'string') return { text: JSON.stringify(part) }
-    return {
-      type: 'image',
-      image_urls: [type === 'data' ? `data:${String(mimeType)};base64,${value}` : value],
-    }
-  })
+  return (Array.isArray(content) ? content : []).filter(isObject).map(postedPart)
+}
+
+/** A file gets the AI SDK's form, which all grammars can express. */
+function postedPart(part: JsonObject): Content {
+  const { type, text } = part
+  if (typeof text === 'string') return { text }
+  const { type: from, value, mimeType, provider } = isObject(part['source']) ? part['source'] : {}
+  if (typeof value !== 'string') return { text: JSON.stringify(part) }
+  const url = from === 'data' ? `data:${String(mimeType)};base64,${value}` : value
+  if (type === 'image' && from !== 'file') return { type, image_urls: [url] }
+  const data = from === 'file' ? { type: 'reference', reference: { [String(provider)]: value } } : url
+  return { type: 'file', ...(typeof mimeType === 'string' && { mediaType: mimeType }), data }
 }

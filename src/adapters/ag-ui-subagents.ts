@@ -7,7 +7,6 @@ import { isObject } from '../event/json.ts'
 import { advance } from '../messages/ui/chunks.ts'
 import type { UIPart } from '../messages/ui/types.ts'
 import { replyParts } from '../messages/ui/write.ts'
-import type { State } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import { chunkTranslator } from './ag-ui-events.ts'
 import { agUiMessages } from './ag-ui-messages.ts'
@@ -33,12 +32,10 @@ export class Subagents {
   /** Inserts each subagent's messages after the call that opened the subagent. */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
-    this.#earlier ??= new Map(
-      all.map(({ record, state, status }) => {
-        const to = state.branch.lastUserMessage?.id ?? null
-        return [record.id, isEnded(status) ? null : to === null ? [] : replyParts(state, to)]
-      }),
-    )
+    const perChild = async <T>(read: (child: Child) => Promise<T>): Promise<ReadonlyMap<string, T>> =>
+      new Map(await Promise.all(all.map(async (child) => [child.record.id, await read(child)] as const)))
+    this.#earlier ??= await perChild(async (child) => (isEnded(child.status) ? null : partsOf(child)))
+    const messagesById = await perChild(({ conversation }) => conversation.read(agUiMessages))
     const withChildren = (parent: string | null, own: readonly Message[]): Message[] => {
       const byCall = Map.groupBy(
         all.filter((child) => child.parent === parent),
@@ -47,13 +44,13 @@ export class Subagents {
       return own.flatMap((message) => {
         const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
         const children = calls.flatMap(({ id }) => byCall.get(id) ?? [])
-        return [message, ...children.flatMap(({ record, state }) => messagesOf(record.id, state))]
+        return [message, ...children.flatMap(({ record }) => messagesOf(record.id))]
       })
     }
-    const messagesOf = (subagentRunId: string, state: State): Message[] =>
+    const messagesOf = (subagentRunId: string): Message[] =>
       withChildren(
         subagentRunId,
-        agUiMessages(state).map((message): Message => ({ ...message, subagentRunId })),
+        (messagesById.get(subagentRunId) ?? []).map((message): Message => ({ ...message, subagentRunId })),
       )
     return withChildren(null, messages)
   }
@@ -61,15 +58,16 @@ export class Subagents {
   /** Returns the subagents' AG-UI events since the previous `advance`. */
   async advance(): Promise<AGUIEvent[]> {
     const events: AGUIEvent[] = []
-    for (const { record, state, parent, status } of await this.#children()) {
+    for (const child of await this.#children()) {
+      const { record, parent, status } = child
       const subagentRunId = record.id
       const call = parentCall(record)
-      const to = state.branch.lastUserMessage?.id
       const earlier = this.#earlier?.get(subagentRunId)
-      if (earlier === null || to === undefined || to === null) continue
+      if (earlier === null || child.to === null) continue
       let followed = this.#followed.get(subagentRunId)
       if (followed === undefined) {
-        followed = { translate: chunkTranslator(subagentRunId), parts: earlier ?? [], isFinished: false }
+        const parts = earlier ?? []
+        followed = { translate: chunkTranslator(subagentRunId, parts), parts, isFinished: false }
         this.#followed.set(subagentRunId, followed)
         events.push({
           type: EventType.SUBAGENT_STARTED,
@@ -80,7 +78,8 @@ export class Subagents {
         })
       }
       if (followed.isFinished) continue
-      const advanced = advance(followed.parts, replyParts(state, to))
+      // oxlint-disable-next-line no-await-in-loop -- parents before their subagents
+      const advanced = advance(followed.parts, await partsOf(child))
       // The last snapshot corrects a step that was withdrawn.
       const chunks = (advanced?.chunks ?? []).filter(({ type }) => type !== 'reset-step')
       if (advanced !== null) followed.parts = advanced.parts
@@ -104,14 +103,15 @@ export class Subagents {
     return events
   }
 
-  /** All descendants, parents first, each with its state. */
+  /** All descendants, parents first. */
   async #children(): Promise<Child[]> {
     const children: Child[] = []
     const add = async (conversation: Conversation, parent: string | null): Promise<void> => {
       for (const record of await conversation.children()) {
         const child = await this.#engine.open(record)
-        const state = await child.state()
-        children.push({ record, state, parent, status: state.header.status })
+        const { header, branch } = await child.state()
+        const to = branch.lastUserMessage?.id ?? null
+        children.push({ record, conversation: child, parent, status: header.status, to })
         await add(child, record.id)
       }
     }
@@ -122,10 +122,15 @@ export class Subagents {
 
 interface Child {
   readonly record: ConversationRecord
-  readonly state: State
+  readonly conversation: Conversation
   readonly parent: string | null
   readonly status: string
+  /** Id of the latest user message. */
+  readonly to: string | null
 }
+
+const partsOf = async ({ conversation, to }: Child): Promise<readonly UIPart[]> =>
+  to === null ? [] : conversation.read((state) => replyParts(state, to))
 
 /** Whether a subagent has stopped, or waits for a user. */
 const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'

@@ -1,6 +1,6 @@
 /** The entry `colloquy/ag-ui`: AG-UI events of a conversation, and events of an AG-UI run's input. */
 
-import { EventType, type AGUIEvent, type Interrupt } from '@ag-ui/core'
+import { EventType, type AGUIEvent, type Interrupt, type Message } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Engine } from '../conversation/engine.ts'
 import { eventResponse } from '../conversation/async.ts'
@@ -9,12 +9,15 @@ import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
+import { EVENT_KINDS } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
+import { type Entry, loadedEvent } from '../log/entry.ts'
 import { replyParts } from '../messages/ui/write.ts'
-import { listPendingCalls } from '../state/read.ts'
+import { granted } from '../state/call-status.ts'
+import { listPendingCalls, listRunnableCalls } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { allItems } from '../store/kit/query/page.ts'
 import { chunkTranslator, eventsOfLogged, type LogDetail, SHARED_STATE } from './ag-ui-events.ts'
@@ -59,13 +62,36 @@ export function agUiEvents(
 
 async function* streamRun(
   conversation: Conversation,
+  options: AgUiOptions,
+): AsyncGenerator<AGUIEvent, void, undefined> {
+  const { run, onError } = options
+  let isBegun = false
+  const begin = async (): Promise<unknown> => {
+    isBegun = true
+    return run?.()
+  }
+  try {
+    yield* runEvents(conversation, { ...options, ...(run && { run: begin }) })
+  } finally {
+    // The client has left before the reply.
+    if (!isBegun) void begin().catch((error: unknown) => onError?.(error))
+  }
+}
+
+async function* runEvents(
+  conversation: Conversation,
   { input, run, signal, onError, engine, details = [] }: AgUiOptions,
 ): AsyncGenerator<AGUIEvent, void, undefined> {
   const { threadId, runId } = input
   const subagents = engine === undefined ? null : new Subagents(engine, conversation)
-  const snapshot = async (state: State): Promise<AGUIEvent> => ({
+  const look = () =>
+    conversation.read((state) => {
+      const to = state.branch.lastUserMessage?.id ?? null
+      return { state, messages: agUiMessages(state), to, from: to === null ? [] : replyParts(state, to) }
+    })
+  const snapshot = async (messages: Message[]): Promise<AGUIEvent> => ({
     type: EventType.MESSAGES_SNAPSHOT,
-    messages: (await subagents?.withMessages(agUiMessages(state))) ?? agUiMessages(state),
+    messages: (await subagents?.withMessages(messages)) ?? messages,
   })
   yield { type: EventType.RUN_STARTED, threadId, runId }
   const shared = await sharedStateOf(conversation)
@@ -73,13 +99,11 @@ async function* streamRun(
   let begin = run
   for (let isOver = false; !isOver; begin = undefined) {
     // oxlint-disable-next-line no-await-in-loop
-    const state = await conversation.state()
-    const to = state.branch.lastUserMessage?.id
+    const { state, messages, to, from } = await look()
     // oxlint-disable-next-line no-await-in-loop
-    yield await snapshot(state)
-    if (to === undefined || to === null) break
-    const from = await conversation.read((latest) => replyParts(latest, to))
-    const translate = chunkTranslator(to)
+    yield await snapshot(messages)
+    if (to === null) break
+    const translate = chunkTranslator(to, from)
     let length = state.log.entries.length
     const logged = async (): Promise<AGUIEvent[]> => {
       const result = await conversation.read((latest) => {
@@ -116,19 +140,23 @@ async function* streamRun(
     yield* await logged()
     yield* translate(null)
   }
-  const state = await conversation.state()
-  yield await snapshot(state)
-  yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
+  const { state, messages } = await look()
+  yield await snapshot(messages)
+  const { status } = state.header
+  if (status === 'error' || status === 'stuck')
+    yield { type: EventType.RUN_ERROR, message: 'The run has failed.', code: status }
+  else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
-/** Returns the AG-UI events of log entries, without those that a reply's chunks contain. */
+/** Returns the AG-UI events of log entries, without those that a reply's chunks contain. @throws `evicted`. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const { entries } = state.log
   if (entries.length === start) return []
   const activities = new Map(agUiMessages(state).map((message) => [message.id, message]))
   return Array.from({ length: entries.length - start }, (_, index) => {
-    const { event = null, id = null } = entries.get(start + index) ?? {}
-    const message = activities.get(id ?? '')
+    const entry = entries.get(start + index) as Entry
+    const event = loadedEvent(entry, EVENT_KINDS)
+    const message = activities.get(entry.id ?? '')
     if (event === null) return []
     return eventsOfLogged(event, message?.role === 'activity' ? message : undefined, details)
   }).flat()
@@ -235,12 +263,15 @@ function runOutcome(
 ): NonNullable<Extract<AGUIEvent, { type: EventType.RUN_FINISHED }>['outcome']> {
   const { status } = state.header
   if (status === 'waiting_for_confirmation') {
-    const interrupts = listPendingCalls(state).map(({ entry }): Interrupt => ({
-      id: entry.id,
-      toolCallId: entry.id,
-      reason: 'tool_call',
-      message: `May ${entry.event.tool_name} run?`,
-    }))
+    const approved = granted(state.header.callStatuses, 'approved')
+    const interrupts = listRunnableCalls(state)
+      .filter(({ id }) => !approved.has(id))
+      .map(({ id, event }): Interrupt => ({
+        id,
+        toolCallId: id,
+        reason: 'tool_call',
+        message: `May ${event.tool_name} run?`,
+      }))
     return { type: 'interrupt', interrupts }
   }
   return { type: status === 'paused' ? 'cancelled' : 'success' }

@@ -53,11 +53,7 @@ export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undef
 }
 
 /** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(such calls). */
-export function findCall<E extends Entry>(
-  log: Log<E>,
-  toolCallId: string,
-  accept: (call: E) => boolean,
-): E | undefined {
+export function findCall(log: Log, toolCallId: string, accept: (call: Entry) => boolean): Entry | undefined {
   const seq = log.index.calls.find(toolCallId, (seq) => {
     const entry = log.entries.get(seq)
     return entry !== undefined && callIdOf(entry) === toolCallId && accept(entry)

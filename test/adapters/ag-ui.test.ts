@@ -1,11 +1,11 @@
 /** A conversation over AG-UI, as AG-UI's own client reads it. */
 
 import { type BaseEvent, HttpAgent, type RunAgentInput } from '@ag-ui/client'
-import { type AGUIEvent, EventType } from '@ag-ui/core'
+import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   agUiEvents,
   agUiMessages,
@@ -21,12 +21,15 @@ import { isColloquyError } from '../../src/event/errors.ts'
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
 import { checkLog } from '../../src/laws/index.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
 import { pathTo } from '../../src/state/read.ts'
+import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { call, script } from '../conversation/script.ts'
+import { call, evictBodies, script } from '../conversation/script.ts'
 
 const open = (): Promise<Conversation> => createEngine({ store: memoryStore() }).create()
 
@@ -100,6 +103,12 @@ const counts: Step = async function* () {
   yield says('Counted.')
 }
 
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
 const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1)
 
 const update = (key: string, value: object): Event => ({
@@ -108,6 +117,40 @@ const update = (key: string, value: object): Event => ({
   key,
   value: value as never,
 })
+
+const greets: Step = async function* () {
+  yield says('Welcome.')
+}
+
+const data = (mimeType: string, value: string) => ({ type: 'data', value, mimeType })
+
+const url = (value: string) => ({ type: 'url', value })
+
+const works: Step = async function* ({ state }) {
+  if (!hasResult(state)) {
+    const observation = { kind: 'WorkingObservation', content: [{ text: 'Working.' }] }
+    yield [calls('a'), { ...ends('a', ''), observation }]
+    return
+  }
+  for (const progress of [0.25, 0.5, 0.75]) {
+    yield update('call_progress', { action_id: 'a', progress, content: `at ${progress}` })
+    await wait(5)
+  }
+  yield update('call_progress', { action_id: 'a', 'a/b~c': 'escaped' })
+  yield says('Started.')
+}
+
+const worksOn: Step = async function* () {
+  yield update('call_progress', { action_id: 'a', progress: 0.9 })
+  await wait(5)
+  yield says('Still working.')
+}
+
+const imagesOf = (image_urls: string[]) => {
+  const llm_message = { role: 'user' as const, content: [{ type: 'image' as const, image_urls }] }
+  const [message] = agUiMessages(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))
+  return ((message?.content ?? []) as ContentPart[]).map((part) => 'source' in part && part.source.value)
+}
 
 describe('a conversation over AG-UI', () => {
   it('is read by the client of AG-UI, which ends with the messages of the log', async () => {
@@ -299,6 +342,117 @@ describe('a conversation over AG-UI', () => {
     )
   })
 
+  it('reads a conversation and its subagents whose forgotten events are no longer in memory', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const child = await engine.create({ parentConversationId: conversation.id })
+    for (const each of [conversation, child]) {
+      await each.sendMessage('Forget this.')
+      await each.append([says('Gladly.')])
+      const forgotten_event_ids = pathTo(await each.state()).flatMap(({ id }) => id ?? [])
+      await each.append({ kind: 'Condensation', forgotten_event_ids, llm_response_id: 'r' })
+      await evictBodies(each)
+    }
+    const run = () =>
+      conversation.run(async function* () {
+        yield update('ag_ui.state', { count: 1 })
+        yield says('Done.')
+      })
+    await conversation.sendMessage('Go on.')
+    const events = agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, engine, run })
+    const seen = await allOf(events)
+    expect(seen.map(({ type }) => type)).toContain('STATE_DELTA')
+    expect(seen.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
+    await engine.close()
+  })
+
+  it('ends with an error for a conversation that is stuck, or whose error has no event', async () => {
+    for (const status of ['stuck', 'error'] as const) {
+      const conversation = await open()
+      await conversation.sendMessage('Go.')
+      await conversation.append({
+        kind: 'ConversationStateUpdateEvent',
+        key: 'execution_status',
+        value: status,
+      })
+      const seen = await allOf(agUiEvents(conversation, { input: { threadId: 't', runId: 'r' } }))
+      expect(seen.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: status })
+    }
+  })
+
+  it('runs the agent although the client leaves at once', async () => {
+    const conversation = await open()
+    await conversation.sendMessage('Hello')
+    const input = { threadId: 't', runId: 'r' }
+    const run = (): Promise<unknown> => conversation.run(greets)
+    for await (const _ of agUiEvents(conversation, { input, run })) break
+    await vi.waitFor(async () => expect((await conversation.state()).header.status).toBe('finished'))
+  })
+
+  it('keeps the files of a message for the client and for the model', async () => {
+    const conversation = await open()
+    const content = [
+      { type: 'text', text: 'Read these.' },
+      { type: 'image', source: url('https://example.com/a.png') },
+      { type: 'document', source: data('application/pdf', 'JVBERi0xLjQK') },
+      { type: 'document', source: { ...url('https://example.com/a.pdf'), mimeType: 'application/pdf' } },
+      { type: 'document', source: data('text/plain', btoa('All is well.')) },
+      { type: 'document', source: { type: 'file', value: 'file_1', provider: 'anthropic' } },
+      { type: 'audio', source: data('audio/wav', 'AAAA') },
+      { type: 'video', source: data('video/mp4', 'AAAA') },
+    ]
+    const messages = [{ id: 'm', role: 'user', content }]
+    await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages })
+    const state = await conversation.state()
+    expect(agUiMessages(state)).toEqual(messages)
+    const [request] = toAnthropic(toMessages(state)).messages
+    expect(request?.content).toMatchObject([
+      { text: 'Read these.' },
+      { type: 'image' },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0xLjQK' } },
+      { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
+      { text: expect.stringContaining('All is well.') as string },
+      { type: 'document', source: { type: 'file', file_id: 'file_1' } },
+      { text: expect.not.stringContaining('AAAA') as string },
+      { text: expect.not.stringContaining('AAAA') as string },
+    ])
+    // An image with bytes returns as an address that contains them.
+    const posted = { id: 'i', role: 'user', content: [{ type: 'image', source: data('image/png', 'iVBO') }] }
+    await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [posted] })
+    expect(agUiMessages(await conversation.state()).at(-1)?.content).toEqual([
+      { type: 'image', source: url('data:image/png;base64,iVBO') },
+    ])
+  })
+
+  it('shows every image of a part', () => {
+    for (const urls of [[], ['a'], ['a', 'b', 'c']]) expect(imagesOf(urls)).toEqual(urls)
+  })
+
+  it('sends one result of a call that works on, and its progress as an activity', async () => {
+    const conversation = await open()
+    const seen: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, works, seen), conversation.id)
+    agent.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
+    await agent.runAgent({ runId: 'r1' })
+    const results = seen.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)
+    expect(results).toMatchObject([{ toolCallId: 'a', content: 'Working.' }])
+    expect(agent.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+    expect(agent.messages.find(({ id }) => id === 'a-progress')?.content).toEqual({
+      toolCallId: 'a',
+      progress: 0.75,
+      content: 'at 0.75',
+      'a/b~c': 'escaped',
+    })
+    // A client that comes back has the result already.
+    const again: BaseEvent[] = []
+    await conversation.sendMessage('And now?')
+    const back = agentOf(serverOf(conversation, worksOn, again), conversation.id)
+    back.addMessage({ id: 'm1', role: 'user', content: 'Go.' })
+    await back.runAgent({ runId: 'r2' })
+    expect(again.filter(({ type }) => type === EventType.TOOL_CALL_RESULT)).toEqual([])
+    expect(back.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+  })
+
   it('interrupts for calls that wait for a user, and goes on as the user decides', async () => {
     for (const [status, result] of [
       ['resolved', 'sunny'],
@@ -322,6 +476,25 @@ describe('a conversation over AG-UI', () => {
       const tool = agent.messages.find(({ role }) => role === 'tool')
       expect(JSON.stringify(tool)).toContain(result)
     }
+  })
+
+  it('interrupts only for the calls that a user may approve and has not', async () => {
+    const conversation = await open()
+    await conversation.sendMessage('Rome?')
+    const broken = { ...calls('c'), action: null } as Event
+    const waits = { kind: 'ConversationStateUpdateEvent', key: 'execution_status' } as const
+    await conversation.append([
+      calls('a'),
+      calls('b'),
+      broken,
+      { ...waits, value: 'waiting_for_confirmation' },
+    ])
+    await conversation.approve(['a'])
+    const events = agUiEvents(conversation, { input: { threadId: 't', runId: 'r' } })
+    expect((await allOf(events)).at(-1)).toMatchObject({
+      type: 'RUN_FINISHED',
+      outcome: { type: 'interrupt', interrupts: [{ id: 'b' }] },
+    })
   })
 
   it('shows subagents while they work, and keeps their messages', async () => {
