@@ -18,8 +18,7 @@ export function chunkTranslator(
   parts: readonly UIPart[],
 ): (chunk: UIChunk | null) => AGUIEvent[] {
   const open = new Map<string, 'reasoning' | 'text'>()
-  const hasEnded = (part: UIPart) => 'toolCallId' in part && part.state.startsWith('output-')
-  const ended = new Set(parts.filter(hasEnded).map((part) => (part as UIToolPart).toolCallId))
+  const ended = new Set(parts.flatMap((part) => (hasOutput(part) ? [part.toolCallId] : [])))
   const textId = ({ id }: { readonly id: string }): string => `${to}-text-${id}`
   const reasoningId = ({ id }: { readonly id: string }): string => `${to}-reasoning-${id}`
   let steps = 0
@@ -106,6 +105,9 @@ export function chunkTranslator(
   }
 }
 
+const hasOutput = (part: UIPart): part is UIToolPart =>
+  'toolCallId' in part && part.state.startsWith('output-')
+
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
 /** Returns what a reply's chunks do not contain: activities, shared state, requested details. */
@@ -151,24 +153,14 @@ function eventsOfUpdate(
   if (key !== PROGRESS_KEY || !isObject(value as JsonValue))
     return hasUpdates ? [{ type: EventType.CUSTOM, name: String(key), value }] : []
   const { action_id, ...progress } = value as Record<string, JsonValue>
-  const messageId = `${String(action_id)}-progress`
+  const activity = { messageId: `${String(action_id)}-progress`, activityType: 'progress' }
+  const content = { toolCallId: action_id }
+  const patch = Object.entries(progress).map(([name, entry]) => {
+    const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return { op: 'add' as const, path, value: entry }
+  })
   return [
-    {
-      type: EventType.ACTIVITY_SNAPSHOT,
-      messageId,
-      activityType: 'progress',
-      content: { toolCallId: action_id },
-      replace: false,
-    },
-    {
-      type: EventType.ACTIVITY_DELTA,
-      messageId,
-      activityType: 'progress',
-      patch: Object.entries(progress).map(([name, entry]) => ({
-        op: 'add',
-        path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-        value: entry,
-      })),
-    },
+    { type: EventType.ACTIVITY_SNAPSHOT, ...activity, content, replace: false },
+    { type: EventType.ACTIVITY_DELTA, ...activity, patch },
   ]
 }

@@ -6,15 +6,14 @@ import type { Engine } from '../conversation/engine.ts'
 import { eventResponse } from '../conversation/async.ts'
 import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messages.ts'
 import { checkOptionNames } from '../event/check-value.ts'
+import { wholeEvent } from '../conversation/replica.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
-import { EVENT_KINDS } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
-import { type Entry, loadedEvent } from '../log/entry.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { granted } from '../state/call-status.ts'
 import { listPendingCalls, listRunnableCalls } from '../state/read.ts'
@@ -154,10 +153,10 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
   if (entries.length === start) return []
   const activities = new Map(agUiMessages(state).map((message) => [message.id, message]))
   return Array.from({ length: entries.length - start }, (_, index) => {
-    const entry = entries.get(start + index) as Entry
-    const event = loadedEvent(entry, EVENT_KINDS)
-    const message = activities.get(entry.id ?? '')
+    const entry = entries.get(start + index)
+    const event = entry === undefined ? null : wholeEvent(entry)
     if (event === null) return []
+    const message = activities.get(event.id ?? '')
     return eventsOfLogged(event, message?.role === 'activity' ? message : undefined, details)
   }).flat()
 }
@@ -264,14 +263,10 @@ function runOutcome(
   const { status } = state.header
   if (status === 'waiting_for_confirmation') {
     const approved = granted(state.header.callStatuses, 'approved')
-    const interrupts = listRunnableCalls(state)
-      .filter(({ id }) => !approved.has(id))
-      .map(({ id, event }): Interrupt => ({
-        id,
-        toolCallId: id,
-        reason: 'tool_call',
-        message: `May ${event.tool_name} run?`,
-      }))
+    const interrupts = listRunnableCalls(state).flatMap(({ id, event }): Interrupt[] => {
+      const message = `May ${event.tool_name} run?`
+      return approved.has(id) ? [] : [{ id, toolCallId: id, reason: 'tool_call', message }]
+    })
     return { type: 'interrupt', interrupts }
   }
   return { type: status === 'paused' ? 'cancelled' : 'success' }

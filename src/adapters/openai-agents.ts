@@ -5,14 +5,13 @@ import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
 import { headUpdate, updateEvent } from '../conversation/decide.ts'
 import { checkOptionNames, invalid } from '../event/check-value.ts'
-import { hasReferences } from '../conversation/replica.ts'
+import { wholeEvent } from '../conversation/replica.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
-import { EVENT_KINDS, isToolResult } from '../event/kinds.ts'
-import { loadedEvent } from '../log/entry.ts'
+import { isToolResult } from '../event/kinds.ts'
 import { resultMessage } from '../messages/results.ts'
 import { switchTo } from '../state/at.ts'
 import { findEvent, listPendingCalls, pathTo } from '../state/read.ts'
@@ -230,10 +229,7 @@ function segmentsOf(state: State): Segment[] {
   const calls = new Map<string, ActionEvent>()
   for (const entry of pathTo(state)) {
     const { parent } = entry
-    // `Conversation.read` then reads the log with its long strings.
-    if (hasReferences(entry))
-      throw new ColloquyError('evicted', 'The event has references to long strings. Read the whole log.')
-    const event = loadedEvent(entry, EVENT_KINDS)
+    const event = wholeEvent(entry)
     if (event === null) continue
     // Another writer's result of a call of the session is an item of its own.
     const call = isToolResult(event) ? calls.get(event.tool_call_id) : undefined
@@ -257,10 +253,7 @@ function segmentsOf(state: State): Segment[] {
 }
 
 /** The pending actions at HEAD, or at another event, by call id. */
-const pendingIds = (state: State, head?: string | null): Map<string, string> =>
-  new Map(
-    listPendingCalls(head === undefined ? state : switchTo(state, head)).map(({ entry }) => [
-      entry.event.tool_call_id,
-      entry.id,
-    ]),
-  )
+function pendingIds(state: State, head?: string | null): Map<string, string> {
+  const calls = listPendingCalls(head === undefined ? state : switchTo(state, head))
+  return new Map(calls.map(({ entry: { id, event } }) => [event.tool_call_id, id]))
+}

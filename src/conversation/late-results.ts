@@ -90,11 +90,8 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) {
     const { tool_call_id: callId } = result
-    if (
-      latestOpenCall(branch.pendingCalls, callId) !== undefined ||
-      findCall(log, callId, () => true) === undefined
-    )
-      return null
+    const isKnown = findCall(log, callId, () => true) !== undefined
+    if (!isKnown || latestOpenCall(branch.pendingCalls, callId) !== undefined) return null
     const isPending = (tip: Entry): boolean =>
       latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined
     return listLeavesIn(log).findLast(isPending) ?? null

@@ -1,7 +1,8 @@
 import { ColloquyError, hasCode } from '../event/errors.ts'
+import { EVENT_KINDS } from '../event/kinds.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
-import type { Entry } from '../log/entry.ts'
+import { type Entry, loadedEvent } from '../log/entry.ts'
 import { columnarLength, findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
 import { vectorOf } from '../log/vector.ts'
@@ -505,6 +506,13 @@ type Read = Store['read']
 const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
+
+/** The event of an entry. @throws `evicted` if it is not in memory, or has references in place of long strings. */
+export function wholeEvent(entry: Entry): Event | null {
+  if (hasReferences(entry))
+    throw new ColloquyError('evicted', 'The event has references to long strings. Read the whole log.')
+  return loadedEvent(entry, EVENT_KINDS)
+}
 
 function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   if (blobs === 'whole') return (id, query) => store.read(id, query)

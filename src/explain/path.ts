@@ -130,11 +130,9 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null
-  return firstBetween(
-    call,
-    below,
-    ({ branch }) => openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined,
-  )
+  const isEnded = ({ branch }: Checkpoint): boolean =>
+    openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined
+  return firstBetween(call, below, isEnded)
 }
 
 /** Calls that may join a pending batch (U2), with their results. Null if a call is pending at `below`. */
