@@ -132,14 +132,10 @@ export function eventsOfLogged(
       ? event
       : event.llm_message
     const signatures = blocks.map((block) => ('data' in block ? block.data : block.signature))
+    const owner = { subtype: isCall ? 'tool-call' : 'message', entityId: event.id ?? '' } as const
     for (const encryptedValue of [...signatures, item?.encrypted_content])
       if (typeof encryptedValue === 'string')
-        events.push({
-          type: EventType.REASONING_ENCRYPTED_VALUE,
-          subtype: isCall ? 'tool-call' : 'message',
-          entityId: event.id ?? '',
-          encryptedValue,
-        })
+        events.push({ type: EventType.REASONING_ENCRYPTED_VALUE, ...owner, encryptedValue })
   }
   return events
 }

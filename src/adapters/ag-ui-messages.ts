@@ -29,29 +29,23 @@ function itemMessages(item: TimelineItem): Message[] {
       return [...reasoningMessages(item), { id, role: 'assistant', content: joinedText(item.content) }]
     }
     case 'call': {
-      const call = {
-        id,
-        type: 'function' as const,
-        function: { name: item.tool, arguments: JSON.stringify(item.arguments) },
-      }
+      const called = { name: item.tool, arguments: JSON.stringify(item.arguments) }
       const text = joinedText(item.content)
       const message: Message = {
         id: `${id}-call`,
         role: 'assistant',
-        toolCalls: [call],
+        toolCalls: [{ id, type: 'function', function: called }],
         ...(text !== '' && { content: text }),
       }
-      const result = item.result
+      const { result, status, completion } = item
       if (result === null) return [...reasoningMessages(item), message]
-      const failed =
-        item.completion === undefined && (item.status === 'failed' || item.status === 'rejected')
-          ? { error: joinedText(result.content) }
-          : {}
+      const isFailed = completion === undefined && (status === 'failed' || status === 'rejected')
+      const error = isFailed && { error: joinedText(result.content) }
       const content = result.content.flatMap(partsOf)
       return [
         ...reasoningMessages(item),
         message,
-        { id: result.id, role: 'tool', toolCallId: id, content, ...failed },
+        { id: result.id, role: 'tool', toolCallId: id, content, ...error },
       ]
     }
     case 'condensation':

@@ -37,14 +37,12 @@ export class Subagents {
     this.#earlier ??= await perChild(async (child) => (isEnded(child.status) ? null : partsOf(child)))
     const messagesById = await perChild(({ conversation }) => conversation.read(agUiMessages))
     const withChildren = (parent: string | null, own: readonly Message[]): Message[] => {
-      const byCall = Map.groupBy(
-        all.filter((child) => child.parent === parent),
-        ({ record }) => parentCall(record),
-      )
+      const children = all.filter((child) => child.parent === parent)
+      const byCall = Map.groupBy(children, ({ record }) => parentCall(record))
       return own.flatMap((message) => {
         const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
-        const children = calls.flatMap(({ id }) => byCall.get(id) ?? [])
-        return [message, ...children.flatMap(({ record }) => messagesOf(record.id))]
+        const called = calls.flatMap(({ id }) => byCall.get(id) ?? [])
+        return [message, ...called.flatMap(({ record }) => messagesOf(record.id))]
       })
     }
     const messagesOf = (subagentRunId: string): Message[] =>

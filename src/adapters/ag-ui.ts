@@ -13,7 +13,6 @@ import { isObject } from '../event/json.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { Event } from '../event/types.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { granted } from '../state/call-status.ts'
 import { listPendingCalls, listRunnableCalls } from '../state/read.ts'
@@ -61,24 +60,6 @@ export function agUiEvents(
 
 async function* streamRun(
   conversation: Conversation,
-  options: AgUiOptions,
-): AsyncGenerator<AGUIEvent, void, undefined> {
-  const { run, onError } = options
-  let isBegun = false
-  const begin = async (): Promise<unknown> => {
-    isBegun = true
-    return run?.()
-  }
-  try {
-    yield* runEvents(conversation, { ...options, ...(run && { run: begin }) })
-  } finally {
-    // The client has left before the reply.
-    if (!isBegun) void begin().catch((error: unknown) => onError?.(error))
-  }
-}
-
-async function* runEvents(
-  conversation: Conversation,
   { input, run, signal, onError, engine, details = [] }: AgUiOptions,
 ): AsyncGenerator<AGUIEvent, void, undefined> {
   const { threadId, runId } = input
@@ -92,73 +73,79 @@ async function* runEvents(
     type: EventType.MESSAGES_SNAPSHOT,
     messages: (await subagents?.withMessages(messages)) ?? messages,
   })
-  yield { type: EventType.RUN_STARTED, threadId, runId }
-  const shared = await sharedStateOf(conversation)
-  if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: maskSecrets(shared.value) }
-  let begin = run
-  for (let isOver = false; !isOver; begin = undefined) {
-    // oxlint-disable-next-line no-await-in-loop
-    const { state, messages, to, from } = await look()
-    // oxlint-disable-next-line no-await-in-loop
+  let waiting = run
+  try {
+    yield { type: EventType.RUN_STARTED, threadId, runId }
+    const shared = await sharedStateOf(conversation)
+    if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: maskSecrets(shared.value) }
+    for (let isOver = false; !isOver;) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { state, messages, to, from } = await look()
+      // oxlint-disable-next-line no-await-in-loop
+      yield await snapshot(messages)
+      const begin = waiting
+      waiting = undefined
+      if (to === null) break
+      const translate = chunkTranslator(to, from)
+      let length = state.log.entries.length
+      const logged = async (): Promise<AGUIEvent[]> => {
+        const result = await conversation.read((latest) => {
+          const events = loggedSince(latest, length, new Set(details))
+          length = latest.log.entries.length
+          return events
+        })
+        return [...result, ...((await subagents?.advance()) ?? [])]
+      }
+      isOver = true
+      const ended = new AbortController()
+      const options = {
+        to,
+        from,
+        ...(begin && { run: begin }),
+        signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
+        ...(onError && { onError }),
+      }
+      const chunks = uiMessageStream(conversation, options)
+      for await (const chunk of subagents === null ? chunks : withPauses(chunks, ended)) {
+        if (chunk?.type === 'error') {
+          yield { type: EventType.RUN_ERROR, message: chunk.errorText }
+          return
+        }
+        // The streamed step was withdrawn: begin again with a snapshot.
+        if (chunk?.type === 'reset-step') {
+          yield* translate(null)
+          isOver = false
+          break
+        }
+        if (chunk === null || !chunk.type.endsWith('-delta')) yield* await logged()
+        if (chunk !== null) yield* translate(chunk)
+      }
+      yield* await logged()
+      yield* translate(null)
+    }
+    const { state, messages } = await look()
     yield await snapshot(messages)
-    if (to === null) break
-    const translate = chunkTranslator(to, from)
-    let length = state.log.entries.length
-    const logged = async (): Promise<AGUIEvent[]> => {
-      const result = await conversation.read((latest) => {
-        const events = loggedSince(latest, length, new Set(details))
-        length = latest.log.entries.length
-        return events
-      })
-      return [...result, ...((await subagents?.advance()) ?? [])]
-    }
-    isOver = true
-    const ended = new AbortController()
-    const options = {
-      to,
-      from,
-      ...(begin && { run: begin }),
-      signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
-      ...(onError && { onError }),
-    }
-    const chunks = uiMessageStream(conversation, options)
-    for await (const chunk of subagents === null ? chunks : withPauses(chunks, ended)) {
-      if (chunk?.type === 'error') {
-        yield { type: EventType.RUN_ERROR, message: chunk.errorText }
-        return
-      }
-      // The streamed step was withdrawn: begin again with a snapshot.
-      if (chunk?.type === 'reset-step') {
-        yield* translate(null)
-        isOver = false
-        break
-      }
-      if (chunk === null || !chunk.type.endsWith('-delta')) yield* await logged()
-      if (chunk !== null) yield* translate(chunk)
-    }
-    yield* await logged()
-    yield* translate(null)
+    const { status } = state.header
+    if (status === 'error' || status === 'stuck')
+      yield { type: EventType.RUN_ERROR, message: 'The run has failed.', code: status }
+    else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
+  } finally {
+    // The client has left before the reply.
+    waiting?.().catch((error: unknown) => onError?.(error))
   }
-  const { state, messages } = await look()
-  yield await snapshot(messages)
-  const { status } = state.header
-  if (status === 'error' || status === 'stuck')
-    yield { type: EventType.RUN_ERROR, message: 'The run has failed.', code: status }
-  else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
 }
 
 /** Returns the AG-UI events of log entries, without those that a reply's chunks contain. @throws `evicted`. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
-  const { entries } = state.log
-  if (entries.length === start) return []
+  const appended = state.log.entries.slice(start)
+  if (appended.length === 0) return []
   const activities = new Map(agUiMessages(state).map((message) => [message.id, message]))
-  return Array.from({ length: entries.length - start }, (_, index) => {
-    const entry = entries.get(start + index)
-    const event = entry === undefined ? null : wholeEvent(entry)
+  return appended.flatMap((entry) => {
+    const event = wholeEvent(entry)
     if (event === null) return []
     const message = activities.get(event.id ?? '')
     return eventsOfLogged(event, message?.role === 'activity' ? message : undefined, details)
-  }).flat()
+  })
 }
 
 const POLL_INTERVAL = 200
@@ -222,14 +209,11 @@ export async function receiveRunInput(
     return messages.filter(isObject).flatMap((message) => messageEventOf(message, state, pending) ?? [])
   })
   const value = input['state'] as JsonValue | undefined
-  const shared = value === undefined ? null : await sharedStateOf(conversation)
-  const isEmpty = shared === null && isObject(value) && Object.keys(value).length === 0
-  if (
-    value !== undefined &&
-    !isEmpty &&
-    (shared === null || canonicalJson(shared.value) !== canonicalJson(value))
-  )
-    events.push(sharedState(value))
+  if (value !== undefined) {
+    const shared = (await sharedStateOf(conversation)) ?? { value: {} }
+    if (canonicalJson(shared.value) !== canonicalJson(value))
+      events.push({ kind: 'ConversationStateUpdateEvent', source: 'user', key: SHARED_STATE, value })
+  }
   if (events.length > 0) await conversation.append(events)
   const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
   for (const { interruptId, status, payload } of resume) {
@@ -241,13 +225,6 @@ export async function receiveRunInput(
   }
   return { threadId, runId }
 }
-
-const sharedState = (value: JsonValue): Event => ({
-  kind: 'ConversationStateUpdateEvent',
-  source: 'user',
-  key: SHARED_STATE,
-  value,
-})
 
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
   const query = { kinds: ['ConversationStateUpdateEvent'], order: 'timestamp_desc' } as const

@@ -225,10 +225,10 @@ function replaceLast(
 
 /** @throws ColloquyError `evicted`. */
 function segmentsOf(state: State): Segment[] {
-  const segments: { parentId: string | null; items: AgentInputItem[]; others: Event[] | null }[] = []
+  /** Adjacent events of other writers are one segment, without items at first. */
+  const segments: { parentId: string | null; items: Segment['items'] | null; others: Event[] }[] = []
   const calls = new Map<string, ActionEvent>()
   for (const entry of pathTo(state)) {
-    const { parent } = entry
     const event = wholeEvent(entry)
     if (event === null) continue
     // Another writer's result of a call of the session is an item of its own.
@@ -238,18 +238,11 @@ function segmentsOf(state: State): Segment[] {
     if (event.kind === 'ActionEvent' && items !== null) calls.set(event.tool_call_id, event)
     else if ('tool_call_id' in event) calls.delete(event.tool_call_id)
     const last = segments.at(-1)
-    if (items === null && last?.others) last.others.push(event)
+    if (items === null && last?.items === null) last.others.push(event)
     else if (items === null || items.length > 0 || last === undefined)
-      segments.push({
-        parentId: parent?.id ?? null,
-        items: [...(items ?? [])],
-        others: items === null ? [event] : null,
-      })
+      segments.push({ parentId: entry.parent?.id ?? null, items, others: items === null ? [event] : [] })
   }
-  return segments.map(({ parentId, items, others }) => ({
-    parentId,
-    items: others === null ? items : itemsOfEvents(others),
-  }))
+  return segments.map(({ parentId, items, others }) => ({ parentId, items: items ?? itemsOfEvents(others) }))
 }
 
 /** The pending actions at HEAD, or at another event, by call id. */
