@@ -49,7 +49,7 @@ export function chunkTranslator(
     return [{ type: EventType.TOOL_CALL_RESULT, messageId, toolCallId, role: 'tool', content }]
   }
   return (chunk) => {
-    if (chunk === null) return [...[...open.keys()].flatMap(end), ...endStep()]
+    if (chunk === null || chunk.type === 'finish') return [...[...open.keys()].flatMap(end), ...endStep()]
     switch (chunk.type) {
       case 'start-step': {
         const ended = endStep()
@@ -57,8 +57,6 @@ export function chunkTranslator(
         isStepOpen = true
         return [...ended, { type: EventType.STEP_STARTED, stepName: `step-${steps}` }]
       }
-      case 'finish':
-        return [...[...open.keys()].flatMap(end), ...endStep()]
       case 'text-start': {
         const messageId = textId(chunk)
         open.set(messageId, 'text')

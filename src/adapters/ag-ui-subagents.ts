@@ -86,14 +86,10 @@ export class Subagents {
       if (followed.isFinished) translated.push(...followed.translate(null))
       events.push(...translated.map((event): AGUIEvent => ({ ...event, subagentRunId }) as AGUIEvent))
       if (!followed.isFinished) continue
-      if (status === 'error' || status === 'stuck')
-        events.push({
-          type: EventType.SUBAGENT_ERROR,
-          subagentRunId,
-          message: 'The subagent has failed.',
-          code: status,
-        })
-      else {
+      if (status === 'error' || status === 'stuck') {
+        const message = 'The subagent has failed.'
+        events.push({ type: EventType.SUBAGENT_ERROR, subagentRunId, message, code: status })
+      } else {
         const type = status === 'finished' ? 'success' : 'suspended'
         events.push({ type: EventType.SUBAGENT_FINISHED, subagentRunId, outcome: { type } })
       }

@@ -54,23 +54,17 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
 function inputEvent(item: AgentInputItem | undefined, actions: Map<string, string>): Event {
   const items = item === undefined ? [] : [item]
   const fields = item as unknown as JsonObject
-  const callId = String(fields['callId'] ?? fields['call_id'] ?? '')
-  const action_id = actions.get(callId)
+  const tool_call_id = String(fields['callId'] ?? fields['call_id'] ?? '')
+  const action_id = actions.get(tool_call_id)
   if (fields['role'] === undefined && action_id !== undefined) {
-    actions.delete(callId)
+    actions.delete(tool_call_id)
     const observation = {
       kind: 'ClientToolObservation',
       content: itemContent(fields['output']),
       [ITEMS]: encode(items),
     }
     const tool_name = String(fields['name'] ?? fields['type'])
-    return {
-      kind: 'ObservationEvent',
-      action_id,
-      tool_name,
-      tool_call_id: callId,
-      observation,
-    } as unknown as Event
+    return { kind: 'ObservationEvent', action_id, tool_name, tool_call_id, observation } as unknown as Event
   }
   const source = fields['role'] === 'user' ? 'user' : 'environment'
   return messageEvent(source, 'user', itemContent(fields['content'] ?? fields['output']), items)

@@ -174,11 +174,8 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
           const body = (await store.getItem(SUMMARIES, id))?.body
           const isOfRecord = body?.['createdAt'] === createdAt
           const known = isOfRecord ? Number(body?.['version']) : 0
-          let summary = {
-            sessionId,
-            mtime,
-            data: isOfRecord ? (body?.['data'] as Record<string, unknown>) : {},
-          }
+          const data = isOfRecord ? (body?.['data'] as Record<string, unknown>) : {}
+          let summary = { sessionId, mtime, data }
           for (const { fact } of await readEvents(store, id, known, version)) {
             const text = linesIn(fact)
             const key = { projectKey, sessionId }
