@@ -161,7 +161,7 @@ describe('sandboxes', () => {
     const location = folder()
     ends.push(location.remove)
     const store = memoryStore()
-    const specs = { directory: location.path, specs: [{ id: 'folder', command: null }], most: 1 }
+    const specs = { directory: location.path, specs: [{ id: 'folder', command: null }], max: 1 }
     const first = await begin(store, specs)
     const tasks = [await start(), await start(), await start()]
     const statuses = async () => {
