@@ -100,11 +100,8 @@ export function messageEventOf(
   const call = role === 'tool' ? pending.get(String(toolCallId)) : undefined
   if (call === undefined) return null
   const { tool_name, tool_call_id } = call
-  const observation = {
-    kind: 'ClientToolObservation',
-    content: postedContent(content),
-    is_error: typeof message['error'] === 'string',
-  }
+  const is_error = typeof message['error'] === 'string'
+  const observation = { kind: 'ClientToolObservation', content: postedContent(content), is_error }
   return { kind: 'ObservationEvent', action_id: String(toolCallId), tool_name, tool_call_id, observation }
 }
 

@@ -58,11 +58,8 @@ function inputEvent(item: AgentInputItem | undefined, actions: Map<string, strin
   const action_id = actions.get(tool_call_id)
   if (fields['role'] === undefined && action_id !== undefined) {
     actions.delete(tool_call_id)
-    const observation = {
-      kind: 'ClientToolObservation',
-      content: itemContent(fields['output']),
-      [ITEMS]: encode(items),
-    }
+    const content = itemContent(fields['output'])
+    const observation = { kind: 'ClientToolObservation', content, [ITEMS]: encode(items) }
     const tool_name = String(fields['name'] ?? fields['type'])
     return { kind: 'ObservationEvent', action_id, tool_name, tool_call_id, observation } as unknown as Event
   }
