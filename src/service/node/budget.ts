@@ -22,10 +22,6 @@ export class Budget {
   add(bytes: number): void {
     this.#used += bytes
   }
-
-  remove(bytes: number): void {
-    this.#used -= bytes
-  }
 }
 
 /** Limits of one socket. */

@@ -301,7 +301,7 @@ class Inbox {
     })
     socket.on('close', () => {
       this.#finish()
-      budget.remove(this.#queued)
+      budget.add(-this.#queued)
       this.#queued = 0
       this.#wake()
     })
@@ -320,13 +320,13 @@ class Inbox {
     const frame = this.#frames.shift() ?? null
     if (frame === null || this.#queued === 0) return frame
     this.#queued -= frame.bytes
-    this.#budget.remove(frame.bytes)
+    this.#budget.add(-frame.bytes)
     return frame
   }
 
   #finish(): void {
     this.#isWhole = false
-    this.#budget.remove(this.#unfinished)
+    this.#budget.add(-this.#unfinished)
     this.#unfinished = 0
   }
 }
@@ -380,7 +380,7 @@ export class Outlet {
     this.#socket.send(bytes, { binary: false, compress: false }, () => {
       this.#accepted += 1
       this.#pending -= bytes.byteLength
-      budget.remove(bytes.byteLength)
+      budget.add(-bytes.byteLength)
       if (this.#pending === 0 || (this.#pending <= limit / 2 && !budget.isSpent)) this.#resume?.()
     })
     return this.#pending > limit || budget.isSpent ? (this.#waiting ??= this.#room()) : null
