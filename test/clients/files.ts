@@ -64,7 +64,7 @@ export const FILES: readonly Row[] = [
     async (w) => (await w.workspace.downloadAsBlob(`${w.folder}/inner/o.txt`)).text(),
     'object',
   ),
-  outUntried('RemoteWorkspace.downloadAndSave', 'It needs a browser document. Use `downloadAsBlob`.'),
+  outUntried('RemoteWorkspace.downloadAndSave', 'The method needs a browser document. Use `downloadAsBlob`.'),
 
   works('FileClient.getHome', async (w) => w.folder.startsWith((await files(w).getHome()).home), true),
   works(
