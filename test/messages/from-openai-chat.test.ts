@@ -29,12 +29,20 @@ describe('fromOpenAIChat', () => {
     [{ content: 'x' }, 'sensitive', { type: 'filtered', reason: 'sensitive' }],
     [{ content: 'x' }, 'insufficient_system_resource', { type: 'failed', explanation: null }],
     [{ content: 'x' }, 'network_error', { type: 'failed', explanation: null }],
-    [{ content: 'x' }, 'abort', { type: 'broken_off', text: '' }],
+    [{ content: 'x' }, 'abort', { type: 'broken_off', text: 'x' }],
+    [{ content: [{ type: 'text', text: 'x' }] }, 'abort', { type: 'broken_off', text: 'x' }],
     [{ content: null, refusal: 'No.' }, 'stop', { type: 'refused', explanation: 'No.' }],
     // Some servers say that a reply with calls has stopped.
     [{ tool_calls: [call('a', '{}')] }, 'stop', { type: 'tool_calls' }],
   ])('says what ended %j with %s', (message, reason, outcome) => {
     expect(replied(message, reason).outcome).toEqual(outcome)
+  })
+
+  it('has the streamed text as the outcome of a stream that the server aborted', () => {
+    const stream = collectOpenAIChat()
+    stream.push(chunk({ content: 'half an ' }))
+    stream.push(chunk({ content: 'ans' }, 'abort'))
+    expect(stream.end().outcome).toEqual({ type: 'broken_off', text: 'half an ans' })
   })
 
   it.each([

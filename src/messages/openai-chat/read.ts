@@ -295,12 +295,13 @@ export const ENDINGS: Endings = {
   abort: 'broken_off',
 }
 
-function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | null {
+function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
   // A proxy reports this way that its server failed in the middle.
   if (reason === 'error') return failureOf(choice) ?? failedWith(null)
   const isRefused = typeof refusal === 'string' && refusal !== ''
-  return endingBy(ENDINGS, reason) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
+  const detail = ENDINGS[reason] === 'broken_off' ? textIn(content) : null
+  return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
 /** Returns the parts of content: of a text or a list. A collected list also contains texts. */
