@@ -60,14 +60,19 @@ function askedOf(state: State): string[] {
     if (id !== null) times.set(id, now)
   }
   let before: TimelineReply | null = null
+  let isNewTurn = false
   return toTimeline(state).flatMap((item) => {
-    if (item.type === 'message' && item.source === 'user') before = null
+    if (item.type === 'message' && item.source === 'user') isNewTurn = true
     if (item.type !== 'call' && !(item.type === 'message' && item.source === 'agent')) return []
     const { reply } = item
     const hasSameId = reply !== null && reply.id !== null && reply.id === before?.id
     // One id may be of several replies: the first item of each has its record, all have its request.
-    const isSame = hasSameId && reply.after === before?.after && (reply.model ?? reply.tokens) === null
+    const hasSameRequest = hasSameId && reply.after === before?.after
+    // A user message ends a reply, unless the log proves that both items follow one request.
+    const isProven = reply?.after !== undefined || !isNewTurn
+    const isSame = hasSameRequest && isProven && (reply.model ?? reply.tokens) === null
     before = reply
+    isNewTurn = false
     if (isSame) return []
     const end = times.get(item.id) ?? 0n
     const requests = times.get(item.reply?.after ?? null) ?? befores.get(item.id) ?? 0n

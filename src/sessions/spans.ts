@@ -125,7 +125,7 @@ function spansOf(
 ): Span[] {
   const spans: Span[] = []
   const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
-  /** Id of the reply whose span was written last; later calls of this reply add no `chat` span. */
+  /** The reply of the previous item. Its later calls add no `chat` span. */
   let reply: TimelineReply | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
@@ -140,7 +140,8 @@ function spansOf(
         to: now,
         error: null,
       })
-    if (isUsers) reply = null
+    // Replies of two turns may share an id. Where their requests are unknown, a user message separates them.
+    if (isUsers && reply?.after === undefined) reply = null
     const turn = turns.at(-1)
     if (turn === undefined) continue
     turn.to = now > turn.to ? now : turn.to

@@ -107,6 +107,19 @@ it('replies of a server that uses one id for all have a span each', () => {
   ])
 })
 
+it('a reply has one span even if a user message is between its calls', () => {
+  const facts = [
+    message('u', 'user', 1),
+    called('a', 3, { model: 'm', tokens: [5, 2, 3], after: 'u' }),
+    message('v', 'user', 4),
+    called('b', 5, { after: 'u' }),
+    ended('a', 6),
+    ended('b', 7),
+  ]
+  const chats = spansOf(facts).filter(([name]) => name.startsWith('chat'))
+  expect(chats).toEqual([['chat m', 1, 3]])
+})
+
 const toolSpans = (facts: readonly object[]) =>
   spansOf(facts).filter(([name]) => name.startsWith('execute_tool'))
 
