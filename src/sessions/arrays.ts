@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
-import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import { fromOpenAIResponses, isClientCall } from '../messages/openai-responses/read.ts'
 import { moreOf, type Reply } from '../messages/reply.ts'
 import { objectOf, objectsOf, type RawObject, stringOf } from '../messages/text.ts'
 import { listOfBlocks, contentOf, textIn } from './content.ts'
@@ -365,8 +365,14 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     const id = `reply-${first.origin.id?.slice('item-'.length) ?? ''}`
     const reply = responseReply({ id, status: 'completed', output })
     const places = new Map(open.map(({ origin, fields }) => [fields['call_id'], origin]))
+    // The reply's reader makes ids for these calls, in their order.
+    const callsWithoutId = open
+      .filter(({ fields }) => isClientCall(fields) && stringOf(fields['call_id']) === '')
+      .values()
+    const placeOf = (callId: string): Origin =>
+      places.get(callId) ?? callsWithoutId.next().value?.origin ?? first.origin
     const calls = reply.events.flatMap((event) =>
-      event.kind === 'ActionEvent' ? [places.get(event.tool_call_id) ?? first.origin] : [],
+      event.kind === 'ActionEvent' ? [placeOf(event.tool_call_id)] : [],
     )
     addReply(reply, calls.length > 0 ? calls : [first.origin], hasResult, writer)
     open = []

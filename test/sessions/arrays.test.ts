@@ -59,6 +59,28 @@ describe('items of OpenAI Responses', () => {
     ])
   })
 
+  it.each([
+    { type: 'function_call', name: 'f', arguments: '{}' },
+    { type: 'function_call', name: 'f', arguments: '{}', call_id: '' },
+    { type: 'function_call', name: 'f', arguments: '{}', call_id: 7 },
+    { type: 'shell_call', id: 'sh_1', action: { commands: ['ls'] } },
+  ])('places calls without a readable call id at their own items: %j', (call) => {
+    const input = [
+      { role: 'user', content: 'go' },
+      { type: 'reasoning', summary: [] },
+      call,
+      { type: 'web_search_call', id: 'ws_1' },
+      { type: 'function_call', name: 'g', arguments: '{}', call_id: 'g' },
+      call,
+    ]
+    const { facts } = read([{ model: 'm', input }])
+    expect(facts.slice(2).map(({ line, fact }) => [line, fact.id])).toEqual([
+      [3, 'item-3'],
+      [5, 'item-5'],
+      [6, 'item-6'],
+    ])
+  })
+
   it('keeps what a failed or cancelled reply had said, and why it ended', () => {
     const output = [
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so far' }] },

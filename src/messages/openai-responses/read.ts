@@ -426,6 +426,10 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
     ['computer_call', ['computer', 'actions']],
   ])
 
+/** Whether an item is read as a call, which a client executes. */
+export const isClientCall = ({ type }: RawObject): boolean =>
+  type === 'function_call' || TYPED_CALLS.has(type)
+
 /** Reads a typed call. Null for other items. */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
