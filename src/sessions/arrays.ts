@@ -178,11 +178,8 @@ function addPrompt(
   const isFront = front.has(element)
   const [first] = front
   if (isFront && element !== first) return
-  if (!isFront && !element.isPromptField) {
-    writer.say('environment', contentOf(content), origin)
-    return
-  }
-  writer.prompt(isFront ? text : textIn(content), origin)
+  if (isFront || element.isPromptField) writer.prompt(isFront ? text : textIn(content), origin)
+  else writer.say('environment', contentOf(content), origin)
 }
 
 function isBlankReply({ events }: Reply): boolean {
@@ -414,10 +411,7 @@ const responseReply = (reply: RawObject) =>
 function outputItem(item: RawObject): RawObject {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
-  const parts = listOfBlocks(content, 'output_text').map(asOutputPart)
-  const isWhole = Array.isArray(content) && parts.every((part, index) => part === content[index])
-  if (isWhole && type === 'message') return item
-  return { ...item, type: 'message', content: parts }
+  return { ...item, type: 'message', content: listOfBlocks(content, 'output_text').map(asOutputPart) }
 }
 
 /** Returns a model's text part as output, even if it was sent back as input. */
@@ -435,14 +429,9 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
       ? { ...fields, error: null, status: 'incomplete', incomplete_details: { reason: status } }
       : fields,
   )
-  const origins = [
-    origin,
-    ...objectsOf(fields['output'])
-      .slice(1)
-      .map(() => origin),
-  ]
-  const isEmpty = isBroken && objectsOf(fields['output']).length === 0
-  if (!isEmpty) addReply(reply, origins, hasResult, writer)
+  const output = objectsOf(fields['output'])
+  const origins = [origin, ...output.slice(1).map(() => origin)]
+  if (!isBroken || output.length > 0) addReply(reply, origins, hasResult, writer)
   if (status === 'cancelled') writer.note('cancelled replies', origin.line)
   if (status === 'queued' || status === 'in_progress') writer.note('unfinished replies', origin.line)
   if (status !== 'failed') return
