@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -294,6 +294,29 @@ describe('a sandbox', () => {
     begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
     expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
     expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+  })
+
+  it('has its working directory where the folder of the sandboxes is now', async () => {
+    const specs = [
+      { id: 'folder', command: null },
+      { id: 'process', command: sh('sleep 1000'), working_dir: 'deep/er' },
+    ]
+    const before = join(position.path, 'before')
+    const after = join(position.path, 'after')
+    begin({ specs, directory: before })
+    await sandboxes.start('a', 'folder')
+    await sandboxes.start('b', 'process')
+    await sandboxes.close()
+    renameSync(before, after)
+    begin({ specs, directory: after })
+    expect(await sandboxes.state('a', 'folder')).toMatchObject({
+      status: 'RUNNING',
+      working_dir: join(after, 'a/workspace'),
+    })
+    expect(await sandboxes.state('b', 'process')).toMatchObject({
+      status: 'PAUSED',
+      working_dir: join(after, 'b/deep/er'),
+    })
   })
 
   it('takes no id that would lead elsewhere', async () => {

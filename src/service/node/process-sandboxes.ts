@@ -81,7 +81,8 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   let closed = false
   let listening = false
   const folderOf = (id: string): string => join(root, id)
-  const hasCommand = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
+  const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
+  const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
   const isPaused = (id: string): boolean => {
     const claim = readClaim(folderOf(id))
     const state = live.get(id)?.state ?? (claim && stateOf(claim))
@@ -93,7 +94,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   }
 
   const start = async (id: string, specId: string): Promise<void> => {
-    const spec = specs.find((one) => one.id === specId)
+    const spec = specOf(specId)
     if (closed) throw new ColloquyError('closed', 'The sandbox manager is closed. Create another one.')
     if (spec === undefined)
       throw invalid(
@@ -133,8 +134,11 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       if (sandbox !== undefined) return sandbox.state
       if (!isName(id) || !(await isDirectory(folderOf(id)))) return null
       const claim = readClaim(folderOf(id))
-      if (claim === null || (claim.pid === null && hasCommand(specId))) return RESTARTED
-      return stateOf(claim)
+      const state = claim === null || (claim.pid === null && hasCommand(specId)) ? RESTARTED : stateOf(claim)
+      const spec = specOf(specId)
+      // The folder may have moved since the state was stored.
+      const working_dir = spec === undefined ? null : join(folderOf(id), spec.working_dir ?? WORKING_DIR)
+      return { ...state, working_dir }
     },
     async pause(id) {
       const sandbox = live.get(id)
