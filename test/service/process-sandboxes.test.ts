@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, renameSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import type { SandboxState } from '../../src/service/control-plane/sandbox-provider.ts'
+import { NO_STATE, type SandboxState } from '../../src/service/control-plane/sandbox-provider.ts'
 import {
   processSandboxes,
   type ProcessSandboxes,
@@ -294,6 +294,48 @@ describe('a sandbox', () => {
     begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
     expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
     expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+  })
+
+  it.each([
+    [
+      'was never written',
+      (directory: string) => mkdirSync(join(directory, 'workspace'), { recursive: true }),
+    ],
+    [
+      'was deleted',
+      async (directory: string) => {
+        await sandboxes.start('a', 's')
+        rmSync(join(directory, 'sandbox.json'))
+      },
+    ],
+    [
+      'cannot be written',
+      async (directory: string) => {
+        mkdirSync(join(directory, 'sandbox.json'), { recursive: true })
+        await sandboxes.start('a', 's')
+      },
+    ],
+  ])('without a process runs until it is paused, also if its stored state %s', async (_, prepare) => {
+    const options = { givesFiles: true, specs: [{ id: 's', command: null }] }
+    begin(options)
+    const directory = join(position.path, 'a')
+    const workspace = join(directory, 'workspace')
+    await prepare(directory)
+    const running = { ...NO_STATE, status: 'RUNNING', working_dir: workspace }
+    const execute = () => sandboxes.files?.run('true', workspace, 10_000)
+    expect(await sandboxes.state('a', 's')).toEqual(running)
+    expect(await execute()).toMatchObject({ exit_code: 0 })
+    await sandboxes.pause('a')
+    const paused = { ...NO_STATE, status: 'PAUSED', working_dir: workspace }
+    expect(await sandboxes.state('a', 's')).toEqual(paused)
+    await expect(execute()).rejects.toMatchObject({ status: 409 })
+    await sandboxes.close()
+    begin(options)
+    const isStored = statSync(join(directory, 'sandbox.json')).isFile()
+    expect(await sandboxes.state('a', 's')).toEqual(isStored ? paused : running)
+    await sandboxes.resume('a', 's')
+    expect(await sandboxes.state('a', 's')).toEqual(running)
+    expect(await execute()).toMatchObject({ exit_code: 0 })
   })
 
   it('has its working directory where the folder of the sandboxes is now', async () => {

@@ -84,10 +84,10 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
   const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
   const isPaused = (id: string): boolean => {
-    const claim = readClaim(folderOf(id))
-    const state = live.get(id)?.state ?? (claim && stateOf(claim))
+    // A folder without a stored state may be no sandbox.
+    const state = live.get(id)?.state ?? stateOf(readClaim(folderOf(id)), false)
     // A closed provider refuses commands for another reason.
-    return !closed && state?.status === 'PAUSED'
+    return !closed && state.status === 'PAUSED'
   }
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
@@ -112,8 +112,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
-    // Without a process, the stored state is that of every process.
-    if (!hasCommand(specId) && sandbox.state.status === 'RUNNING') live.delete(id)
+    // Without a process, the stored state is that of every process. If storing failed, memory keeps it.
+    const isStored = readClaim(directory)?.state.status === 'RUNNING'
+    if (!hasCommand(specId) && sandbox.state.status === 'RUNNING' && isStored) live.delete(id)
     await commands.resume(id)
   }
 
@@ -133,8 +134,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       const sandbox = live.get(id)
       if (sandbox !== undefined) return sandbox.state
       if (!isName(id) || !(await isDirectory(folderOf(id)))) return null
-      const claim = readClaim(folderOf(id))
-      const state = claim === null || (claim.pid === null && hasCommand(specId)) ? RESTARTED : stateOf(claim)
+      const state = stateOf(readClaim(folderOf(id)), hasCommand(specId))
       const spec = specOf(specId)
       // The folder may have moved since the state was stored.
       const working_dir = spec === undefined ? null : join(folderOf(id), spec.working_dir ?? WORKING_DIR)
@@ -229,8 +229,8 @@ function writeClaim(directory: string, state: SandboxState, pid: number | null):
 }
 
 function pauseStored(directory: string): void {
-  const claim = readClaim(directory)
-  if (claim?.pid === null) writeClaim(directory, { ...claim.state, status: 'PAUSED' }, null)
+  const { pid, state } = readClaim(directory) ?? { pid: null, state: NO_STATE }
+  if (pid === null) writeClaim(directory, { ...state, status: 'PAUSED' }, null)
 }
 
 /** Whether another process that is alive runs the sandbox. */
@@ -238,8 +238,12 @@ const isElsewhere = ({ pid, began }: Claim): boolean =>
   pid !== null && pid !== process.pid && startTimeOf(pid) === began && isAlive(pid)
 
 /** The state of a sandbox that this process does not run. */
-const stateOf = (claim: Claim): SandboxState =>
-  claim.pid === null || isElsewhere(claim) ? claim.state : RESTARTED
+function stateOf(claim: Claim | null, hasCommand: boolean): SandboxState {
+  if (claim !== null && claim.pid !== null) return isElsewhere(claim) ? claim.state : RESTARTED
+  if (hasCommand) return RESTARTED
+  // No process has ended, as there was none.
+  return claim?.state ?? { ...NO_STATE, status: 'RUNNING' }
+}
 
 function readClaim(directory: string): Claim | null {
   try {
