@@ -79,7 +79,6 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const commands = new SandboxCommands(watchdog)
   const live = new Map<string, ProcessSandbox>()
   let closed = false
-  let listening = false
   const folderOf = (id: string): string => join(root, id)
   const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
   const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
@@ -102,8 +101,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       )
     if (!isName(id))
       throw invalid(`Sandbox id ${JSON.stringify(id)} must be 1 to 64 letters, digits, - or _.`)
-    if (!listening) process.once('exit', killAll)
-    listening = true
+    if (!process.listeners('exit').includes(killAll)) process.once('exit', killAll)
     const directory = folderOf(id)
     if (!live.has(id) && hasCommand(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
     const onChange = (state: SandboxState): void =>
