@@ -32,8 +32,13 @@ export async function mapConcurrent<T, R>(
   limit: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
-  const limited = limitConcurrency(limit)
-  return Promise.all(list.map((item) => limited(() => work(item))))
+  const results: R[] = []
+  const entries = list.entries()
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of entries) results[index] = await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(limit, list.length) }, worker))
+  return results
 }
 
 /** Returns null when the signal is aborted first. The work is then abandoned, and its later error ignored. */

@@ -1,0 +1,43 @@
+/** Concurrent work on a list stops at an error, and reads an item only when it is that item's turn. */
+
+import { expect, it } from 'vitest'
+import { mapConcurrent } from '../../src/conversation/async.ts'
+
+const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index)
+
+it.each([1, 3])('starts no item after an error, %i at once', async (limit) => {
+  let calls = 0
+  const work = async (): Promise<never> => {
+    calls += 1
+    throw new Error('broken')
+  }
+  await expect(mapConcurrent(numbers(100), limit, work)).rejects.toThrow('broken')
+  // Other items would start in later turns of the event loop.
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  expect(calls).toBe(limit)
+})
+
+it('reads 100,000 items once each and keeps no queue of them', async () => {
+  const limit = 4
+  const list = numbers(100_000)
+  let reads = 0
+  let ended = 0
+  let maxActive = 0
+  const counted = new Proxy(list, {
+    get(target, key) {
+      if (typeof key === 'string' && key !== 'length' && Object.hasOwn(target, key)) {
+        reads += 1
+        maxActive = Math.max(maxActive, reads - ended)
+      }
+      return Reflect.get(target, key)
+    },
+  })
+  const doubled = await mapConcurrent(counted, limit, async (item) => {
+    ended += 1
+    return item * 2
+  })
+  expect(doubled).toEqual(list.map((item) => item * 2))
+  expect(reads).toBe(100_000)
+  // A queue of all items, whose head is removed for each, would take quadratic time.
+  expect(maxActive).toBeLessThanOrEqual(limit)
+})
