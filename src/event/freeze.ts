@@ -72,6 +72,21 @@ export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, 
 export const freezeNew = (value: object): readonly Issue[] =>
   freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues
 
+/** Whether a value is deeply frozen JSON of at most `room` levels. */
+export function isFrozenJson(value: unknown, room: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value !== 'object' || room === 0 || !Object.isFrozen(value)) return false
+  if (!Array.isArray(value) && !isPlain(value)) return false
+  return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
+}
+
+/** Whether an object is plain, of any realm: it has no prototype, or one without a prototype. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
@@ -221,9 +236,7 @@ function copyList(list: readonly unknown[], walk: FreezeWalk): JsonValue {
 }
 
 function copyObject(object: object, walk: FreezeWalk): JsonValue {
-  const prototype: unknown = Object.getPrototypeOf(object)
-  // Plain objects of any realm have a prototype without a prototype.
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+  if (!isPlain(object)) {
     return addIssue(
       walk,
       'json_type',

@@ -1,6 +1,7 @@
-/** A store copies its arguments: the caller may change them after the call. */
+/** A store copies its arguments, unless they are frozen: the caller may change them after the call. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { copyJson } from '../../src/event/freeze.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -52,6 +53,23 @@ describe.each([
     const releasing = store.releaseLease(lease as never)
     lease.generation += 1
     expect(await releasing).toBe(true)
+    await store.close()
+  })
+
+  it('frozen events are kept as they are, without a copy', async () => {
+    const store = make()
+    await store.createConversation({ id: 'frozen' })
+    const event = {
+      kind: 'MessageEvent',
+      id: 'a',
+      source: 'user',
+      llm_message: { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+    } as const
+    const frozen = copyJson(event).value as object as typeof event
+    const { events } = await store.append('frozen', [frozen, { ...event, id: 'b' }])
+    const [first, second] = events.map(({ fact }) => (fact as typeof event).llm_message)
+    expect(first).toBe(frozen.llm_message)
+    expect(second).not.toBe(event.llm_message)
     await store.close()
   })
 })

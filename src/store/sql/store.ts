@@ -1,6 +1,6 @@
 import { isLegalId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
-import { copyJson, decodedLists } from '../../event/freeze.ts'
+import { copyJson, decodedLists, isFrozenJson, MAX_DEPTH } from '../../event/freeze.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult, DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { type FeedPage, FOLLOWERS } from '../contract/feed.ts'
@@ -198,8 +198,9 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
   }
 }
 
-/** A copy, because the caller may change its arguments while the call waits; the value itself if it is invalid. */
+/** A copy, because callers may change arguments meanwhile; the value itself if it is frozen or invalid. */
 function ownedJson<T extends object>(input: T): T {
+  if (isFrozenJson(input, MAX_DEPTH)) return input
   const { value, issues } = copyJson(input)
   return issues.length === 0 ? (value as object as T) : input
 }

@@ -1,7 +1,7 @@
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
-import { freezeJson, MAX_DEPTH } from '../../../event/freeze.ts'
+import { freezeJson, isFrozenJson, MAX_DEPTH } from '../../../event/freeze.ts'
 import { isObject } from '../../../event/json.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
@@ -60,19 +60,4 @@ function jsonCopy(value: object): JsonValue | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Whether a value is deeply frozen JSON of at most `room` levels. */
-function isFrozenJson(value: unknown, room: number): boolean {
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
-  if (typeof value !== 'object' || value === null)
-    return value === null || typeof value === 'string' || typeof value === 'boolean'
-  if (room === 0 || !Object.isFrozen(value)) return false
-  if (!Array.isArray(value) && !isPlain(value)) return false
-  return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
