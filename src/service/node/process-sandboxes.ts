@@ -248,7 +248,6 @@ function readClaim(directory: string): Claim | null {
     const claim: unknown = JSON.parse(readFileSync(fileIn(directory), 'utf8'))
     return isObject(claim) && isObject(claim['state']) ? (claim as unknown as Claim) : null
   } catch {
-    // Missing or unreadable.
     return null
   }
 }
