@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -266,11 +267,8 @@ async function probe(url: string, timeout: number): Promise<string | null> {
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return port
