@@ -1,7 +1,7 @@
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
 import { hasCode } from '../event/errors.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
-import type { ActionEvent, Event } from '../event/types.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { type EventEntry, isOnPathIn, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { openCallOf } from '../log/open-calls.ts'
@@ -114,7 +114,9 @@ export async function startWork(
   const work = async (): Promise<void> => {
     try {
       if (!(await confirmed.promise) || result === null) return
-      const completion = await orAborted(result, signal).catch(failed)
+      const completion = await orAborted(result, signal)
+        .then((value) => (value === null ? null : decodeCompletion(value)))
+        .catch(failed)
       if (completion === null) return
       await complete(replica, call.id, completion, signal)
     } finally {
@@ -146,6 +148,14 @@ export async function startWork(
   }
 }
 
+/** Returns the completion with decoded content. Throws if the value is not a completion. */
+function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCompletion {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const llm_message = { role: 'user', content: parts, completes: { outcome } }
+  const [message] = checkEvents([{ kind: 'MessageEvent', source: 'environment', llm_message }])
+  return { content: (message as MessageEvent).llm_message.content ?? [], outcome }
+}
+
 const failed = (error: unknown): CallCompletion => ({ content: errorText(error), outcome: 'failed' })
 
 function errorText(error: unknown): string {
@@ -159,22 +169,16 @@ function errorText(error: unknown): string {
 async function complete(
   replica: Replica,
   actionId: string,
-  completion: CallCompletion,
+  { content, outcome }: CallCompletion,
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const { content, outcome } = completion
-      await replica.commit((state) => checkEvents(decideComplete(state, actionId, content, outcome)), {
-        depends: true,
-      })
+      await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
       return
     } catch (error) {
       // Another caller completed it, or nothing is left to complete.
       if (signal.aborted || hasCode(error, 'unknown_call')) return
-      // The promise did not resolve with a completion.
-      if (hasCode(error, 'invalid_event') || error instanceof TypeError)
-        return complete(replica, actionId, failed(error), signal)
       if (tries === TRIES) throw error
       await pause(delayAfter(tries, { retryDelay: 30, maxRetryDelay: 2_000 }), signal)
     }

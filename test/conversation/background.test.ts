@@ -491,17 +491,21 @@ describe.each([
     await engine.close()
   })
 
-  it('is completed after the store was away for a second', async () => {
+  it.each([
+    ['its own error', new ColloquyError('store_unavailable', 'The database is away.')],
+    ["the platform's error", new TypeError('fetch failed')],
+  ])('is completed after the store was away for a second with %s', async (_, error) => {
     const store = makeStore()
     let awayUntil = 0
+    let attempts = 0
     const { engine, conversation } = await begun(
       'hello',
       wrapStore(store, {
         append: async (id, events, options) => {
           if (!JSON.stringify(events).includes('the report')) return store.append(id, events, options)
+          attempts += 1
           awayUntil ||= performance.now() + 1_000
-          if (performance.now() < awayUntil)
-            throw new ColloquyError('store_unavailable', 'The database is away.')
+          if (performance.now() < awayUntil) throw error
           return store.append(id, events, options)
         },
       }),
@@ -510,6 +514,7 @@ describe.each([
     await conversation.run(step)
     await expect.poll(() => working(conversation), { timeout: 4_000 }).toEqual([])
     expect(await logOf(conversation)).toContain('environment: the report')
+    expect(attempts).toBeLessThanOrEqual(8)
     await engine.close()
   })
 
