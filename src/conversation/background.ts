@@ -282,11 +282,12 @@ function decideSameCompletion(state: State, actionId: string): readonly Event[] 
 }
 
 /**
- * Returns when the first job of a conversation's working calls is due, in milliseconds since 1970 on the
- * store's clock. A run can then continue or complete the call. Null without such jobs. O(working calls).
+ * Returns when the first job of the working calls of HEAD's branch is due, in milliseconds since 1970 on the
+ * store's clock. A run can then continue or complete the call. Null without such jobs. O(k log k + jobs).
  */
-export async function workExpiresAt(store: Store, conversationId: string): Promise<number | null> {
-  const times = Array.from((await itemsOf(store, conversationId)).values(), ({ dueAt }) => dueAt ?? Infinity)
+export async function workExpiresAt(store: Store, id: string, state: State): Promise<number | null> {
+  const items = await itemsOf(store, id)
+  const times = listWorkingCalls(state).flatMap(({ action }) => items.get(itemId(id, action.id))?.dueAt ?? [])
   return times.length === 0 ? null : Math.min(...times)
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import type { CallCompletion } from '../../src/conversation/background.ts'
+import { type CallCompletion, workExpiresAt } from '../../src/conversation/background.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
@@ -442,6 +442,32 @@ describe.each([
     await expect.poll(() => working(again)).toEqual([])
     await next.close()
     expect((await store.listItems(COLLECTION)).items).toEqual([])
+  })
+
+  it('is not due for a run while only the work of another branch is left', async () => {
+    const store = makeStore()
+    const { engine, conversation } = await begun('hello', store)
+    const made = stepWith(
+      { execute: async () => background(new Promise(() => undefined)) },
+      [call('a')],
+      [says('started')],
+      [call('b', 'work', { llm_response_id: 'r2' })],
+      [says('started too')],
+    )
+    await conversation.run(made.step)
+    await engine.close()
+    const next = createEngine({ store })
+    const again = await next.open('c')
+    await again.navigate(null)
+    await again.sendMessage('elsewhere')
+    await again.run(made.step)
+    for (let round = 1; round <= 3; round += 1) {
+      const expiry = await workExpiresAt(store, 'c', await again.state())
+      expect(Number(expiry) - Date.now()).toBeGreaterThan(20_000)
+      await again.run(made.step)
+    }
+    expect((await store.listItems(COLLECTION)).items).toHaveLength(2)
+    await next.close()
   })
 
   it('is completed on another branch even if the completion is no longer in memory', async () => {

@@ -25,15 +25,18 @@ import { mortal } from './mortal-store.ts'
 const KEY = { 'x-session-api-key': 'secret' }
 const HTTP = { 'content-type': 'application/json' }
 
-/** Calls `work` as `a` after the first message, then replies with the last text it read. */
+/** Calls `work` once after the first message, then replies with the last text it read. */
 const agentWith =
-  (tool: Partial<StepTool> & Pick<StepTool, 'execute'>): NonNullable<ServiceOptions['agent']> =>
+  (
+    tool: Partial<StepTool> & Pick<StepTool, 'execute'>,
+    made = call('a'),
+  ): NonNullable<ServiceOptions['agent']> =>
   () => {
     const work = { name: 'work', description: 'Works.', parameters: { type: 'object' }, ...tool } as StepTool
     const step = async function* (input: StepInput) {
       if (input.approved.length > 0) yield* executeCalls(input, new Map([['work', work]]), {})
       else if (input.messages.some(({ role }) => role === 'assistant')) yield says(`read ${lastText(input)}`)
-      else yield [call('a')]
+      else yield [made]
     }
     const resume: Step['resume'] = (action, task, { signal, report }) =>
       work.resume === undefined
@@ -289,13 +292,13 @@ it('hostile requests are rejected, and change nothing', async () => {
   await client.engine.close()
 })
 
-function processOver(real: Store, tool: Parameters<typeof agentWith>[0]) {
+function processOver(real: Store, ...tool: Parameters<typeof agentWith>) {
   const { store, dieAfter } = mortal(real)
   const engine = createEngine({ store })
   const service = createService({
     engine,
     keys: ['secret'],
-    agent: agentWith(tool),
+    agent: agentWith(...tool),
     run: { leaseTtl: 300 },
     onFailure: () => undefined,
   })
@@ -337,6 +340,34 @@ describe('over two processes', () => {
     await until(async () => (await repliesIn(conversation)).length === 2)
     expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}Continued {"job":7}`)
     expect(executed).toEqual(['executed'])
+    await other.service.lostRuns.close()
+    await other.engine.close()
+  })
+
+  it('work that was left on another branch does not start runs while a call works here', async () => {
+    const real = memoryStore()
+    const first = processOver(real, forever)
+    const { id } = await working(first.service, first.engine)
+    await first.engine.close()
+    let leases = 0
+    const counted = wrapStore(real, {
+      async acquireLease(...input) {
+        leases += 1
+        return real.acquireLease(...input)
+      },
+    })
+    const other = processOver(counted, forever, call('b', 'work', { llm_response_id: 'r2' }))
+    const conversation = await other.engine.open(id)
+    await conversation.navigate(null)
+    await conversation.sendMessage('elsewhere')
+    await other.service.runs.start(conversation, (await conversation.record()).version)
+    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    await other.service.runs.settle()
+    const before = leases
+    // Several intervals of the check for lost work.
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    expect(listWorkingCalls(await conversation.state()).map(({ action }) => action.id)).toEqual(['b'])
+    expect(leases).toBe(before)
     await other.service.lostRuns.close()
     await other.engine.close()
   })

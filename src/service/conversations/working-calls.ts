@@ -119,11 +119,11 @@ export class WorkingCalls {
 
   /** Starts a run after the process of a working call died: the run continues the call, or ends it as lost. */
   async #continueLost(conversation: Conversation): Promise<void> {
-    const expiry = await workExpiresAt(this.#engine.store, conversation.id)
+    const state = await conversation.state()
+    const expiry = await workExpiresAt(this.#engine.store, conversation.id, state)
     if (expiry === null || expiry > Date.now() || this.#closing.signal.aborted) return
-    const { header, log } = await conversation.state()
-    if (['idle', 'running', 'finished', 'stuck'].includes(header.status))
-      await this.#runs.join(conversation, log.entries.length)
+    if (['idle', 'running', 'finished', 'stuck'].includes(state.header.status))
+      await this.#runs.join(conversation, state.log.entries.length)
   }
 }
 
