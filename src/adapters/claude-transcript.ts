@@ -37,7 +37,6 @@ export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string
   subpath: `subagents/agent-${agent}`,
 })
 
-/** Prefix of the subpath of a side chain. */
 export const SIDES = 'sides/'
 
 /** Returns a key for a side chain, whose lines are in the session's transcript. */

@@ -56,7 +56,7 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** Compares the previous request's last message, whose content may have grown at its end. */
+/** Like `difference`, but for the previous request's last message: ignores content added at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'

@@ -195,7 +195,8 @@ export function createEngine(options: EngineOptions): Engine {
   const context = new EngineContext(store, { newId, clock }, bytes, shareReplies, leaseTtl, mode)
   const create: Engine['create'] = async (record = {}) => {
     context.check()
-    if (typeof record !== 'object') invalidArgument('record', 'must be an object, such as { id }')
+    if (typeof record !== 'object' || record === null)
+      invalidArgument('record', 'must be an object, such as { id }')
     const { id } = await store.createConversation({
       status: initialHeader().status,
       ...record,

@@ -83,7 +83,6 @@ interface Followed {
   readonly id: string
   readonly depth: number
   readonly items: AsyncGenerator<SubscriptionItem, void, undefined>
-  /** Ids of the actions that were delivered. */
   readonly actions: Set<string>
   isCaughtUp: boolean
 }

@@ -197,7 +197,6 @@ export function laterUsage(before: unknown, after: unknown, depth = 8): JsonObje
   return merged
 }
 
-/** Adds the usages of two parts of a reply. */
 export function addUsage(before: JsonObject, after: unknown): JsonObject {
   const sum: Record<string, JsonValue> = laterUsage(before, after)
   for (const [key, count] of Object.entries(before)) {

@@ -20,7 +20,6 @@ export interface Violation extends Finding {
  */
 export type Rule<V> = readonly [rule: string, source: string, check: (view: V) => Iterable<Finding>]
 
-/** A provider's rules by their ids. */
 export type Rules<V> = Readonly<Record<string, Rule<V>>>
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -43,7 +42,6 @@ export function asList(value: unknown): readonly unknown[] {
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 
-/** An object of a request, and its path. */
 export interface Part {
   readonly path: string
   readonly body: JsonObject
@@ -247,7 +245,6 @@ interface Visit {
   readonly path: string
   /** Name of the value's field; empty in a list. */
   readonly name: string
-  /** Whether the value contains itself. */
   readonly isCycle: boolean
 }
 

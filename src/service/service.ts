@@ -140,7 +140,7 @@ export interface Service {
   readonly log: RequestLog | null
   readonly controlPlane: ControlPlane
   readonly webhookDispatcher: WebhookDispatcher
-  /** Secrets by name. Clients can write them; only the embedder and its agent can read them. */
+  /** Named secrets. Clients can set a secret's value; only your code and its agent can read the value. */
   readonly secrets: NamedSecrets
   readonly profiles: Profiles
   readonly settings: Settings

@@ -371,7 +371,6 @@ function trajectoryOf(
   }
 }
 
-/** Subagents by the ids of their calls. */
 type ByCall = ReadonlyMap<string | null, readonly StateTree[]>
 
 function atifSteps(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {

@@ -154,7 +154,6 @@ export interface SplitReply {
 interface RepliesOfId {
   count: number
   last: SplitReply | undefined
-  /** The last reply of each request. */
   readonly byRequest: Map<string, SplitReply>
 }
 

@@ -130,7 +130,6 @@ function replace(
   return count
 }
 
-/** The effect of a record on the chat. */
 export type SessionStep =
   | {
       readonly does: 'say'

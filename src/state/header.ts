@@ -52,7 +52,6 @@ interface HeaderStep {
   readonly log: Log
   /** Branch state at HEAD after the event. */
   readonly branch: Branch
-  /** Whether the event moved HEAD. */
   readonly moved: boolean
   readonly completed: PendingCall | null
   readonly reported: ReportedCall | null

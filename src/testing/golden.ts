@@ -116,7 +116,6 @@ function differenceOf(before: string, after: string): string | null {
 const cut = (text: string | undefined): string =>
   text === undefined ? 'nothing' : text.length > 120 ? `${text.slice(0, 119)}…` : text
 
-/** JSON text by path. */
 type Changes = Readonly<Record<string, string>>
 
 const nameOf = (line: Line | undefined): Changes =>

@@ -120,7 +120,7 @@ it('a read-only PostgreSQL database is reported as such', async () => {
   url.searchParams.set('options', '-c default_transaction_read_only=on')
   const { code, err } = await colloquy(['conversations', '--db', url.href])
   expect(code).toBe(1)
-  expect(err).toContain('PostgreSQL does not let this user write here.')
+  expect(err).toContain('PostgreSQL does not allow this write.')
 })
 
 describe('a command over a database that makes no sense', () => {

@@ -224,7 +224,7 @@ function elementsOf(text: Buffer): Piece[] {
   return pieces
 }
 
-/** The documents of a conversation: two of agent servers, and one for the fields that they lack. */
+/** Documents of a conversation: two that agent servers write, and one for fields that those two lack. */
 const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
 export type DocumentName = (typeof DOCUMENTS)[number]

@@ -194,7 +194,6 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-/** A log that was read and folded. */
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null

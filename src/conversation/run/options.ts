@@ -104,12 +104,12 @@ export function checkRun(step: unknown, options: object): void {
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
-    invalidArgument('maxIterations', 'must be a number from 0')
+    invalidArgument('maxIterations', 'must be a number, 0 or more')
   }
   if (leaseTtl !== undefined) checkLeaseTtl(leaseTtl)
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
-    invalidArgument('from', 'must be a position of the log')
+    invalidArgument('from', 'must be a log length: an integer of 0 or more')
   if (until !== undefined && until !== 'replied' && until !== 'settled')
     invalidArgument('until', 'must be replied or settled')
   if (hooks === undefined) return

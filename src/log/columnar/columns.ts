@@ -1,6 +1,6 @@
 /** Columns of texts, of timestamps, and of keys with an index. */
 
-/** Every 16th timestamp is stored in full, which bounds a lookup. */
+/** Every 16th timestamp is stored in full, so that a lookup reads at most 16. */
 const RESTART = 16
 const NO_CODE = 255
 
@@ -77,7 +77,7 @@ export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Ui
 export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
-/** Serializes texts as two sections: where each text ends, and all texts joined. O(length). */
+/** Serializes texts as two sections: the encoding and where each text ends; all texts joined. O(length). */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0

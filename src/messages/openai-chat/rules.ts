@@ -65,7 +65,6 @@ const shape = listOf(
 )
 
 type ChatText = Extract<ChatPart, { type: 'text' }>
-/** A part of a user's message. */
 export type ChatPart = ShapeOf<typeof part>
 export type ChatToolCall = ShapeOf<typeof call>
 /** A ChatCompletionMessageParam of the `openai` package. */

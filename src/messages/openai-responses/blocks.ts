@@ -147,7 +147,7 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
-/** The status of an item that has ended. The provider refuses unfinished items of a broken-off reply. */
+/** Accepts the status of an item that has ended. The provider rejects unfinished items. */
 const ended = /* @__PURE__ */ where(string, (status) => !/(?:ing|in_progress)$/.test(status))
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {

@@ -11,7 +11,6 @@ export const canBeginLater = (error: unknown): boolean => isTransient(error) || 
 export const isOfService = (error: unknown): boolean =>
   isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 
-/** Maximum number of retries of a stream. */
 export const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 

@@ -215,7 +215,7 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
 
 /**
  * @param start the position after which to begin; null when the reader's log is not this one
- * @param resumeFrom what the reader has received of a reply
+ * @param resumeFrom how much of a reply the reader has received; null if nothing
  */
 async function* stream(
   parts: SessionParts,

@@ -186,12 +186,13 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
       )
     }
     if (command !== null && command.length === 0) {
-      throw invalid(`The command of sandbox spec ${JSON.stringify(id)} is empty. Pass a program, or null.`)
+      throw invalid(
+        `The command of sandbox spec ${JSON.stringify(id)} is empty. Pass a program and its arguments, or null for no process.`,
+      )
     }
   }
 }
 
-/** Stored in the folder of a sandbox. */
 interface Claim {
   /** The process that runs the command; null if no process does. */
   readonly pid: number | null

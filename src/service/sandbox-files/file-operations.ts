@@ -90,7 +90,7 @@ async function fileOf(request: Request): Promise<Uint8Array> {
     .catch(() => null)
   const file = form?.get('file') ?? null
   if (file === null || typeof file === 'string')
-    throw new HttpProblem(400, 'The body must be a form with a file in the field `file`.')
+    throw new HttpProblem(400, 'The body must be multipart/form-data with a file in the field `file`.')
   return new Uint8Array(await file.arrayBuffer())
 }
 

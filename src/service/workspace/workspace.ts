@@ -7,7 +7,6 @@ import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.t
 
 const operation = operationsIn('Workspace')
 
-/** Default folder in the editor's URL. */
 export const EDITOR_FOLDER = 'workspace'
 
 /** An editor that runs next to the service. */

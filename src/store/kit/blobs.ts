@@ -1,4 +1,4 @@
-/** Moves long strings out of bodies and back, so that a store stores equal strings only once. */
+/** Moves long strings out of bodies and back, so that a store keeps equal strings only once. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'

@@ -108,7 +108,7 @@ export function checkClaim(collection: string, claim: ItemClaim): Required<ItemC
   checkOptionNames(claim, 'ttl limit')
   const { ttl, limit } = claim
   if (!(Number.isSafeInteger(ttl) && ttl > 0 && ttl <= MOST_TIME))
-    invalidArgument('ttl', 'must be an integer of 1 or more, in milliseconds')
+    invalidArgument('ttl', `must be an integer of milliseconds from 1 to ${MOST_TIME}`)
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 

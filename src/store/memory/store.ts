@@ -1,4 +1,4 @@
-/** The reference store, in memory, with which every adapter is compared. */
+/** The in-memory store: the reference that tests compare the other stores with. */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { GetOptions } from '../contract/blobs.ts'

@@ -385,7 +385,7 @@ const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
     'The disk of PostgreSQL is full, or a configured limit is exceeded. Free space or raise the limit, then retry.',
   invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one.',
   store_read_only:
-    'PostgreSQL does not let this user write here. Connect to a primary as a user with write permission.',
+    'PostgreSQL does not allow this write. Connect to a primary as a user with write permission.',
   store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry.',
 }
 

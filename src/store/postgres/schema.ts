@@ -255,12 +255,13 @@ const [EVENT_COLUMNS, LANE_COLUMNS] = [
 const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
- * `append` writes the decisions for one or more conversations, and answers each: true after a write.
- * Otherwise it changes nothing, and answers with the log's row if log, HEAD, zone or lease differs, or an id
- * exists; null if there is no log, or if it is locked and `p_waits` is false; "blobs" if a long string's
- * bytes are neither stored nor passed. Long strings and waits require a single conversation. Blobs are locked
- * against deletion in the order of hashes, as in `drop_blobs`. Each list has the rows of all entries. The
- * function has few parameters, statements and casts, because each call prepares them.
+ * `append` writes the decisions for one or more conversations, and returns an answer for each: true if it
+ * wrote them. Otherwise it changes nothing, and the answer is the log's row if the log's number, version,
+ * HEAD, zone or lease differs, or an id exists; null if there is no log, or if it is locked and `p_waits` is
+ * false; "blobs" if a long string's bytes are neither stored nor passed. Long strings and `p_waits` require a
+ * single conversation. Blobs are locked against deletion in the order of hashes, as in `drop_blobs`. Each
+ * list parameter has the rows of all conversations, one after another. The function has few parameters,
+ * statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.head_id IS NOT DISTINCT FROM l.from_head

@@ -12,7 +12,6 @@ export type SqlValue =
   | Uint8Array
   | readonly (string | SqlRow | null)[]
 
-/** The values of a row, as texts. */
 export type SqlRow = readonly (string | null)[]
 
 /** A statement with a `?` for each of its values, in order. */

@@ -496,7 +496,6 @@ export function feedTrimmer(keep: number): FeedTrimmer {
   }
 }
 
-/** A row of {@link FEED_LAST}. */
 export interface FeedEnd {
   readonly position: number
   readonly witness: number
@@ -506,7 +505,6 @@ export interface FeedEnd {
   readonly log: number
 }
 
-/** A row of {@link FEED_ROWS}. */
 export interface FeedEntry extends FeedEnd {
   readonly conversationId: string
   readonly isThere: number
