@@ -214,11 +214,11 @@ async function create(
 /** Sets the time zone of an empty conversation; rejects another one for a conversation with events. */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
-  if (timeZone === undefined || timeZone === record.timeZone) return record
+  if (timeZone === undefined || timeZone === (record.timeZone ?? 'UTC')) return record
   if (record.version === 0) return store.updateConversation(record.id, { timeZone })
   throw new FileError(
     'other_time_zone',
-    `conversation ${quoted(record.id)} was imported in the time zone ${record.timeZone ?? 'UTC'}; use the same --timezone`,
+    `conversation ${quoted(record.id)} has the time zone ${record.timeZone ?? 'UTC'}; omit --timezone`,
   )
 }
 

@@ -196,9 +196,9 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 
 /**
  * Continues the work of dead processes' calls on HEAD's branch, or completes the calls as lost. Calls that
- * were completed on another branch are completed here too. Calls without a stored job keep working until a
- * caller completes them.
- * @param now on the store's clock, which may differ from this process's
+ * were completed on another branch are completed here too. Calls without a stored job remain in the state
+ * `working` until a caller completes them.
+ * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
   context: EngineContext,

@@ -26,7 +26,7 @@ import { monotonicUlids } from './stamp.ts'
 /** Options of an engine. */
 export interface EngineOptions {
   readonly store: Store
-  /** Returns microseconds since 1970, for event times. Default: the system's clock. */
+  /** Returns microseconds since 1970, for event times, default ids and retention. Default: system clock. */
   readonly clock?: () => bigint
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string

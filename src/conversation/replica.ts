@@ -510,7 +510,10 @@ export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => refer
 /** The event of an entry. @throws `evicted` if it is not in memory, or has references in place of long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
-    throw new ColloquyError('evicted', 'The event has references to long strings. Read the whole log.')
+    throw new ColloquyError(
+      'evicted',
+      'The event has references to long strings. Read it with `conversation.read`.',
+    )
   return loadedEvent(entry, EVENT_KINDS)
 }
 

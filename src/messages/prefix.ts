@@ -131,7 +131,7 @@ export interface LeftOut {
   /** Index of the message. */
   readonly message: number
   readonly reason: LeftOutReason
-  /** Number of parts. */
+  /** Number of signed parts left out. */
   readonly parts: number
 }
 

@@ -182,7 +182,7 @@ export function providerDescription(tool: ProviderTool): ProviderTool {
   return description
 }
 
-/** Converts a provider's tool to a step tool; null if no step executes it. Arguments are not checked. */
+/** Converts a provider's tool to a step tool, which accepts any arguments; null if no step executes it. */
 export function executableOf(tool: ProviderTool): StepTool | null {
   const { execute, name, description, repeatable, background: isBackground, resume } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null

@@ -124,7 +124,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
-/** Position of the event `after`: -1 for null; null if no earlier entry that can be HEAD has this id. */
+/** Position of the event with id `after`, or -1 if `after` is null; null for an id that cannot be HEAD. */
 function seqOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)

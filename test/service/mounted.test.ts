@@ -161,7 +161,7 @@ it.each([{ keys: [' '] }, { secret: '' }, { secret: ' ' }])(
   async (options) => {
     const engine = createEngine({ store: memoryStore() })
     onTestFinished(() => engine.close())
-    expect(() => createService({ engine, ...options })).toThrow(/must not/)
+    expect(() => createService({ engine, ...options })).toThrow(/must (?:contain only non-blank strings|not)/)
   },
 )
 

@@ -317,7 +317,7 @@ export interface FollowOptions {
   readonly name: string
   /** Where a new name begins: `start` (default) delivers all that exists, `now` only what happens later. */
   readonly from?: 'start' | 'now'
-  /** Maximum number of items in one call of the handler. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
+  /** Maximum number of items per handler call. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
   readonly limit?: number
   /** Maximum number of concurrent handler calls in this process, on different conversations. Default: 8. */
   readonly concurrency?: number

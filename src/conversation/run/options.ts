@@ -57,7 +57,7 @@ interface RunEnd {
 /** How a run ended: normally, or with an error that the caller must handle. */
 export type RunResult =
   | (RunEnd & {
-      /** `running` only when the signal was aborted before the run began, or another run is active. */
+      /** `running` only if `signal` was aborted before this run began, and another was active or had died. */
       readonly status: Exclude<Status, 'error' | 'stuck'>
       readonly error?: undefined
     })

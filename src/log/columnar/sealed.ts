@@ -35,8 +35,8 @@ export function seal({ kind, version }: Label, sections: readonly Uint8Array[]):
 }
 
 /**
- * Returns a block's sections, at multiples of four bytes; null if damaged, invalid, or of another kind or
- * version. The sections share the memory of the `aligned` bytes. Never throws. O(bytes).
+ * Returns a block's sections, at multiples of four bytes, without copying them; null if the block is damaged,
+ * invalid, or of another kind or version. Does not throw for `aligned` bytes. O(bytes).
  */
 export function unseal({ kind, version }: Label, bytes: Uint8Array): Uint8Array[] | null {
   const { buffer, byteOffset, byteLength } = bytes

@@ -177,7 +177,7 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/** Returns a stored item, without its id if that must not be sent; null if the provider requires the id. */
+/** Returns an item without an id that must not be sent; null if the provider requires the id. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value

@@ -62,7 +62,11 @@ export async function admit(
   const open = await identify(null)
   if (open !== null) {
     // Without keys, pages of other sites must not use the service through the user's browser.
-    if (isCrossSite && !isAllowed({ headers }, allows)) return { type: 'refused', reason: 'Unauthorized' }
+    if (isCrossSite && !isAllowed({ headers }, allows))
+      return {
+        type: 'refused',
+        reason: 'The origin of this page is not allowed; add it to allowOrigins, or pass --allow-origin',
+      }
     return { type: 'admitted', access: { caller: open, credential: null, org } }
   }
   const credential = credentialOf({ headers })

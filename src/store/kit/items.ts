@@ -186,7 +186,7 @@ function checkValue(field: string, input: Given): string | null {
 
 function checkName(field: string, name: Given): void {
   if (typeof name === 'string' && isLegalId(name)) return
-  invalidArgument(field, 'must be 1 to 200 characters of well-formed Unicode, without control characters')
+  invalidArgument(field, `must be ${ID_RULE}`)
 }
 
 function checkNewItem(item: NewItem): CheckedItem {
