@@ -48,7 +48,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'properties/blobs',
     'test/conversation/{await-using,background,deletion,erase,follow,option-names,references,tree}',
     'test/inventory/live',
-    'test/store/{blobs,bytes,counts,feed,feed-rows,items-agreement,own-rows,paths,texts,tree-rule}',
+    'test/store/{arguments,blobs,bytes,counts,feed,feed-rows,items-agreement,own-rows,paths,texts,tree-rule}',
     'test/store/{postgres,postgres-*}',
     'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-index,sqlite-plans,sqlite-watch}',
   ],
