@@ -22,9 +22,13 @@ export function describeRecorded(
   provider: string,
   tests: (replies: readonly RecordedReply[]) => void,
 ): void {
-  if (!existsSync(FOLDER))
-    return void describe.skip(`${title}: the folder shared/sessions is missing`, () => tests([]))
-  const folder = join(FOLDER, provider)
+  const hasSessions = existsSync(FOLDER)
+  const replies = hasSessions ? repliesIn(join(FOLDER, provider)) : []
+  const name = hasSessions ? title : `${title} (none here: the folder shared/sessions is missing)`
+  describe.skipIf(!hasSessions)(name, () => tests(replies))
+}
+
+function repliesIn(folder: string): readonly RecordedReply[] {
   const replies = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .toSorted()
@@ -33,5 +37,5 @@ export function describeRecorded(
       reply: JSON.parse(readFileSync(join(folder, file), 'utf8')) as RecordedReply['reply'],
     }))
   if (replies.length === 0) throw new Error(`${folder} contains no recorded reply.`)
-  describe(title, () => tests(replies))
+  return replies
 }
