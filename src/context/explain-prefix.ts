@@ -56,7 +56,7 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** Like `difference`, but for the previous request's last message: ignores content added at its end. */
+/** Compares the last message of the previous request. Ignores content that was added at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'

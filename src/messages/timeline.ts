@@ -497,7 +497,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/** Returns each entry's request position. A call without one has that of the reply's previous call. */
+/** Returns each entry's request position. A call without a position inherits the previous call's. */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

@@ -74,7 +74,7 @@ const blocksIn = (value: unknown, path: string, role: unknown) =>
 type Block = ReturnType<typeof blocksIn>[number]
 type View = ReturnType<typeof viewOf>
 
-/** Reads a request. Its blocks are those of the system prompt, of messages and of results. */
+/** Reads a request: its messages, and the blocks of its system prompt, messages and results. */
 function viewOf(request: unknown) {
   const { system, messages: list } = asObject(request)
   const messages = listed(list, 'messages').map((part) => {

@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** A border before each reply, and before each data part except those of pauses and interrupts. */
+/** A border before each reply, and before each data part except pauses and interrupts. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }

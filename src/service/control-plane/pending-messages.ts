@@ -100,7 +100,7 @@ export class PendingMessages {
     for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.worker.wake(id)
   }
 
-  /** Deletes the messages of a conversation, but not those of a later one with its id. */
+  /** Deletes a conversation's messages, unless they belong to a later conversation with the same id. */
   async forget(conversationId: string, incarnation: string): Promise<void> {
     await this.#records.update(shownId(conversationId), (queue) =>
       queue?.incarnation === incarnation ? null : undefined,

@@ -216,14 +216,14 @@ export class Sandboxes {
     return false
   }
 
-  /** Pauses a sandbox. If it still runs, another process has it, and is requested to pause it. */
+  /** Pauses a sandbox. If it runs in another process, stores a request for that process to pause it. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
     const isElsewhere = isUp(await this.state(id))
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** Resumes a sandbox. If it is still paused, another process has it, and is requested to resume it. */
+  /** Resumes a sandbox. If another process owns it, stores a request for that process to resume it. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()

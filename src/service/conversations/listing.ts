@@ -46,7 +46,7 @@ export const COUNTED = {
   returns: { type: 'integer' },
 } as const
 
-/** A response with a number. Its header `x-count` says whether the number is exact or a minimum. */
+/** Returns a count as a response. The header `x-count` shows whether it is exact or a minimum. */
 export const countReply = ({ count, more }: Count): Response =>
   new Response(JSON.stringify(count), {
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },

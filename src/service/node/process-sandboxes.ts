@@ -110,7 +110,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
-    // Without a process, the stored state is that of every process. If storing failed, memory keeps it.
+    // Without a command, all processes use the stored state. If it was not stored, keep it in memory.
     const isStored = readClaim(directory)?.state.status === 'RUNNING'
     if (!hasCommand(specId) && sandbox.state.status === 'RUNNING' && isStored) live.delete(id)
     await commands.resume(id)
@@ -240,7 +240,7 @@ const isElsewhere = ({ pid, began }: Claim): boolean =>
 function stateOf(claim: Claim | null, hasCommand: boolean): SandboxState {
   if (claim !== null && claim.pid !== null) return isElsewhere(claim) ? claim.state : RESTARTED
   if (hasCommand) return RESTARTED
-  // No process has ended, as there was none.
+  // Without a command, no process can have ended.
   return claim?.state ?? { ...NO_STATE, status: 'RUNNING' }
 }
 

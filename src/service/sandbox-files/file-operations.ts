@@ -203,7 +203,7 @@ export function scopedOperations(
 const chosenFolder = (folder: unknown): unknown => (folder === EDITOR_FOLDER ? '' : folder)
 
 interface Folder {
-  /** Distinguishes the history of the conversation from that of a later one with its id. */
+  /** Separates the conversation's history from the history of a later conversation with the same id. */
   readonly incarnation: string
   readonly files: SandboxFiles
   readonly folder: string

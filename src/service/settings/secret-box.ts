@@ -112,7 +112,7 @@ export class SealedMap {
   readonly #options: SealedMapOptions
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
-  /** Runs changes one after the other, so that those of one process never conflict. */
+  /** Runs changes in order, so that changes of one process never conflict. */
   readonly #inTurn = serialQueue()
 
   constructor(store: Store, secretBox: SecretBox, options: SealedMapOptions) {
