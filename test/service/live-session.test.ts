@@ -4,6 +4,7 @@ import { loadLine } from '../../src/event/load.ts'
 import type { Frame } from '../../src/service/live/frame.ts'
 import { FrameCache, session } from '../../src/service/live/live.ts'
 import type { StartValues } from '../../src/service/live/start.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { wrapStore } from '../conversation/stores.ts'
@@ -24,6 +25,17 @@ const NOTHING: StartValues = {
 }
 /** A service without active runs. */
 const runs = { has: () => false, onEnd: () => () => undefined }
+
+/** Appends four events to the conversation, and returns the frames after them. */
+async function framesOfFour(store: Store) {
+  engine = createEngine({ store })
+  const conversation = await engine.open('c')
+  await conversation.append(notes(0, 4))
+  const cache = new FrameCache(1_000_000)
+  const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
+  await until(frames, ({ type }) => type === 'caught_up')
+  return frames
+}
 
 const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
 
@@ -97,12 +109,7 @@ describe('a reader', () => {
           return whole.getConversation(id)
         },
       })
-      engine = createEngine({ store })
-      const conversation = await engine.open('c')
-      await conversation.append(notes(0, 4))
-      const cache = new FrameCache(1_000_000)
-      const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
-      await until(frames, ({ type }) => type === 'caught_up')
+      const frames = await framesOfFour(store)
       reads = 0
       await failOver(2, false)
       await store.append('c', [note('other')])
@@ -127,12 +134,7 @@ describe('a reader', () => {
           return whole.getConversation(id)
         },
       })
-      engine = createEngine({ store })
-      const conversation = await engine.open('c')
-      await conversation.append(notes(0, 4))
-      const cache = new FrameCache(1_000_000)
-      const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
-      await until(frames, ({ type }) => type === 'caught_up')
+      const frames = await framesOfFour(store)
       fails = isAway
       await failOver(2, isAway)
       if (isAway) await until(frames, ({ type }) => type === 'error')

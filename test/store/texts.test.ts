@@ -395,14 +395,7 @@ describe('a SQLite database that had no index of text', () => {
   })
 
   it('has the text of an erased event found by its time, however many its conversation has', async () => {
-    const database = new DatabaseSync(':memory:')
-    const texts = new Set<string>()
-    const prepare = database.prepare.bind(database)
-    database.prepare = (sql: string) => {
-      texts.add(sql)
-      return prepare(sql)
-    }
-    const store = sqliteStore({ database, fullText: true })
+    const { store, planOf } = observedStore()
     await store.createConversation({ id: 'c' })
     const { events } = await store.append('c', [say('a', 'secret'), say('b', 'word')])
     const before = events[0]?.fact
@@ -410,25 +403,16 @@ describe('a SQLite database that had no index of text', () => {
     const after = { ...before, llm_message: { role: 'user', content: [{ text: 'gone' }] } } as Fact
     await store.replaceEvents?.('c', [{ before, after }])
     expect([await idsOf(store, 'secret'), await idsOf(store, 'gone')]).toEqual([[], ['a']])
-    const steps = [...texts]
-      .filter((sql) => /colloquy_text\b|colloquy_text_pending/.test(sql) && sql.includes('seq = ?'))
-      .flatMap((sql) => prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
-      .map(({ detail }) => detail)
-      .filter((step) => /^(SEARCH|SCAN) (t|colloquy_text_pending)\b/.test(step))
+    const steps = planOf(
+      (sql) => /colloquy_text\b|colloquy_text_pending/.test(sql) && sql.includes('seq = ?'),
+    ).filter((step) => /^(SEARCH|SCAN) (t|colloquy_text_pending)\b/.test(step))
     expect(steps).toHaveLength(3)
     for (const step of steps) expect(step).toMatch(/(number|rowid)>\? AND (number|rowid)<\?/)
     await store.close()
   })
 
   it('is searched by index, also where a statement combines both parts of it', async () => {
-    const database = new DatabaseSync(':memory:')
-    const texts = new Set<string>()
-    const prepare = database.prepare.bind(database)
-    database.prepare = (sql: string) => {
-      texts.add(sql)
-      return prepare(sql)
-    }
-    const store = sqliteStore({ database, fullText: true })
+    const { store, planOf } = observedStore()
     await store.createConversation({ id: 'c', tags: { team: 'a' }, owner: 'ann' })
     for (const order of ['time', 'rank'] as const)
       for (const more of [
@@ -437,12 +421,26 @@ describe('a SQLite database that had no index of text', () => {
         { tags: { team: 'a' }, owner: 'ann', public: false, role: 'user' as const },
       ])
         await store.searchText({ query: 'a "b c" -d', order, ...more })
-    const steps = [...texts]
-      .filter((sql) => sql.includes('colloquy_text_pending AS t'))
-      .flatMap((sql) => prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
-      .map(({ detail }) => detail)
+    const steps = planOf((sql) => sql.includes('colloquy_text_pending AS t'))
     expect(steps.length).toBeGreaterThan(10)
     expect(steps.filter((step) => /SCAN (?!f VIRTUAL|t$|h$|w$|m$|\()/.test(step))).toEqual([])
     await store.close()
   })
 })
+
+/** Returns a store in memory, and a function that returns the plans of its statements so far. */
+function observedStore() {
+  const database = new DatabaseSync(':memory:')
+  const texts = new Set<string>()
+  const prepare = database.prepare.bind(database)
+  database.prepare = (sql: string) => {
+    texts.add(sql)
+    return prepare(sql)
+  }
+  const planOf = (accepts: (sql: string) => boolean): string[] =>
+    [...texts]
+      .filter(accepts)
+      .flatMap((sql) => prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+      .map(({ detail }) => detail)
+  return { store: sqliteStore({ database, fullText: true }), planOf }
+}
