@@ -80,7 +80,7 @@ it('ends the other deletions when one fails, and tells of that one', async () =>
     },
   })
   const sandbox = { id: 'busy', sandbox_spec_id: 's', created_at: '2026-01-01T00:00:00.000Z', up: null }
-  const deletion = { conversation_id: 'gone', created_at: '', start_ref: null }
+  const deletion = { conversation_id: 'gone', incarnation: '', start_ref: null }
   await store.changeItems([
     { collection: 'sandboxes', id: 'busy', put: { body: sandbox } },
     { collection: 'deletions', id: 'a', put: { body: { ...deletion, sandbox_id: 'busy' }, dueIn: 0 } },

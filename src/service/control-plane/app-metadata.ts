@@ -38,6 +38,13 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
   return isObject(stored) ? { ...NO_METADATA, ...(stored as Partial<AppMetadata>) } : NO_METADATA
 }
 
+/**
+ * Distinguishes a conversation from a later one with the same id. Ids of start tasks are used, because messages
+ * can be queued for a conversation before it is created.
+ */
+export const incarnationOf = (record: ConversationRecord): string =>
+  appOf(record).start_task_id ?? record.createdAt
+
 export const withApp = (
   { metadata }: Pick<ConversationRecord, 'metadata'>,
   app: Partial<AppMetadata>,

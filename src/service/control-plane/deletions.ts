@@ -11,8 +11,8 @@ import { startOf } from '../conversations/starts.ts'
 import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { objectOf, operationsIn, type Operation, bool, int } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { appOf } from './app-metadata.ts'
-import { incarnationOf, type PendingMessages } from './pending-messages.ts'
+import { appOf, incarnationOf } from './app-metadata.ts'
+import type { PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
@@ -20,9 +20,6 @@ const operation = operationsIn('Events')
 
 interface Deletion {
   readonly conversation_id: string
-  /** Distinguishes the conversation from a later one with its id. */
-  readonly created_at: string
-  /** The same for its pending messages, which may have been sent before it was created. */
   readonly incarnation: string
   readonly start_ref: string | null
   readonly sandbox_id: string | null
@@ -91,9 +88,9 @@ export class Deletions {
 
   async #finish(job: Job<Deletion>): Promise<void> {
     const { lifecycle, tasks } = this.#parts
-    const { conversation_id: id, created_at, sandbox_id } = job.record
+    const { conversation_id: id, incarnation, sandbox_id } = job.record
     const record = await lifecycle.engine.store.getConversation(id)
-    if (record?.createdAt === created_at) {
+    if (record !== null && incarnationOf(record) === incarnation) {
       await tasks.forget(id)
       await lifecycle.engine.delete(id)
     }
@@ -105,7 +102,6 @@ export class Deletions {
 
 const deletionOf = (record: ConversationRecord): Deletion => ({
   conversation_id: record.id,
-  created_at: record.createdAt,
   incarnation: incarnationOf(record),
   start_ref: startOf(record.metadata).start_ref,
   sandbox_id: appOf(record).sandbox_id,

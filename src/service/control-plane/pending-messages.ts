@@ -2,14 +2,13 @@
 
 import { hasCode } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
-import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { openConversation, isUnknown, sendOnce } from '../conversations/conversations.ts'
 import { findConversation, shownId } from '../conversations/find-conversation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { type ControlPlaneContext, sandboxOf } from './app-conversations.ts'
-import { appOf } from './app-metadata.ts'
+import { appOf, incarnationOf } from './app-metadata.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
@@ -28,7 +27,6 @@ interface Queue {
     readonly created_at: string
   }[]
   readonly sandbox_id: string | null
-  /** Distinguishes the conversation from a later one with the same id. */
   readonly incarnation: string
 }
 
@@ -172,6 +170,3 @@ const TOO_LONG = `The queued messages of this conversation would exceed ${MAX_PE
 
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>
   sandbox === null ? {} : { sandbox }
-
-export const incarnationOf = (record: ConversationRecord): string =>
-  appOf(record).start_task_id ?? record.createdAt

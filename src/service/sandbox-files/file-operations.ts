@@ -4,7 +4,7 @@
  */
 
 import { isObject, textAt } from '../../event/json.ts'
-import { appOf } from '../control-plane/app-metadata.ts'
+import { appOf, incarnationOf } from '../control-plane/app-metadata.ts'
 import type { Sandboxes } from '../control-plane/sandboxes.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { readBytes } from '../http/app.ts'
@@ -128,7 +128,7 @@ export function scopedOperations(
     const folder = await folderOf(sandboxes, record)
     if (folder === null) throw new HttpProblem(404, 'The conversation has no working directory in a sandbox.')
     await files.makeFolder(folder)
-    return { incarnation: `${record.id} ${record.createdAt}`, files, folder }
+    return { incarnation: `${record.id} ${incarnationOf(record)}`, files, folder }
   }
   const bind = ({ handle, path: route, query = {} }: Operation, conversationId: string) => {
     const bound: Operation['handle'] = async (input) => {
