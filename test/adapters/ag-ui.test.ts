@@ -443,7 +443,7 @@ describe('a conversation over AG-UI', () => {
       content: 'at 0.75',
       'a/b~c': 'escaped',
     })
-    // A client that comes back has the result already.
+    // A client that reconnects already has the result.
     const again: BaseEvent[] = []
     await conversation.sendMessage('And now?')
     const back = agentOf(serverOf(conversation, worksOn, again), conversation.id)

@@ -385,7 +385,7 @@ describe('a session over a conversation', () => {
     expect(JSON.stringify(await conversation.messages())).toContain('data:image/png;base64,AAAA')
   })
 
-  it('gives back long strings that the engine keeps out of memory, also of a reply that is popped', async () => {
+  it('returns long strings that the engine keeps out of memory, also of a reply that is popped', async () => {
     const conversation = await createEngine({ store: memoryStore(), blobs: 'refs' }).create()
     const session = colloquySession({ conversation })
     const [long, longer] = ['a'.repeat(70_000), 'b'.repeat(80_000)]
@@ -422,7 +422,7 @@ describe('a session over a conversation', () => {
     expect((await session.getItems()).length).toBe(2)
   })
 
-  it('gives back items whose events are forgotten and no longer in memory', async () => {
+  it('returns items whose events are forgotten and no longer in memory', async () => {
     const { conversation, session } = await open()
     const items = [user('Rome?'), call('c1'), result('c1'), reply('It is sunny.')]
     await session.addItems(items)

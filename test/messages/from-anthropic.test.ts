@@ -236,7 +236,7 @@ describe('collectAnthropic', () => {
 describeRecorded('recorded replies of Anthropic', 'anthropic', (recorded) => {
   const replies = recorded.filter(({ reply }) => Array.isArray(reply['content']))
 
-  it('go in and out unchanged, but for calls, which nothing may stand behind', () => {
+  it('are sent back unchanged, except that calls are moved to the end', () => {
     expect(replies.length).toBeGreaterThan(0)
     for (const { file, reply } of replies) {
       const blocks = reply['content'] as Record<string, unknown>[]
@@ -249,7 +249,7 @@ describeRecorded('recorded replies of Anthropic', 'anthropic', (recorded) => {
   })
 })
 
-/** That the model itself has called is the default. */
+/** Removes the caller `direct`, the default: a call by the model itself. */
 function withoutDirect(block: Record<string, unknown>): object {
   const { caller, ...rest } = block
   const isDirect = (caller as { type?: string } | undefined)?.type === 'direct'

@@ -185,7 +185,7 @@ describe('collectOpenAIResponses', () => {
 })
 
 describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (replies) => {
-  it('go in and out unchanged, but for reasoning without its content, and ids and steps behind it', () => {
+  it('are sent back unchanged, except reasoning without content, and the ids and steps after it', () => {
     let whole = 0
     for (const { file, reply } of replies) {
       const output = reply['output'] as Record<string, unknown>[]

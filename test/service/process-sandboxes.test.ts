@@ -263,7 +263,7 @@ describe('a sandbox', () => {
     expect(existsSync(join(position.path, 'b'))).toBe(false)
   })
 
-  it('that has ended with the provider takes no command, upload or download until it is resumed', async () => {
+  it('rejects commands, uploads and downloads after the provider ended, until it is resumed', async () => {
     const options = { givesFiles: true, specs: [{ id: 's', command: sh('sleep 1000') }] }
     begin(options)
     await sandboxes.start('a', 's')

@@ -210,7 +210,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     try {
       read = yield* events.stretch(row.conversation_id, number, from, until - 1)
     } catch (error) {
-      // A damaged body, which its readers are told of: later logs are still indexed.
+      // The body is damaged: readers of the event get this error, and later logs are still indexed.
       if (isColloquyError(error)) return number
       throw error
     }
@@ -268,8 +268,8 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 const MANY = 256
 
 /**
- * Minimum milliseconds between two looks for events to index, also as a multiple of the time that a look takes:
- * it reads the end of every log.
+ * Minimum milliseconds between two searches for events without an index entry, and the minimum as a multiple
+ * of the last search's duration: a search reads the end of every log.
  */
 const [LOOK_INTERVAL, LOOK_FACTOR] = [1_000, 50]
 
