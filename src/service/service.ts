@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
+import { RUN_OPTIONS } from '../conversation/run/options.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
 import { blobOperations } from './events/blobs.ts'
@@ -160,10 +161,7 @@ export function createService(options: ServiceOptions): Service {
   if (typeof options?.engine?.open !== 'function')
     invalidArgument('engine', 'must be an engine, as createEngine returns it')
   checkOptionNames(options, 'engine', ...SERVICE_OPTIONS)
-  checkOptionNames(
-    options.run,
-    'policy hooks condenser maxIterations stuck wait onPrefix until within leaseTtl',
-  )
+  checkOptionNames(options.run, RUN_OPTIONS)
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)

@@ -93,13 +93,14 @@ export interface RunCondenser {
   ): Promise<RunCondenserDecision> | RunCondenserDecision
 }
 
-const OPTIONS = 'signal policy hooks condenser maxIterations stuck wait onPrefix from until within leaseTtl'
+/** Names of all options except `signal` and `from`, which belong to a single run. */
+export const RUN_OPTIONS = 'policy hooks condenser maxIterations stuck wait onPrefix until within leaseTtl'
 
 export function checkRun(step: unknown, options: object): void {
   const fields = options as Readonly<Record<string, unknown>>
   const { hooks, maxIterations, leaseTtl, wait, condenser, from, until } = fields
   checkFunction('step', step ?? null)
-  checkOptionNames(options, OPTIONS)
+  checkOptionNames(options, RUN_OPTIONS, 'signal from')
   for (const name of ['policy', 'onPrefix', 'within', 'stuck']) checkFunction(name, fields[name])
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
