@@ -1,3 +1,5 @@
+import { MAX_DELAY } from '../event/check-value.ts'
+
 /** Runs a task when it is its turn, and returns its result. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
@@ -63,9 +65,6 @@ export async function endsWithin(milliseconds: number, work: Promise<unknown>): 
   const timer = setTimeout(() => resolve(false), milliseconds)
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
-
-/** Maximum milliseconds of a timer. A longer one would fire at once. */
-export const MAX_DELAY = 2 ** 31 - 1
 
 /** Waits for a time, or until the signal is aborted. Never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -10,6 +10,7 @@ import {
   checkInteger,
   checkOptionNames,
   invalidArgument,
+  MAX_DELAY,
 } from '../event/check-value.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 import { checkConversationId, formatInstant, YEAR_0 } from '../store/kit/record.ts'
@@ -123,7 +124,7 @@ export async function applyRetention(
 ): Promise<DeletionReport | null> {
   checkOptionNames(options, 'dryRun limit onDelete olderThan keepLast owner tags signal leaseTtl')
   checkDeletion(options)
-  const ttl = checkInteger('leaseTtl', options.leaseTtl, 1, 2 ** 31 - 1, 60_000, invalidArgument)
+  const ttl = checkInteger('leaseTtl', options.leaseTtl, 1, MAX_DELAY, 60_000, invalidArgument)
   const expired = expiredOf(engine, options, now)
   if (options.dryRun === true) return deleteEach(engine, expired(null), options)
   const jobs = new Jobs<object>({ store: engine.store, collection: 'retention', ttl })

@@ -141,12 +141,12 @@ export function checkBound(name: string, value: unknown, least: number): number 
 }
 
 /** Maximum delay of a timer in milliseconds. With a longer delay it fires at once. */
-const LONGEST = 2 ** 31 - 1
+export const MAX_DELAY = 2 ** 31 - 1
 
 export function checkPollInterval(value: Given, otherwise: number): number {
   if (value === undefined) return otherwise
-  if (typeof value === 'number' && value > 0 && value <= LONGEST) return value
-  return invalidArgument('pollInterval', `must be more than 0 and at most ${LONGEST} milliseconds`)
+  if (typeof value === 'number' && value > 0 && value <= MAX_DELAY) return value
+  return invalidArgument('pollInterval', `must be more than 0 and at most ${MAX_DELAY} milliseconds`)
 }
 
 export function checkOneOf<T extends string>(

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
-import { checkOptionNames, invalidArgument } from '../../event/check-value.ts'
+import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import type { Hook, HookOutcome } from '../run/hooks.ts'
 
 interface Command {
@@ -31,9 +31,6 @@ const KILL_TIMEOUT = 1_000
 
 /** Milliseconds to wait for the output: a process outside the group may keep the pipes open. */
 const DRAIN = 200
-
-/** Maximum delay of a timer; longer timeouts are infinite. */
-const LONGEST = 2 ** 31 - 1
 
 /**
  * Runs a command in its own process group, which is killed when the command exits; processes that left the
@@ -101,7 +98,8 @@ function runCommand(command: Command, stdin: string, abort: AbortSignal): Promis
   if (child.pid === undefined) return promise
   remember(child)
   abort.addEventListener('abort', onAbort, { once: true })
-  if (command.timeout <= LONGEST) after(command.timeout, () => stop('timed_out'))
+  // Longer timeouts are infinite.
+  if (command.timeout <= MAX_DELAY) after(command.timeout, () => stop('timed_out'))
   child.stdin?.end(stdin)
   return promise
 }

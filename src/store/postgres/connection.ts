@@ -1,7 +1,7 @@
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
-import { checkInteger, invalidArgument } from '../../event/check-value.ts'
+import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
 import {
@@ -71,7 +71,7 @@ export class Connection {
         'Pass postgresStore an object with a url or a client, not both.',
       )
     }
-    this.#timeout = checkInteger('timeout', options.timeout, 1, LONGEST_TIMEOUT, TIMEOUT, invalidArgument)
+    this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
@@ -338,8 +338,8 @@ const storeErrors = <T>(call: Promise<T>): Promise<T> =>
     throw toStoreError(error)
   })
 
-/** Default and maximum milliseconds until a call fails: timers cannot wait longer. */
-const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
+/** Default milliseconds until a call fails. */
+const TIMEOUT = 10_000
 
 function inTime<T>(call: Promise<T>, timeout: number, keepsAlive = true): Promise<T> {
   return new Promise((resolve, reject) => {
