@@ -45,10 +45,7 @@ export function planCondensation(
   state: State,
   limits: CondensationLimits = {},
 ): CondensationPlan | Exclude<CondenserDecision, { type: 'condense' }> {
-  checkOptionNames(
-    limits,
-    'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage',
-  )
+  checkOptionNames(limits, LIMIT_NAMES)
   return planWithin(state, checkLimits(limits))
 }
 
@@ -211,6 +208,9 @@ export interface CondensationLimits extends Permissions {
   /** Minimum share of events, above 0 and below 1, that an optional summary must replace. Default: 0.1. */
   readonly minimumProgress?: number
 }
+
+export const LIMIT_NAMES =
+  'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage'
 
 export type CheckedLimits = Permissions & Required<Omit<CondensationLimits, keyof Permissions>>
 

@@ -12,6 +12,7 @@ import {
   type CondensationLimits,
   condensationOf,
   type CondensationPlan,
+  LIMIT_NAMES,
   planWithin,
   refuse,
 } from './plan.ts'
@@ -55,11 +56,7 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * reduce(state, event).branch.view.length // 4
  */
 export function rollingCondenser(options: RollingOptions): Condenser {
-  checkOptionNames(
-    options,
-    'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage',
-    'eventBudget totalBudget summarise retries',
-  )
+  checkOptionNames(options, LIMIT_NAMES, 'eventBudget totalBudget summarise retries')
   const limits = checkLimits(options)
   // It would otherwise only appear as a failed summary of a long conversation.
   if (typeof options.summarise !== 'function') invalidArgument('summarise', 'must be a function')
