@@ -1,5 +1,5 @@
 import { ColloquyError } from './errors.ts'
-import { isLegalId } from './ids.ts'
+import { ID_RULE, isLegalId } from './ids.ts'
 import { parseInstant } from './time.ts'
 
 /** An unchecked value; null counts as omitted. */
@@ -78,10 +78,7 @@ export function checkText(field: string, value: Given, refuse: Refuse = invalidQ
 export function checkId(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {
   const text = checkText(field, value, refuse)
   if (text === null || isLegalId(text)) return text
-  return refuse(
-    field,
-    'must be an id: 1 to 200 characters of well-formed Unicode, without control characters, not "__root__"',
-  )
+  return refuse(field, `must be an id: ${ID_RULE}`)
 }
 
 export function checkBoolean(field: string, value: Given, refuse: Refuse = invalidQuery): boolean | null {

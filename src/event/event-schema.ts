@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import { EVENT_KINDS, type EventKind, KINDS } from './kinds.ts'
 import { type JsonObject, HOOK_EVENT_TYPES } from './shapes.ts'
 import { _default as withDefault } from 'zod/mini'
-import { LEGAL_ID } from './ids.ts'
+import { ID_RULE, LEGAL_ID } from './ids.ts'
 import {
   action,
   checker,
@@ -28,12 +28,10 @@ import {
   type Check,
 } from './shape-schema.ts'
 
-const ID_RULE =
-  'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__".'
 const UNIQUE_RULE = 'Must list each id once.'
 
 const identity = {
-  id: z.exactOptional(z.string().check(z.regex(LEGAL_ID, ID_RULE))),
+  id: z.exactOptional(z.string().check(z.regex(LEGAL_ID, `Must be ${ID_RULE}.`))),
   timestamp: z.exactOptional(z.string()),
   parent_id: z.exactOptional(z.nullable(z.string())),
 }

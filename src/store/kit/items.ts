@@ -1,7 +1,7 @@
 /** Checks arguments of item methods, for all adapters alike. */
 
 import { ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
-import { isLegalId } from '../../event/ids.ts'
+import { ID_RULE, isLegalId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, NewItem } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
@@ -15,7 +15,7 @@ import {
   invalidQuery,
 } from '../../event/check-value.ts'
 import { type CheckedPage, encodeCursor, inOrder, pageOf, placeAfter, scopeOf } from './query/page.ts'
-import { checkJsonObject, compareIds, ID_RULE, isKeepable } from './record.ts'
+import { checkJsonObject, compareIds, isKeepable } from './record.ts'
 
 /** A checked change, with defaults and frozen copies of its values. */
 export interface CheckedChange {

@@ -1,6 +1,6 @@
 import { ColloquyError } from '../../event/errors.ts'
 import { copyJson } from '../../event/freeze.ts'
-import { isLegalId } from '../../event/ids.ts'
+import { ID_RULE, isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { parseInstant } from '../../event/time.ts'
@@ -229,9 +229,6 @@ export function laterOf(before: string, now: bigint): string {
   const time = formatInstant(now)
   return time > before ? time : before
 }
-
-export const ID_RULE =
-  '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
 
 /** Checks an id against design D19. O(length). @throws `invalid_id`. */
 export function checkConversationId(field: string, id: Given): void {

@@ -2,7 +2,7 @@
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { decodedLists } from '../../../event/freeze.ts'
-import { deriveEventId, isLegalId, ROOT } from '../../../event/ids.ts'
+import { deriveEventId, ID_RULE, isLegalId, ROOT } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
@@ -150,8 +150,7 @@ function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
     )
   }
   if (fact.id === undefined ? live : !isLegalId(fact.id)) {
-    const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
-    throw new ColloquyError('invalid_id', `The id of an appended event must be ${rule}.`, { id: fact.id })
+    throw new ColloquyError('invalid_id', `The id of an appended event must be ${ID_RULE}.`, { id: fact.id })
   }
   return fact
 }
