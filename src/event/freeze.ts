@@ -82,7 +82,7 @@ export function isFrozenJson(value: unknown, room: number): boolean {
 }
 
 /** Whether an object is plain, of any realm: it has no prototype, or one without a prototype. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -1,5 +1,6 @@
 /** Reads the output of a tool of any library as an observation. Total: never throws. */
 
+import { isPlain } from '../event/freeze.ts'
 import { isObject, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
@@ -384,9 +385,7 @@ function snapshot(root: unknown): unknown {
 
   function readFields(value: object): unknown {
     const keys = Object.keys(value)
-    const proto: unknown = Object.getPrototypeOf(value)
-    const isPlain = proto === null || Object.getPrototypeOf(proto) === null
-    if (keys.length === 0 && !isPlain) return `[${className(value)}]`
+    if (keys.length === 0 && !isPlain(value)) return `[${className(value)}]`
     const out: Record<string, unknown> = {}
     for (const key of keys) {
       if (count > MAX_VALUES) break
