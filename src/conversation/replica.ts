@@ -507,7 +507,7 @@ const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
 
-/** The event of an entry. @throws `evicted` if it is not in memory, or has references in place of long strings. */
+/** Returns an entry's event. @throws `evicted` if it is not in memory, or has references for long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(

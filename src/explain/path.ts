@@ -68,8 +68,9 @@ export interface Leaving {
 }
 
 /**
- * Returns a function that finds where HEAD left the branch of an event at `from` or later. Null if HEAD is on the
- * branch, or is not the log's HEAD. O(entries since `from` · log n), then O(1) per event.
+ * Returns a function that finds where HEAD left the branch of an event at `from` or later. The function returns
+ * null if HEAD is on the branch, or if the log did not set this HEAD, as after `switchTo`. O(entries since `from`
+ * · log n), then O(1) per event.
  */
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)

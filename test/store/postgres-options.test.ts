@@ -173,7 +173,7 @@ it('waits for no server that does not respond, not even to close', async () => {
     )
 })
 
-/** A client over a database, which gives no response to a statement while `isSilent` matches it. */
+/** A client over a database, which gives no response to a statement that `silence.pattern` matches. */
 async function silenced(timeout: number, options: Partial<PostgresStoreOptions> = {}) {
   const database = await testDatabase()
   const first = postgresStore({ url: database.url, listen: false })
