@@ -58,6 +58,10 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
+/** Names `caller` as a field to leave out if it is `direct`, the default: a call by the model itself. */
+export const defaultCaller = (item: RawObject): string[] =>
+  objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
+
 /** Returns a call's arguments if they are a frozen object, so that they need not be parsed; else null. */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null

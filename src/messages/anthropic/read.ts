@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import {
+  defaultCaller,
   endingBy,
   failedWith,
   failureOf,
@@ -155,12 +155,8 @@ function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
   if (type === 'redacted_thinking' && typeof data === 'string')
     return replyPart.redacted(data, moreOf(block, 'type', 'data'))
   return type === 'tool_use'
-    ? replyPart.call(id, name, input, isCutOff, { more: callerOf(block) })
+    ? replyPart.call(id, name, input, isCutOff, {
+        more: moreOf(block, 'type', 'id', 'name', 'input', ...defaultCaller(block)),
+      })
     : replyPart.other(block)
-}
-
-/** Returns a call's further fields. The caller `direct` (the model itself) is the default and left out. */
-function callerOf(block: RawObject): JsonObject | null {
-  const isDirect = objectOf(block['caller'])['type'] === 'direct'
-  return moreOf(block, 'type', 'id', 'name', 'input', ...(isDirect ? ['caller'] : []))
 }

@@ -3,6 +3,7 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   CUSTOM,
   CUT_OFF,
+  defaultCaller,
   failedWith,
   failureOf,
   moreOf,
@@ -411,10 +412,6 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   if (type === 'refusal' && typeof refusal === 'string') return replyPart.text(refusal, more)
   return replyPart.other(part)
 }
-
-/** Names `caller` as a field to leave out if it is `direct`, the default: a call by the model itself. */
-const defaultCaller = (item: RawObject): string[] =>
-  objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
 /** The tools of typed calls, and the fields with their arguments. A custom call names its tool. */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
