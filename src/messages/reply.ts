@@ -2,7 +2,7 @@ import { actionKind, isWhitespace, objectOf, readArguments, stringOf, textOfInpu
 import type { RawObject } from './text.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
-import { quote } from '../event/text.ts'
+import { hashText, quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
 import type {
   Action,
@@ -508,9 +508,10 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
   const message = messageOf(ordered, reasoning, limits)
   const record = recordOf(raw, message, ordered.order, limits, options)
   const { after } = record
-  // Some streams contain no id. The request then distinguishes the replies of a conversation.
+  // Some streams contain no id. The request, or else the content, then distinguishes replies.
   const prefix = options.request === undefined ? null : requestRecord(options.request)?.prefix
-  const response = id || `reply-${after ?? prefix ?? 'first'}`
+  const content = (): string => hashText(JSON.stringify([message.content, message.tool_calls]))
+  const response = id || `reply-${after ?? prefix ?? content()}`
   const reasoningFields = {
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(message.thinking_blocks.length > 0 && { thinking_blocks: message.thinking_blocks }),

@@ -92,10 +92,15 @@ it.each(Object.values(STEP_WIRES))(
 
 const unknown = (id: string) => ({ calls: [{ id, name: 'no_such_tool', args: '{}' }] })
 
-it.each(Object.values(STEP_WIRES))(
-  'keeps two replies of $name apart whose calls fit no tool, also where a stream names no id',
-  async (wire) => {
-    const { step } = scripted(wire, [unknown('c1'), unknown('c2'), { text: 'Hello!' }], { tools: [add] })
+const WIRES = Object.values(STEP_WIRES).flatMap((wire) =>
+  [true, false].map((prove) => ({ wire, name: wire.name, prove })),
+)
+
+it.each(WIRES)(
+  'keeps two replies of $name apart whose calls fit no tool, also where a stream names no id (prove: $prove)',
+  async ({ wire, prove }) => {
+    const turns = [unknown('c1'), unknown('c2'), { text: 'Hello!' }]
+    const { step } = scripted(wire, turns, { tools: [add], prove })
     const conversation = await begin('Hello')
     await conversation.run(step)
     const messages = await conversation.read((state) => toMessages(state))
