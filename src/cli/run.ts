@@ -230,7 +230,7 @@ function onStop(stop: () => void): void {
   process.on('SIGINT', once).on('SIGTERM', once)
 }
 
-function fail(error: unknown): never {
+function endOnError(error: unknown): never {
   if (error instanceof OutputError && error.isClosed) process.exit(0)
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
@@ -244,8 +244,8 @@ export async function runProcess(): Promise<void> {
   process.on('warning', ({ name, message }) => {
     if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)
   })
-  process.on('uncaughtException', fail)
-  process.on('unhandledRejection', fail)
+  process.on('uncaughtException', endOnError)
+  process.on('unhandledRejection', endOnError)
   const io = {
     stdin: process.stdin,
     stdout: sinkOf(process.stdout),
@@ -253,7 +253,7 @@ export async function runProcess(): Promise<void> {
     env: process.env,
     onStop,
   }
-  const code = await run(process.argv.slice(2), io).catch(fail)
+  const code = await run(process.argv.slice(2), io).catch(endOnError)
   // Standard input may still be open, and work that ignores its signal would keep the process alive.
   process.exit(code)
 }
