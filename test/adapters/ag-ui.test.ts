@@ -194,8 +194,7 @@ describe('a conversation over AG-UI', () => {
     for await (const event of agUiEvents(conversation, { input, run }))
       if (event.type === 'TEXT_MESSAGE_CONTENT') break
     await expect.poll(async () => (await conversation.state()).header.status).toBe('finished')
-    const again: AGUIEvent[] = []
-    for await (const event of agUiEvents(conversation, { input })) again.push(event)
+    const again = await allOf(agUiEvents(conversation, { input }))
     expect(again.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
     expect(again.find(({ type }) => type === 'MESSAGES_SNAPSHOT')).toEqual({
       type: 'MESSAGES_SNAPSHOT',
@@ -719,11 +718,8 @@ describe('a conversation over AG-UI', () => {
         yield { kind: 'MessageEvent', source: 'agent', llm_message } as Event
       })
     const input = { threadId: 't', runId: 'r' }
-    const seen = async (options: Omit<AgUiOptions, 'input'>): Promise<AGUIEvent[]> => {
-      const events: AGUIEvent[] = []
-      for await (const event of agUiEvents(conversation, { input, ...options })) events.push(event)
-      return events
-    }
+    const seen = (options: Omit<AgUiOptions, 'input'>): Promise<AGUIEvent[]> =>
+      allOf(agUiEvents(conversation, { input, ...options }))
     const details = ['raw', 'updates'] as const
     const events = [...(await seen({ details, run })), ...(await seen({ details }))]
     for (const type of ['RAW', 'CUSTOM', 'STATE_SNAPSHOT'])
