@@ -18,7 +18,6 @@ const operation = operationsIn('Events')
 const HEADERS = {
   'content-type': 'application/octet-stream',
   'content-security-policy': "sandbox; default-src 'none'",
-  'x-content-type-options': 'nosniff',
   'accept-ranges': 'bytes',
   // The content of a hash never changes. A deleted conversation must not stay in a cache for long.
   'cache-control': 'private, max-age=86400, immutable',
