@@ -25,7 +25,6 @@ import { counted, reportsOf } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { completes, describeParent, headMoves, pathBetween, whyNotWorking } from './path.ts'
 import { countIn, removedUnits } from './removal.ts'
-import { holdsEntry } from './subject.ts'
 import { judgeResult } from './verdict.ts'
 import { checkLog } from '../laws/check-log.ts'
 import { isRecord, type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
@@ -44,6 +43,7 @@ import { type Branch, workingCallOf } from '../state/branch.ts'
 import { replay } from '../state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { indexOfEvent } from '../view/condense.ts'
+import { isDerived, type Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 interface Scene {
@@ -393,7 +393,12 @@ function mayChangeThePast(entry: Checkpoint): boolean {
   if (event.kind === 'Condensation') return true
   if (event.kind === 'SystemPromptEvent' && above.systemPrompt !== null) return true
   const last = branch.view.units.last()
-  return last === undefined || !holdsEntry(last, entry.seq)
+  return last === undefined || !endsWith(last, entry.seq)
+}
+
+function endsWith(unit: Unit, seq: number): boolean {
+  if (unit.type === 'message') return !isDerived(unit) && unit.first === seq
+  return unit.calls.last()?.seq === seq || unit.results.last()?.entry.seq === seq
 }
 
 function judgeRequest(

@@ -5,7 +5,7 @@ import { quote } from '../event/text.ts'
 import { findEventIn } from '../log/log.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { indexOfEvent, indexOfSummary, summaryId } from '../view/condense.ts'
-import { isDerived, type Unit } from '../view/units.ts'
+import type { Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 export interface Subject {
@@ -33,10 +33,3 @@ const SUFFIX = summaryId('')
 
 export const findUnit = ({ units }: View, { entry, derived }: Subject): Unit | undefined =>
   units.get(derived ? indexOfSummary(units, entry) : indexOfEvent(units, entry))
-
-export function holdsEntry(unit: Unit, seq: number): boolean {
-  if (unit.type === 'message') return !isDerived(unit) && unit.first === seq
-  for (const call of unit.calls) if (call.seq === seq) return true
-  for (const { entry } of unit.results) if (entry.seq === seq) return true
-  return false
-}

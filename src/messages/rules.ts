@@ -235,8 +235,10 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
 }
 
 /** Yields a finding for each of `refs` whose id is not in `others`. */
-const without = (refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) =>
-  each(refs, ({ id }) => !others.some((other) => other.id === id) && message(label(id)))
+function without(refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) {
+  const ids = new Set(others.map(({ id }) => id))
+  return each(refs, ({ id }) => !ids.has(id) && message(label(id)))
+}
 
 export function* withoutResult(turns: readonly Turn[]): Generator<Finding> {
   for (const { calls, results } of turns)

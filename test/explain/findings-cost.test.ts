@@ -46,11 +46,14 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
   ],
 }
 
+const measure = (log: readonly Event[]): number => costOf(() => findings(log, { secrets: false }))
+
 it.each(Object.entries(SHAPES))('%s', (_, make) => {
-  const costs = [500, 4_000].map((n) => {
-    const log = make(n)
-    return costOf(() => findings(log, { secrets: false }))
-  })
+  const [short, long] = [make(500), make(4_000)]
+  // The first run compiles; the minimum has the fewest pauses of the collector.
+  const before = Math.min(measure(short), measure(short), measure(short))
   // Linear work grows by 8, quadratic work by 64.
-  expect(costs[1]).toBeLessThan(24 * Math.max(costs[0] ?? 0, 25))
+  const bound = 24 * Math.max(before, 25)
+  const first = measure(long)
+  expect(first < bound ? first : Math.min(measure(long), measure(long))).toBeLessThan(bound)
 })
