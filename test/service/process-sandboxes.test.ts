@@ -263,6 +263,17 @@ describe('a sandbox', () => {
     expect(existsSync(join(position.path, 'b'))).toBe(false)
   })
 
+  it('is deleted although other providers start and delete it at the same time', async () => {
+    const specs = [{ id: 's', command: null }]
+    const begun = [0, 1, 2].map(() => begin({ specs }))
+    const [first, second, third] = begun as [ProcessSandboxes, ProcessSandboxes, ProcessSandboxes]
+    for (let round = 0; round < 100; round += 1)
+      await Promise.all([first.start('a', 's'), second.delete('a'), third.delete('a'), third.start('a', 's')])
+    await Promise.all(begun.map((each) => each.delete('a')))
+    expect(existsSync(join(position.path, 'a'))).toBe(false)
+    await Promise.all(begun.map((each) => each.close()))
+  })
+
   it('rejects commands, uploads and downloads after the provider ended, until it is resumed', async () => {
     const options = { givesFiles: true, specs: [{ id: 's', command: sh('sleep 1000') }] }
     begin(options)

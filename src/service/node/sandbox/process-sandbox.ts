@@ -43,6 +43,10 @@ export interface Times {
 
 export const WORKING_DIR = 'workspace'
 
+/** Tries again when another process adds or removes files in the folder at the same time. */
+export const removeFolder = (path: string): Promise<void> =>
+  rm(path, { recursive: true, force: true, maxRetries: 10 })
+
 /** Failed health checks in a row after which a command has failed. */
 const MAX_MISSED = 3
 
@@ -115,7 +119,7 @@ export class ProcessSandbox {
 
   async delete(): Promise<void> {
     await this.close('MISSING', null)
-    await rm(this.#parts.directory, { recursive: true, force: true })
+    await removeFolder(this.#parts.directory)
   }
 
   kill(): void {
