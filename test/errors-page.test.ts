@@ -203,8 +203,11 @@ function allErrors(): Thrown[] {
   const shared = new Map<string, Factory>()
   for (const { program } of programs)
     for (const statement of exported(program)) factoriesIn(statement, null, shared)
+  // A local variable of another file may have the same name.
   const imported = new Map(
-    programs.flatMap(({ program }) => exported(program).flatMap((node) => [...constantsIn(node)])),
+    programs
+      .flatMap(({ program }) => exported(program).flatMap((node) => [...constantsIn(node)]))
+      .filter(([name]) => name !== 'message'),
   )
   const errors = programs.flatMap(({ program }) => {
     const own = new Map<string, Factory>()

@@ -268,7 +268,7 @@ const FOLDER_FAULT: Meaning = [
   'SQLite cannot write next to the database file, as even reads require. Get permission to write in its folder.',
 ]
 
-const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
+const OTHER: Meaning = ['store_unavailable', 'The database reports an error. Fix the cause, then retry.']
 
 /**
  * Maps a driver's error to a store error by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
