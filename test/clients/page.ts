@@ -32,8 +32,8 @@ export function sectionOf(rows: readonly Row[]): string {
   return [
     HEAD,
     '',
-    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. This table lists the`,
-    'others, and those that work in one case only:',
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists those that do not`,
+    'work, or only in one case:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')
