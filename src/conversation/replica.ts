@@ -64,9 +64,8 @@ const MEASURED_UNITS = 256
 
 const MAX_ERASE_ATTEMPTS = 20
 
-/** Bodies are evicted after this many new events, or this fraction of the log, whichever is more. */
-const EVICT_EVENTS = 1_000
-const EVICT_LOG_PART = 1 / 50
+/** Bodies are evicted after this many new events, or this fraction of the log or view, whichever is most. */
+const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
  * Each snapshot contains the whole view. The next one is due when new events reach this fraction of the
@@ -433,8 +432,9 @@ export class Replica {
 
   /** Whether {@link settle} has something to do. */
   get isDue(): boolean {
-    const { length } = this.#state.log.entries
-    return length - this.#restedAt >= Math.max(EVICT_EVENTS, length * EVICT_LOG_PART) || this.#isChunkDue
+    const { log, branch } = this.#state
+    const growth = Math.max(log.entries.length * EVICT_LOG_PART, branch.view.length * EVICT_VIEW_PART)
+    return log.entries.length - this.#restedAt >= Math.max(EVICT_EVENTS, growth) || this.#isChunkDue
   }
 
   /** Whether a snapshot is due, and a part of the columnar log was completed since the last snapshot. */
