@@ -8,6 +8,8 @@ export type Command = { readonly slot: number } & (
   | { readonly do: 'pend' | 'delete' | 'patch'; readonly index: number; readonly byTask: boolean }
   | { readonly do: 'send'; readonly index: number }
   | { readonly do: 'listen'; readonly index: number }
+  /** Listens until the reader has an event, the start has failed, or ten seconds have passed. */
+  | { readonly do: 'read'; readonly index: number }
   | { readonly do: 'pause' | 'resume' | 'end'; readonly sandbox: number }
   | { readonly do: 'crash'; readonly calls: number }
   | { readonly do: 'hold'; readonly calls: number; readonly milliseconds: number }
@@ -75,13 +77,13 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 
 /**
  * Faults that must occur: a service that dies while accepting a message, failed and rejected starts, a
- * deleted conversation.
+ * deleted conversation, a reader that continues at another service.
  */
 export const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
   { do: 'start', slot: 0, index: 0, says: true, child: false },
   { do: 'start', slot: 1, index: 1, says: true, child: false },
   { do: 'start in', slot: 1, index: 2, sandbox: 0 },
-  { do: 'listen', slot: 0, index: 0 },
+  { do: 'read', slot: 0, index: 0 },
   { do: 'send', slot: 1, index: 0 },
   { do: 'wait', slot: 0, milliseconds: 30 },
   { do: 'delete', slot: 1, index: 1, byTask: false },

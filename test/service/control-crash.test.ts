@@ -112,6 +112,22 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
         return
       }
       if (order.do === 'listen') return readers.get(IDS[order.index] ?? '')?.listen(world)
+      if (order.do === 'read') {
+        const id = IDS[order.index] ?? ''
+        const reader = readers.get(id)
+        const hasEnded = async (): Promise<boolean> => {
+          if (world.isDead()) return true
+          await reader?.listen(world)
+          // Another start may have paused the sandbox.
+          const hasFailed = [...(await tasks.all()).values()].some(
+            (task) => task.planned_id === id && task.status === 'ERROR',
+          )
+          return hasFailed || (reader?.ids.length ?? 1) > 0
+        }
+        // On a very busy machine the start waits until the faults have ended.
+        await until(hasEnded, 10_000).catch(() => undefined)
+        return
+      }
       if (order.do === 'send') {
         const id = IDS[order.index] ?? 'plain'
         const text = `sent ${(texts += 1)}`
