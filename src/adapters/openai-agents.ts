@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, a reply or adjacent other events. Removing the items moves HEAD to `parentId`. */
+/** Items of an event, a reply or other writers' adjacent events. Removing them moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
@@ -149,7 +149,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Counts clears. Event ids of operations depend on it, so an operation id can be used again after one. */
+/** Counts clears. Operations' event ids depend on the count, so a clear allows an operation id again. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1

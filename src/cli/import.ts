@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records in subagents which calls of a log opened them, whichever was imported first. O(facts). */
+/** Records in each subagent which call of the log opened it; either may be imported first. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -333,7 +333,7 @@ async function* batchesOf(
   if (last.length > 0) yield last
 }
 
-/** Appends facts, if need be after moves of HEAD by earlier imports. @throws FileError `other_log` */
+/** Appends facts. Skips moves of HEAD that earlier imports appended. @throws FileError `other_log` */
 async function append(
   store: Store,
   conversation: string,

@@ -185,7 +185,7 @@ async function complete(
   }
 }
 
-/** Returns a call's progress, on HEAD's branch or the latest where the call is working; empty if none. */
+/** Returns a call's progress on HEAD's branch, or on the latest branch where the call works; else empty. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -227,7 +227,7 @@ export async function takeOverWork(
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
-/** Whether a call is not on HEAD's branch. It may still be working on its own. */
+/** Whether a call is not on HEAD's branch. It may still be working on its own branch. */
 function isOnOtherBranch({ log }: State, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   return action !== undefined && !isOnPathIn(action, log.head)

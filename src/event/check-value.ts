@@ -15,7 +15,7 @@ export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
 
-/** The names in a text, which spaces separate. */
+/** The space-separated names in a text. */
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
 /**

@@ -46,7 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Removes signatures. `texts` replaces the blocks' texts; without one, masked redacted data is the text. */
+/** Removes signatures. `texts` replaces the blocks' texts; a redacted block without one gets masked data. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

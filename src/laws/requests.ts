@@ -28,7 +28,7 @@ interface RequestPoint {
   readonly reply: Pick<Entry, 'id' | 'seq'>
 }
 
-/** Number of latest requests that are all checked. Of the others, one is at each doubling of the distance. */
+/** Number of latest requests that are all checked; earlier ones only at each doubling of the distance. */
 const LATEST = 6
 
 /**

@@ -200,7 +200,7 @@ function ownOf(
  */
 const MAX_CUTS = 100
 
-/** Digests up to each call except the last; null if all equal the whole reply's, or over `MAX_CUTS` calls. */
+/** Digests up to each call except the last; null for over `MAX_CUTS` calls, or if all equal the reply's. */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,

@@ -581,7 +581,7 @@ const READ_FIELDS = [
 const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** A message's parts, with `step-start` before each reply. Notes fields that repeat parts. */
+/** A message's parts, with `step-start` before each reply. Adds a note for fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)

@@ -137,7 +137,7 @@ export interface Chain {
   boundary: Line | null
 }
 
-/** Returns the lines by id. Builds the map on demand, because most files do not need it. */
+/** Returns a function for the lines by id. It builds the map on first use: most files do not need it. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -472,7 +472,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /** Returns the line's origin. If the line starts a branch, the event follows the parent in the file. */
+  /** Returns the line's origin. If the line starts a branch, its event follows the parent line's event. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -551,7 +551,7 @@ export class Turns {
   }
 }
 
-/** Lines that the client inserted before prompts, commands that it executed, and queued prompts. */
+/** Commands that the client executed, queued prompts, and lines that it inserted before prompts. */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()

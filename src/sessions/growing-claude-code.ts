@@ -23,8 +23,8 @@ interface ReadLines {
 }
 
 /**
- * Returns a function that reads the next lines of a growing session, and returns their facts. A reply at the
- * end that is incomplete, as after thinking, waits for the next call. A reply that continues after a result
+ * Returns a function that reads the next lines of a growing session, and returns their facts. An incomplete
+ * reply at the end, as after thinking, waits for the next lines. A reply that continues after a result
  * becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
  * @param childOf returns the conversation of a subagent by its id, or of a side chain by its name
  */

@@ -30,7 +30,7 @@ export interface UnfitRecord extends SessionRecord {
   readonly unfit: string
 }
 
-/** A fact, and the number of the line, or in a document of the message, from which it was read. */
+/** A fact, and the number of the line, or of the message in a document, from which it was read. */
 export interface SessionFact {
   readonly line: number
   readonly fact: Fact

@@ -74,7 +74,7 @@ export function activatedSkillsIn(branch: Branch): string[] {
  * Condensation O(listed ids · log view).
  * @param log the log before the entry
  * @param replyIndex `replyPlace` of the entry; null for the end
- * @param completed the working call of the branch that the entry completes
+ * @param completed the branch's working call that the entry completes
  */
 export function foldBranch(
   branch: Branch,

@@ -172,8 +172,8 @@ function cuts(length: number): number[] {
 }
 
 /**
- * Copies maps and sets, and the plain objects and lists around them, but no class instances. Returns a value
- * without maps and sets itself. O(size).
+ * Copies maps and sets, and the plain objects and lists around them, but no class instances. If a value has
+ * no maps or sets, returns the value itself. O(size).
  */
 function withOwnMaps<T>(value: T): T {
   const copies = new Map<object, object>()

@@ -67,7 +67,7 @@ export function* wrapWords(
   yield (before + line).trimEnd()
 }
 
-/** Quotes and shortens a text of unknown origin. Printing the message that contains it makes it safe. */
+/** Quotes and shortens a text of unknown origin. Printing the text makes it safe for a terminal. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
@@ -76,7 +76,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Returns a masked value as JSON, with null for each `encrypted_content` that a text quotes. */
+/** Returns a masked value as JSON, with null also for each `encrypted_content` quoted in a string. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)

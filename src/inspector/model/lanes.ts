@@ -18,7 +18,7 @@ interface Chain {
   column: number
 }
 
-/** Maximum numbers of columns; further lines overlap. */
+/** Maximum number of columns; further lines overlap. */
 const MAX_COLUMNS = 10
 const MAX_CALL_COLUMNS = 4
 

@@ -224,7 +224,7 @@ export function writeChunk(
   ])
 }
 
-/** Fills a typed array with one number per row. `from` with a function is ten times slower. */
+/** Fills a typed array with one number per row. `Int32Array.from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   rows: readonly ColumnRow[],

@@ -44,7 +44,7 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
 /**
- * A file of a user message. Only there the SDK accepts an address as a string; elsewhere it requires a URL
+ * A file of a user message. The SDK accepts an address as a string only here; elsewhere it requires a URL
  * object, which JSON lacks.
  */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })

@@ -304,7 +304,7 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/** Returns the parts of content: of a text or a list. A collected list also contains texts. */
+/** Returns the parts of content, a text or a list. A list collected from a stream also contains texts. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 

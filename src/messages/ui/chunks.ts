@@ -89,7 +89,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** Returns the chunks that add a part. `id`, for texts and reasoning, is its index without step parts. */
+/** Returns the chunks that add a part. `id` is the index of a text or reasoning, not counting step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part

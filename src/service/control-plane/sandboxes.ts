@@ -16,7 +16,7 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** A stored sandbox. It counts towards the limit only if it may be running, since the time `up`. */
+/** A stored sandbox. It counts towards the limit only while `up` is set: it may then be running. */
 interface StoredSandbox extends SandboxRecord {
   /** Time since which the sandbox may be running; null if it does not run. */
   readonly up: string | null
@@ -34,7 +34,7 @@ interface SandboxLease {
   readonly lostOn?: string
 }
 
-/** Milliseconds of a lease: longer than a machine can be expected to be silent. */
+/** Milliseconds of a lease: longer than a working machine is ever expected to be silent. */
 const LEASE = 60_000
 
 /** Milliseconds after which a sandbox that was started, but does not run, is considered ended. */

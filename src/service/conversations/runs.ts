@@ -144,7 +144,7 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-/** A run that callers wait for until it has a lease, or until a stored request would survive a crash. */
+/** A run that callers wait for until it has a lease, or until its request is stored and survives a crash. */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
@@ -379,7 +379,7 @@ export class Runs {
     await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
-  /** Ids of the conversations whose lease a run of this service may hold: the run has its agent. */
+  /** Ids of the conversations whose lease a run of this service may hold, because the run has its step. */
   get ids(): readonly string[] {
     return [...this.#begun]
   }

@@ -51,7 +51,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** Returns the store's filter. The store omits hidden kinds, so that pages are full if events suffice. */
+/** Returns the store's filter. The store omits hidden kinds, so a page is full if enough events match. */
 export function filterOf(
   conversationId: string,
   { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,

@@ -89,7 +89,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   })
 }
 
-/** Frame of a delta that ends at `after_delta`, with an id and time, as clients ignore events without them. */
+/** Frame of a delta that ends at `resumeOffset`. Has an id and time: clients ignore events without them. */
 export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
   new Frame(
     'delta',

@@ -43,11 +43,11 @@ export interface NewItem {
 export interface ItemQuery {
   /** Name of the key to list by; items without it are left out. Default: all items, by id. */
   readonly by?: string
-  /** Only items whose key (without `by`, whose id) equals this text. */
+  /** Only items whose key (or id, without `by`) equals this text. */
   readonly value?: string
-  /** Only items whose key (without `by`, whose id) is this text or after it, by code points. */
+  /** Only items whose key (or id, without `by`) is this text or after it, by code points. */
   readonly from?: string
-  /** Only items whose key (without `by`, whose id) is before this text, by code points. */
+  /** Only items whose key (or id, without `by`) is before this text, by code points. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean

@@ -23,7 +23,7 @@ export interface EventRow {
   readonly parent_id: string | null
   readonly lane: number | null
   readonly kind: string | null
-  /** Microseconds in digits, because a driver's number may be too small. */
+  /** Microseconds in digits, because a driver's numbers may lose precision. */
   readonly time: string
   readonly body: string
   readonly blobs: string | null

@@ -28,7 +28,7 @@ interface Common {
   readonly pollInterval?: number
   /**
    * Milliseconds until a call without a response fails with `store_unavailable`; its statement may still
-   * commit. `close` waits no longer, and does not fail. Default: 10,000.
+   * commit. `close` waits at most as long, and does not fail. Default: 10,000.
    */
   readonly timeout?: number
   /** The clock of records, leases and items. Default: the server's, which all processes share. */

@@ -254,7 +254,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** Calls `wake` at the first poll; for all conversations only at own writes and notifications. */
+  /** Also calls `wake` at the first poll. A watch of all conversations (null) starts no polls. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)

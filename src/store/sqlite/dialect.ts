@@ -217,7 +217,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails because `log` is null if the log or the lease is not as assumed, or if the log has the id. */
+/** Fails, because `log` is null, if the log or the lease is not as assumed, or if the log has the id. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
