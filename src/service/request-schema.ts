@@ -2,14 +2,13 @@ import * as z from 'zod'
 import { integer } from '../event/shape-schema.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import {
+  agentSettings,
   bodyOf,
   closedBody,
   id,
   integer as wholeNumber,
   messageFields,
   optionalBody,
-  secrets,
-  securityAnalyzer,
   sentMessage,
   tags,
   text,
@@ -41,53 +40,42 @@ const TRIGGERS = [
 ] as const
 
 const repository = {
-  selected_repository: text(1, 500).nullable().optional(),
-  selected_branch: text(1, 500).nullable().optional(),
-  git_provider: z.enum(PROVIDERS).nullable().optional(),
+  selected_repository: text(1, 500).nullish(),
+  selected_branch: text(1, 500).nullish(),
+  git_provider: z.enum(PROVIDERS).nullish(),
 }
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
 const serviceFields = {
-  sandbox_id: id.nullable().optional(),
-  conversation_id: id.nullable().optional(),
-  parent_conversation_id: id.nullable().optional(),
-  initial_message: z
-    .strictObject({ ...messageFields, run: z.boolean().default(true).optional() })
-    .nullable()
-    .optional(),
-  title: title.nullable().optional(),
-  public: z.boolean().nullable().optional(),
-  tags: tags.nullable().optional(),
-  llm_model: text(1, 500).nullable().optional(),
-  trigger: z.enum(TRIGGERS).nullable().optional(),
+  sandbox_id: id.nullish(),
+  conversation_id: id.nullish(),
+  parent_conversation_id: id.nullish(),
+  initial_message: z.strictObject({ ...messageFields, run: z.boolean().default(true).optional() }).nullish(),
+  title: title.nullish(),
+  public: z.boolean().nullish(),
+  tags: tags.nullish(),
+  llm_model: text(1, 500).nullish(),
+  trigger: z.enum(TRIGGERS).nullish(),
   pr_number: z.array(integer).max(1_000).optional(),
   ...repository,
-  observability_metadata: z
-    .record(z.string(), z.union([scalar, z.array(scalar)]))
-    .nullable()
-    .optional(),
-  observability_tags: z.array(text(1, 256)).max(1_000).nullable().optional(),
+  observability_metadata: z.record(z.string(), z.union([scalar, z.array(scalar)])).nullish(),
+  observability_tags: z.array(text(1, 256)).max(1_000).nullish(),
   observability_span_name: z
     .string()
     .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'Must be 1 to 128 letters, digits and . _ : / -')
-    .nullable()
-    .optional(),
+    .nullish(),
 }
 
-const startRequest = z.looseObject({
-  ...serviceFields,
-  secrets: secrets.nullable().optional(),
-  security_analyzer: securityAnalyzer.nullable().optional(),
-})
+const startRequest = z.looseObject({ ...serviceFields, ...agentSettings })
 export type StartRequest = z.input<typeof startRequest>
 export const startBody = optionalBody(bodyOf(startRequest))
 
 export const isServiceField = (name: string): boolean => Object.hasOwn(serviceFields, name)
 
 const update = z.strictObject({
-  title: title.nullable().optional(),
-  public: z.boolean().nullable().optional(),
+  title: title.nullish(),
+  public: z.boolean().nullish(),
   ...repository,
 })
 export type AppUpdate = z.input<typeof update>
@@ -115,14 +103,14 @@ export const userBody = closedBody({
     .string()
     .regex(/^[^\s@\p{Cc}\p{Cs}]{1,64}@[^\s@\p{Cc}\p{Cs}]{1,190}$/u, 'Must be an e-mail address.'),
   /** The identity provider's id of the user, which identifies the user in an organization. */
-  subject: text(1, 255).nullable().optional(),
-  password: text(8, 256).nullable().optional(),
-  api_key_name: text(1, 255).nullable().optional(),
+  subject: text(1, 255).nullish(),
+  password: text(8, 256).nullish(),
+  api_key_name: text(1, 255).nullish(),
 })
 
 export const commandBody = closedBody({
   command: text(1, 100_000),
-  cwd: text(1, 4_096).nullable().optional(),
+  cwd: text(1, 4_096).nullish(),
   timeout: wholeNumber.min(1).max(600).default(300).optional(),
 })
 
@@ -131,7 +119,7 @@ export const MAX_WORKSPACES = 1_000
 const folder = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
 export const workspacesBody = closedBody({
   workspaces: z
-    .array(z.strictObject({ ...folder, parentPath: text(1, 4_096).nullable().optional() }))
+    .array(z.strictObject({ ...folder, parentPath: text(1, 4_096).nullish() }))
     .max(MAX_WORKSPACES),
 })
 export const parentsBody = closedBody({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) })
@@ -194,8 +182,8 @@ export const canvasManifest = bodyOf(
 
 export const installBody = closedBody({
   source: text(1, 4_096),
-  ref: text(1, 255).nullable().optional(),
-  repo_path: text(1, 4_096).nullable().optional(),
+  ref: text(1, 255).nullish(),
+  repo_path: text(1, 4_096).nullish(),
   force: z.boolean().default(false).optional(),
 })
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import {
+  agentSettings,
   bodyOf,
   closedBody,
   confirmationPolicy,
@@ -18,25 +19,18 @@ import {
 } from '../http/body-schema.ts'
 
 const serviceFields = {
-  conversation_id: id.nullable().optional(),
-  parent_conversation_id: id.nullable().optional(),
-  title: title.nullable().optional(),
-  tags: tags.nullable().optional(),
-  owner: id.nullable().optional(),
+  conversation_id: id.nullish(),
+  parent_conversation_id: id.nullish(),
+  title: title.nullish(),
+  tags: tags.nullish(),
+  owner: id.nullish(),
   workspace: z.looseObject({ working_dir: text(1, 4_096) }).optional(),
-  confirmation_policy: confirmationPolicy.nullable().optional(),
-  initial_message: z
-    .strictObject({ ...sentMessage, run: z.boolean().default(true).optional() })
-    .nullable()
-    .optional(),
+  confirmation_policy: confirmationPolicy.nullish(),
+  initial_message: z.strictObject({ ...sentMessage, run: z.boolean().default(true).optional() }).nullish(),
   max_iterations: integer.min(1).default(500).optional(),
 }
 
-const startRequest = z.looseObject({
-  ...serviceFields,
-  secrets: secrets.nullable().optional(),
-  security_analyzer: securityAnalyzer.nullable().optional(),
-})
+const startRequest = z.looseObject({ ...serviceFields, ...agentSettings })
 export type StartBody = z.input<typeof startRequest>
 export const startBody = optionalBody(bodyOf(startRequest))
 
@@ -45,7 +39,7 @@ export const agentFields = (body: object): JsonObject =>
     Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(serviceFields, name)),
   )
 
-export const updateBody = closedBody({ title: title.nullable().optional(), tags: tags.nullable().optional() })
+export const updateBody = closedBody({ title: title.nullish(), tags: tags.nullish() })
 
 export const messageBody = closedBody({ ...sentMessage, run: z.boolean().default(false).optional() })
 
@@ -59,18 +53,18 @@ export const rejectBody = closedBody({
 })
 
 const fork = z.strictObject({
-  id: id.nullable().optional(),
-  title: title.nullable().optional(),
-  tags: tags.nullable().optional(),
-  owner: id.nullable().optional(),
-  from_event_id: z.string().nullable().optional(),
+  id: id.nullish(),
+  title: title.nullish(),
+  tags: tags.nullish(),
+  owner: id.nullish(),
+  from_event_id: z.string().nullish(),
   /** Whether usage is counted only from the fork on. */
   reset_metrics: z.boolean().default(true).optional(),
 })
 export type ForkBody = z.input<typeof fork>
 export const forkBody = optionalBody(bodyOf(fork))
 
-export const navigateBody = optionalBody(closedBody({ event_id: z.string().nullable().optional() }))
+export const navigateBody = optionalBody(closedBody({ event_id: z.string().nullish() }))
 
 export const policyBody = closedBody({ policy: confirmationPolicy.nullable() })
 

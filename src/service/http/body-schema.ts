@@ -121,3 +121,6 @@ const secretSource = z.union([
 
 /** Secrets for the agent, by name: each is a text, or the source of a text. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))
+
+/** Fields of a new conversation that its agent receives. */
+export const agentSettings = { secrets: secrets.nullish(), security_analyzer: securityAnalyzer.nullish() }

@@ -49,16 +49,18 @@ export class NamedSecrets {
   }
 
   /**
-   * Stores a secret, replacing one with the same name.
+   * Stores a secret, replacing one with the same name. Returns its fields.
    * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
    */
-  async put({ name, description }: SecretInfo, secret: string): Promise<void> {
-    await this.#stored.put(name, () => ({ secret, description }))
+  async put(info: SecretInfo, secret: string): Promise<SecretInfo> {
+    await this.#stored.put(info.name, () => ({ secret, description: info.description }))
+    return info
   }
 
   /** Changes the name and description of a secret. @throws HttpProblem 404, 409 when the name is in use. */
-  async describe(name: string, info: SecretInfo): Promise<void> {
+  async describe(name: string, info: SecretInfo): Promise<SecretInfo> {
     await this.#stored.rename(name, info.name, { description: info.description })
+    return info
   }
 
   /** @throws HttpProblem 404. */
@@ -99,10 +101,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     body: secretBody,
     returns: INFO,
     otherwise: SEALED,
-    async handle({ body }) {
-      await secrets.put(infoOf(body), body.value)
-      return infoOf(body)
-    },
+    handle: ({ body }) => secrets.put(infoOf(body), body.value),
   }),
   operation('get /api/settings/secrets/{name}', {
     name: 'get_secret_value',
@@ -142,10 +141,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     status: 201,
     returns: INFO,
     otherwise: SEALED,
-    async handle({ body }) {
-      await secrets.put(infoOf(body), body.value)
-      return infoOf(body)
-    },
+    handle: ({ body }) => secrets.put(infoOf(body), body.value),
   }),
   operation('put /api/v1/secrets/{name}', {
     name: 'update_secret',
@@ -155,10 +151,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     returns: INFO,
     description: 'The new name and description',
     otherwise: { ...UNKNOWN, ...SEALED },
-    async handle({ path: { name }, body }) {
-      await secrets.describe(name, infoOf(body))
-      return infoOf(body)
-    },
+    handle: ({ path: { name }, body }) => secrets.describe(name, infoOf(body)),
   }),
   operation('delete /api/v1/secrets/{name}', {
     name: 'delete_secret',

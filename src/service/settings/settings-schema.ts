@@ -12,10 +12,10 @@ import { HttpProblem } from '../http/problem.ts'
 
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-const optionalText = (limit: number) => storable(0, limit).nullable().optional()
+const optionalText = (limit: number) => storable(0, limit).nullish()
 
-const count = integer.min(0).nullable().optional()
-const number = z.number().nullable().optional()
+const count = integer.min(0).nullish()
+const number = z.number().nullish()
 
 const llm = z.strictObject({
   model: storable(1, 500),
@@ -30,7 +30,7 @@ const llm = z.strictObject({
   temperature: number,
   top_p: number,
   top_k: number,
-  seed: integer.nullable().optional(),
+  seed: integer.nullish(),
   timeout: number,
   num_retries: count,
   max_input_tokens: count,
@@ -42,14 +42,14 @@ const llm = z.strictObject({
   reasoning_summary: optionalText(50),
   extended_thinking_budget: count,
   prompt_cache_retention: optionalText(50),
-  drop_params: z.boolean().nullable().optional(),
-  modify_params: z.boolean().nullable().optional(),
-  disable_vision: z.boolean().nullable().optional(),
-  caching_prompt: z.boolean().nullable().optional(),
-  native_tool_calling: z.boolean().nullable().optional(),
-  stream: z.boolean().nullable().optional(),
-  extra_headers: z.record(z.string(), z.string()).nullable().optional(),
-  litellm_extra_body: z.record(z.string(), json).nullable().optional(),
+  drop_params: z.boolean().nullish(),
+  modify_params: z.boolean().nullish(),
+  disable_vision: z.boolean().nullish(),
+  caching_prompt: z.boolean().nullish(),
+  native_tool_calling: z.boolean().nullish(),
+  stream: z.boolean().nullish(),
+  extra_headers: z.record(z.string(), z.string()).nullish(),
+  litellm_extra_body: z.record(z.string(), json).nullish(),
 })
 
 function silent<B>(spec: BodySpec<B>): BodySpec<B> {
@@ -84,40 +84,40 @@ export const validateBody = optionalBody(silentBody({ llm: llm.optional() }))
 
 export const renameBody = silentBody({ new_name: profileName })
 
-const diff = z.record(z.string(), json).nullable().optional()
+const diff = z.record(z.string(), json).nullish()
 
 export const settingsBody = silentBody({
   agent_settings_diff: diff,
   conversation_settings_diff: diff,
   misc_settings_diff: diff,
-  active_profile: profileName.nullable().optional(),
-  active_agent_profile_id: storable(1, 64).nullable().optional(),
+  active_profile: profileName.nullish(),
+  active_agent_profile_id: storable(1, 64).nullish(),
 })
 
 export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 
 const secretName = z.string().regex(SECRET_NAME, 'Must be letters, digits and _, beginning with a letter.')
-const description = storable(0, 1_000).nullable().optional()
+const description = storable(0, 1_000).nullish()
 
 export const secretBody = silentBody({ name: secretName, value: storable(1, 65_536), description })
 export const describeBody = silentBody({ name: secretName, description })
 
 const some = optionalText(10_000)
-const seconds = z.number().min(0).nullable().optional()
-const flag = z.boolean().nullable().optional()
+const seconds = z.number().min(0).nullish()
+const flag = z.boolean().nullish()
 
 /** Null deletes a value. */
-const values = z.record(storable(1, 200), storable(0, 10_000).nullable()).nullable().optional()
+const values = z.record(storable(1, 200), storable(0, 10_000).nullable()).nullish()
 
 const server = z.strictObject({
-  transport: z.enum(['stdio', 'http', 'sse', 'streamable-http']).nullable().optional(),
+  transport: z.enum(['stdio', 'http', 'sse', 'streamable-http']).nullish(),
   command: some,
-  args: z.array(storable(0, 10_000)).max(1_000).nullable().optional(),
+  args: z.array(storable(0, 10_000)).max(1_000).nullish(),
   env: values,
   cwd: some,
   url: some,
   headers: values,
-  auth: z.record(z.string(), json).nullable().optional(),
+  auth: z.record(z.string(), json).nullish(),
   description: some,
   icon: optionalText(100_000),
   timeout: seconds,
