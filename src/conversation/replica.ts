@@ -16,7 +16,7 @@ import type { BlobMode } from '../store/contract/blobs.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
 import { versionOf } from '../store/kit/append/decide-append.ts'
 import { hasLargeString } from '../store/kit/blobs.ts'
-import { unknownConversation } from '../store/kit/errors.ts'
+import { isTransient, unknownConversation } from '../store/kit/errors.ts'
 import { invalidArgument } from '../event/check-value.ts'
 import { type Unit, unitEvents, Units, type ViewItem } from '../view/units.ts'
 import type { View } from '../view/view.ts'
@@ -64,6 +64,9 @@ const MEASURED_UNITS = 256
 
 const MAX_ERASE_ATTEMPTS = 20
 
+/** Minimum milliseconds of a failed append that proves that the store hangs. */
+const LONG_APPEND = 1_000
+
 /** Bodies are evicted after this many new events, or this fraction of the log or view, whichever is most. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
@@ -100,6 +103,8 @@ export class Replica {
   #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
   readonly #inOrder = serialQueue()
+  /** The last append during which the store hung. */
+  #outage: { readonly error: unknown; readonly endedAt: number } | null = null
   #unwatch: (() => void) | null = null
   #followed = 0
   #isStale = false
@@ -163,7 +168,10 @@ export class Replica {
 
   /** Appends and folds a decision's events. Returns them, or the equal ones that are already in the log. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
+    const queuedAt = performance.now()
     return this.#inOrder(async () => {
+      // Waited for that append: in turn, commits would wait many times as long as the store's time limit.
+      if (this.#outage !== null && queuedAt < this.#outage.endedAt) throw this.#outage.error
       const { expected = 'any', depends = false, lease, within } = options
       const redecides = depends && expected === 'any'
       // Prefer to decide on the expected version.
@@ -299,10 +307,13 @@ export class Replica {
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
     if (this.replies.beforeEnd !== null) await this.replies.finish(events)
     const last = this.#state.log.entries.last()?.timestamp ?? null
+    const begunAt = performance.now()
     let appended
     try {
       appended = await this.#store.append(this.id, stampEvents(events, this.#stamp, last), options)
     } catch (error) {
+      const endedAt = performance.now()
+      if (isTransient(error) && endedAt - begunAt >= LONG_APPEND) this.#outage = { error, endedAt }
       // The caller repeated an append with its own id and without a time: the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')

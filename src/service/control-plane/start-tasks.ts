@@ -20,13 +20,13 @@ import {
   refuseReserved,
   shownId,
 } from '../conversations/find-conversation.ts'
-import { isTransient } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { isServiceField, type StartRequest } from '../request-schema.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { isTransient } from '../../store/kit/errors.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 
 /** Statuses of a start task, in order; the last two are final. */

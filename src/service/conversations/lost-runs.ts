@@ -4,8 +4,7 @@ import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { type Job } from '../../conversation/jobs.ts'
 import { wasHandled } from './run-progress.ts'
-import { positionOf, type Runs, type WantedRun } from './runs.ts'
-import { isOfService } from './transient.ts'
+import { isOfService, positionOf, type Runs, type WantedRun } from './runs.ts'
 import type { WorkingCalls } from './working-calls.ts'
 
 type OnFailure = (error: unknown) => void

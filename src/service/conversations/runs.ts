@@ -6,11 +6,11 @@ import type { Step } from '../../conversation/run/step.ts'
 import { ColloquyError, hasCode, nullOn } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { isTransient } from '../../store/kit/errors.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Job, Jobs } from '../../conversation/jobs.ts'
 import { hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-progress.ts'
 import type { Starts } from './starts.ts'
-import { canBeginLater, isOfService } from './transient.ts'
 
 /** Milliseconds that a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
@@ -59,6 +59,13 @@ class Slots {
     }
   }
 }
+
+/** Whether a run that failed to begin can be retried: the store was unavailable, or the lease was lost. */
+const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
+
+/** Whether an error affects all conversations: the store is unavailable, or the service is shutting down. */
+export const isOfService = (error: unknown): boolean =>
+  isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 

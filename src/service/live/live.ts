@@ -1,3 +1,4 @@
+import { pause } from '../../conversation/async.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
@@ -7,13 +8,17 @@ import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
+import { isTransient } from '../../store/kit/errors.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import type { Runs } from '../conversations/runs.ts'
-import { isTransient, MAX_RETRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
+
+/** Maximum number of failed reads in a row, and the milliseconds before the first retry. */
+const MAX_RETRIES = 6
+const FIRST_WAIT = 50
 
 /** Limits of live streams. */
 export interface LiveOptions {
@@ -292,7 +297,7 @@ async function* stream(
       if (signal.aborted || !isTransient(error) || tries >= MAX_RETRIES) throw error
       const { code, detail } = describeFailure(error)
       yield errorFrame(last, code, detail)
-      await waitBefore(tries, signal)
+      await pause(FIRST_WAIT * 2 ** tries, signal)
       tries += 1
     }
     if (signal.aborted) return

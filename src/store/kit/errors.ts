@@ -1,4 +1,8 @@
-import { ColloquyError } from '../../event/errors.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
+
+/** Whether a call of a store can succeed later. */
+export const isTransient = (error: unknown): boolean =>
+  hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 
 /** Returns the error `unknown_conversation`. */
 export const unknownConversation = (conversationId: string): ColloquyError =>
