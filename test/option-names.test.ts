@@ -338,6 +338,14 @@ it.each([
   await expect(attempt()).rejects.toThrow(`Unknown option "${option}". Did you mean ${meant}?`)
 })
 
+it.each(['page_id', 'next_page_id', 'before', 'x', 'pageToken', 'filter', 'q'.repeat(50)])(
+  'lists the options if %s resembles none',
+  async (option) => {
+    const attempt = async (): Promise<unknown> => memoryStore().search({ conversationId: 'c', [option]: 'x' })
+    await expect(attempt()).rejects.toThrow(/\. Use one of conversationId, .*\bcursor\b.*\.$/)
+  },
+)
+
 it('names no option at length', async () => {
   const long = 'x'.repeat(1e6)
   const attempt = async (): Promise<unknown> => memoryStore().listConversations({ [long]: 1 })

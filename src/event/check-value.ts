@@ -30,8 +30,10 @@ export function checkOptionNames<T extends object, const Known extends string>(
   for (const name of Object.keys(options ?? {})) {
     if (names.includes(name)) continue
     const shown = name.slice(0, 40)
-    const nearest = names.toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
-    throw invalid(`Unknown option ${JSON.stringify(shown)}. Did you mean ${nearest}?`, { field: shown })
+    const [nearest = ''] = names.toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))
+    const isLike = unlikeness(shown, nearest) <= shown.length / 4
+    const hint = isLike ? `Did you mean ${nearest}?` : `Use one of ${names.join(', ')}.`
+    throw invalid(`Unknown option ${JSON.stringify(shown)}. ${hint}`, { field: shown })
   }
 }
 
