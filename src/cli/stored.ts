@@ -71,7 +71,7 @@ const searchText: List<'search-text', TextHit> = {
     )
     return items.map(({ conversationId, seq, role, timestamp, snippet, ranges }) => {
       const id = pad(shownId(conversationId, ids), ids)
-      const lead = `  ${shownTime(timestamp)}  ${id}  ${`#${seq}`.padStart(6)}  `
+      const lead = `  ${shownTime(timestamp)}  ${id}  ${`#${seq + 1}`.padStart(6)}  `
       // From shortly before the first match, so that a narrow page shows it.
       const text = glimpse(snippet.slice(Math.max(0, (ranges[0]?.[0] ?? 0) - 20)))
       return page.eventRow({ lead, described: { role, tone: 'text', subject: '', text } })

@@ -51,3 +51,14 @@ it('text is found once the database has an index, a page at a time', async () =>
   const unknown = await colloquy([...argv, '--query', 'deploy', '--conversation', 'three'])
   expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('no conversation "three"')])
 })
+
+it.each(['text', '"not an event"', 'deploy it'])('the number of a hit after %j is its line', async (line) => {
+  const hit = message('hit', 'Deploy now', 4)
+  const index = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
+  const stored = ['--db', index('x.db')]
+  await colloquy(['import', index('log.jsonl'), ...stored])
+  const { out } = await colloquy(['search-text', '--query', 'now', '--index', ...stored])
+  const number = /#(\d+)/.exec(out)?.[1] ?? ''
+  const why = await colloquy(['why', '--conversation', 'log', number, ...stored])
+  expect(why.out).toContain(`line ${number}, hit`)
+})
