@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { decideNavigate, statusUpdate } from '../../src/conversation/decide.ts'
 import { Replica } from '../../src/conversation/replica.ts'
+import { columnarLength } from '../../src/log/log.ts'
 import { encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
@@ -79,6 +80,22 @@ it('weighs what the state takes once all of it is held again', async () => {
   await replica.commit((state) => (void state.log.entries.get(3)?.branch, []))
   expect(replica.state.log.entries.get(3)?.event).not.toBeNull()
   expect(replica.bytes).toBeGreaterThan(3 * small)
+})
+
+it('encodes a view that grows at most five times for evictions', async () => {
+  const store = memoryStore()
+  await store.createConversation({ id: 'c' })
+  const replica = await Replica.open(store, stamp, 'c')
+  let [encoded, evicted] = [0, 0]
+  for (let turn = 0; turn < 12; turn += 1) {
+    await replica.commit(() => Array.from({ length: 1_000 }, (_, index) => user(`${turn}-${index}`)))
+    await replica.settle()
+    const { log, branch } = replica.state
+    if (columnarLength(log) > evicted) encoded += branch.view.length
+    evicted = columnarLength(log)
+  }
+  expect(evicted).toBeGreaterThan(8_000)
+  expect(encoded).toBeLessThan(5 * 12_000)
 })
 
 it.each([
