@@ -1,7 +1,7 @@
 /** A sandbox provider that runs each sandbox as a local process group in its own folder. */
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
 import { checkOptionNames, invalid } from '../../event/check-value.ts'
@@ -15,13 +15,7 @@ import {
 } from '../control-plane/sandbox-provider.ts'
 import { sandboxFiles } from './sandbox-files.ts'
 import { SandboxCommands } from './sandbox/commands.ts'
-import {
-  ProcessSandbox,
-  type ProcessSpec,
-  removeFolder,
-  type Times,
-  WORKING_DIR,
-} from './sandbox/process-sandbox.ts'
+import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
 /** Options of process sandboxes. */
@@ -153,9 +147,10 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     async delete(id) {
       const sandbox = live.get(id)
       await commands.end(id)
-      await sandbox?.delete()
+      await sandbox?.close('MISSING', null)
+      // Tries again when another process adds or removes files in the folder at the same time.
+      if (isName(id)) await rm(folderOf(id), { recursive: true, force: true, maxRetries: 10 })
       live.delete(id)
-      if (sandbox === undefined && isName(id)) await removeFolder(folderOf(id))
     },
     async logs(id) {
       return live.get(id)?.output.text ?? ''

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { serialQueue } from '../../../conversation/async.ts'
@@ -42,10 +42,6 @@ export interface Times {
 }
 
 export const WORKING_DIR = 'workspace'
-
-/** Tries again when another process adds or removes files in the folder at the same time. */
-export const removeFolder = (path: string): Promise<void> =>
-  rm(path, { recursive: true, force: true, maxRetries: 10 })
 
 /** Failed health checks in a row after which a command has failed. */
 const MAX_MISSED = 3
@@ -115,11 +111,6 @@ export class ProcessSandbox {
   close(status: SandboxStatus, detail: string | null): Promise<void> {
     this.#isOver = true
     return this.#inTurn(() => this.#end(status, detail))
-  }
-
-  async delete(): Promise<void> {
-    await this.close('MISSING', null)
-    await removeFolder(this.#parts.directory)
   }
 
   kill(): void {
