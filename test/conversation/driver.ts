@@ -138,6 +138,8 @@ for (;;) {
   } catch (error) {
     // HEAD may be on no message.
     if (hasCode(error, 'empty_view')) continue
+    // A busy machine can pause the process for longer than its lease.
+    if (hasCode(error, 'lease_lost')) continue
     // The killed run holds its lease for a moment.
     if (!hasCode(error, 'already_running')) throw error
     await sleep(20)

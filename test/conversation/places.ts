@@ -4,6 +4,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { settled } from '../postgres/bystander.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
@@ -11,6 +12,8 @@ export interface Place {
   readonly open: () => Store
   /** What another process needs to open it: a file, or an address and schema; empty in memory. */
   readonly where: string
+  /** Resolves when the store has ended the statements of killed processes. */
+  readonly settled: () => Promise<void>
 }
 
 export interface Places {
@@ -18,6 +21,8 @@ export interface Places {
   make(name: string): Promise<Place>
   remove(): Promise<void>
 }
+
+const atOnce = async (): Promise<void> => undefined
 
 /** Memory, SQLite files and PostgreSQL schemas, started on demand. */
 export function places(): Places {
@@ -28,17 +33,19 @@ export function places(): Places {
     async memory() {
       const store = memoryStore()
       // The memory store itself is the place and survives `close`.
-      return { where: '', open: () => ({ ...store, close: async () => undefined }) }
+      return { where: '', open: () => ({ ...store, close: async () => undefined }), settled: atOnce }
     },
     async sqlite() {
       const file = files.next()
-      return { where: file, open: () => sqliteStore({ file, synchronous: 'normal', pollInterval: 5 }) }
+      const open = () => sqliteStore({ file, synchronous: 'normal', pollInterval: 5 })
+      return { where: file, open, settled: atOnce }
     },
     async postgres() {
       database ??= testDatabase()
       const { url } = await database
       const schema = `place_${(schemas += 1)}`
-      return { where: `${url} ${schema}`, open: () => postgresStore({ url, schema, pollInterval: 1_000 }) }
+      const open = () => postgresStore({ url, schema, pollInterval: 1_000 })
+      return { where: `${url} ${schema}`, open, settled: () => settled(url) }
     },
   }
   return {

@@ -39,6 +39,16 @@ export async function until(holds: () => Promise<boolean> | boolean): Promise<vo
   while (!(await holds())) await sleep(5)
 }
 
+/**
+ * Waits until the server has noticed that the processes of other clients of this database are dead: until
+ * then it executes, and commits, their last statements.
+ */
+export async function settled(url: string): Promise<void> {
+  const others = `SELECT FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()`
+  await until(async () => (await run(url, others)).length === 0)
+}
+
 /** Number of statements in a database that wait for a lock. */
 export async function waiting(client: pg.Client, database: string): Promise<number> {
   const { rows } = await client.query<{ readonly count: number }>(

@@ -66,7 +66,7 @@ async function prepare(): Promise<Programs> {
 
 /** Starts the server and waits for connections; after a kill, old backends may have to end first. */
 async function start(programs: Programs): Promise<ChildProcess> {
-  const until = Date.now() + 20_000
+  const until = Date.now() + 300_000
   for (;;) {
     const child = spawn(programs.postgres, ['-D', data, ...settings()], {
       cwd: folder,

@@ -10,7 +10,7 @@ import { hasCode } from '../../src/event/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { run, until } from '../postgres/bystander.ts'
+import { settled, until } from '../postgres/bystander.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 /** Kills of a writer; the server is killed a third as often. */
@@ -59,12 +59,6 @@ async function kill({ child }: Writer): Promise<void> {
   await gone
 }
 
-/** Waits until the server notices the kill: until then it executes pending statements. */
-async function isOver(): Promise<void> {
-  const others = `SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`
-  await until(async () => (await run(server.url, others)).length === 0)
-}
-
 /** Checks a log against the acknowledgements and a replay: dense, whole batches, tree and HEAD. */
 async function check(store: Store, acknowledged: Acknowledged): Promise<number> {
   const record = await store.getConversation('c')
@@ -108,7 +102,7 @@ describe('what was acknowledged is there', () => {
       // Waits for appends, not for time: a busy machine writes less.
       else await until(async () => acknowledgedYet() >= least)
       await Promise.all(writers.map(kill))
-      await isOver()
+      await settled(server.url)
       const acknowledged = new Map(writers.flatMap((writer) => [...writer.acknowledged]))
       written += await check(store, acknowledged)
       await store.close()

@@ -181,6 +181,6 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
       }
       expect(survivors).toBeGreaterThan(KILLS)
     },
-    60_000 + KILLS * 2_000,
+    600_000 + KILLS * 20_000,
   )
 })
