@@ -17,7 +17,8 @@ let store: Store
 beforeAll(async () => {
   database = await pooledDatabase()
   pool = database.pool
-  store = postgresStore({ client: pool, listen: false })
+  // The default timeout is too short for the largest appends on a busy machine.
+  store = postgresStore({ client: pool, listen: false, timeout: 300_000 })
   await store.getConversation('c')
 })
 
@@ -46,11 +47,21 @@ describe('a batch that names its own events', () => {
           : { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i - 1] ?? null },
     ],
   ])('%s costs about what one does that names none', async (name, fact) => {
-    const plain = await cost(
-      `plain ${name}`,
-      ids.map((id) => ({ kind: 'PauseEvent', id })),
-    )
-    expect(await cost(`named ${name}`, ids.map(fact))).toBeLessThan(4 * plain)
+    const plain: number[] = []
+    const named: number[] = []
+    const ratio = (): number => Math.min(...named) / Math.min(...plain)
+    // Other load only adds to a time, so the least of several counts.
+    do {
+      const round = plain.length
+      plain.push(
+        await cost(
+          `plain ${name} ${round}`,
+          ids.map((id) => ({ kind: 'PauseEvent', id })),
+        ),
+      )
+      named.push(await cost(`named ${name} ${round}`, ids.map(fact)))
+    } while (ratio() >= 4 && plain.length < 5)
+    expect(ratio()).toBeLessThan(4)
   })
 
   it('is placed as in memory, at whatever length', async () => {
