@@ -88,7 +88,8 @@ describe('a service that was killed in a run', () => {
     expect(header.status).toBe('finished')
     const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
     expect(reply).toContain(says ? 'And now?' : 'Slow.')
-    expect(await store.listLeases({ expired: true })).toEqual([])
+    // The run releases its lease after its last event.
+    await expect.poll(() => store.listLeases({ expired: true })).toEqual([])
     await engine.close()
     await store.close()
   })

@@ -134,11 +134,13 @@ it('runs the commands of clients, and reports frames that are none without closi
 })
 
 it('ends with a reason: without a key, with a wrong query, and when the service ends', async () => {
-  const { connect, world } = await begin({ sockets: { authTimeout: 200 } })
+  const silent = await begin({ sockets: { authTimeout: 200 } })
+  const { code, reason } = await silent.connect({}, { first: undefined }).closed
+  expect([code, reason]).toEqual([CLOSE.unauthorized, expect.stringContaining('No key was sent in time')])
+  const { connect, world } = await begin()
   for (const [client, code, reason] of [
     [connect({}, { first: { ...KEY, session_api_key: 'wrong' } }), CLOSE.unauthorized, 'Unauthorized'],
     [connect({}, { first: { command: 'echo no', cwd: '/' } }), CLOSE.unauthorized, 'Unauthorized'],
-    [connect({}, { first: undefined }), CLOSE.unauthorized, 'No key was sent in time'],
     [connect({ session_api_key: 'k' }), CLOSE.unauthorized, 'Do not send keys in URLs'],
     [connect({ after: 1 }), CLOSE.badRequest, 'Unknown parameter "after"'],
     [connect({ resend_mode: 'since' }), CLOSE.badRequest, 'query.resend_mode'],

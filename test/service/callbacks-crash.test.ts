@@ -11,7 +11,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { type PooledDatabase, pooledDatabase } from '../postgres/database.ts'
 import { mortal } from './mortal-store.ts'
-import { Receiver, SECRET } from './receiver.ts'
+import { type Received, Receiver, SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
 type Step =
@@ -24,6 +24,8 @@ type Step =
   | { readonly do: 'hold'; readonly index: number; readonly many: number; readonly milliseconds: number }
   | { readonly do: 'answer'; readonly answers: readonly ('hang' | 'lose' | 500 | 200)[] }
   | { readonly do: 'wait'; readonly milliseconds: number }
+  /** Waits until the receiver has lost a message, has events of the second conversation, or its deletion. */
+  | { readonly do: 'await'; readonly what: 'lost' | 'events' | 'deletion' }
 
 const index = fc.nat({ max: 2 })
 const many = fc.integer({ min: 1, max: 8 })
@@ -69,14 +71,22 @@ const SCRIPTED: readonly Step[] = [
   { do: 'answer', answers: ['lose'] },
   { do: 'append', index: 0, many: 2 },
   { do: 'append', index: 1, many: 2 },
-  { do: 'wait', milliseconds: 60 },
+  { do: 'await', what: 'lost' },
+  { do: 'await', what: 'events' },
   { do: 'title', index: 0, many: 1 },
   { do: 'delete', index: 1, many: 1 },
-  { do: 'wait', milliseconds: 60 },
+  { do: 'await', what: 'deletion' },
   { do: 'crash', index: 0, many: 1 },
 ]
 
 const NAMES = ['a', 'b', 'c']
+
+const isAwaited: Readonly<Record<'lost' | 'events' | 'deletion', (message: Received) => boolean>> = {
+  lost: ({ answered }) => answered === 'lost',
+  events: ({ path, answered }) => path === '/events/b' && answered === 200,
+  deletion: ({ type, answered }) => type === 'conversation.deleted' && answered === 200,
+}
+
 let micros = 0n
 /** Returns strictly increasing times. */
 function clock(): bigint {
@@ -144,6 +154,7 @@ it.each<[string, () => Store, runs: number, pollInterval: number]>([
       for (const one of steps) {
         const id = 'index' in one ? (NAMES[one.index] ?? '') : ''
         if (one.do === 'wait') await new Promise((resolve) => setTimeout(resolve, one.milliseconds))
+        else if (one.do === 'await') await until(() => receiver.all.some(isAwaited[one.what]))
         else if (one.do === 'answer') receiver.answers.push(...one.answers)
         else if (one.do === 'hold') services[one.index]?.holdAfter(one.many, one.milliseconds)
         else if (one.do === 'create') await create(id)

@@ -30,12 +30,14 @@ describe('a receiver that', () => {
   it('hangs is given up, and told again what it was told, though there is more by then', async () => {
     await world.engine.create({ id: 'a' })
     await append('a', 0, 3)
-    world.receiver.answers.push(200, 'hang')
+    const hangs = (): boolean => world.receiver.all.some(({ answered }) => answered === 'hangs')
+    world.receiver.always = (path) => (path === '/events/a' && !hangs() ? 'hang' : null)
     callbacks({ timeout: 100 })
-    await until(() => world.receiver.all.some(({ answered }) => answered === 'hangs'))
+    await until(hangs)
     await append('a', 3, 6)
-    await until(() => world.receiver.events('a').length === 6)
-    expect(world.receiver.events('a')).toEqual(ids(0, 6))
+    // On a busy machine a response can be too late, too.
+    await until(() => once(world.receiver.events('a')).length === 6)
+    expect(once(world.receiver.events('a'))).toEqual(ids(0, 6))
     const [hung, again] = world.receiver.all.filter(({ path }) => path === '/events/a')
     expect(again?.id).toBe(hung?.id)
     expect(again?.body).toEqual(hung?.body)
@@ -121,11 +123,8 @@ describe('a receiver that', () => {
 describe('senders', () => {
   it('deliver one at a time, however many there are', async () => {
     await world.engine.create({ id: 'a' })
-    const many = [
-      callbacks({ maxBatchEvents: 3 }),
-      callbacks({ maxBatchEvents: 3 }),
-      callbacks({ maxBatchEvents: 3 }),
-    ]
+    // A part of this time passes until another takes over.
+    const many = [1, 2, 3].map(() => callbacks({ maxBatchEvents: 3 }, { leaseTtl: 3_000 }))
     for (let index = 0; index < 60; index += 5) {
       await append('a', index, index + 5)
       await new Promise((resolve) => setTimeout(resolve, 10))

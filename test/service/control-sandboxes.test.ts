@@ -1,3 +1,5 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
@@ -132,10 +134,12 @@ describe('sandboxes', () => {
   })
 
   it('say 503 when they have failed', async () => {
-    await begin(memoryStore(), {
-      specs: [{ id: 'dies', command: ['/bin/sh', '-c', 'sleep 0.3; echo boom; exit 9'] }],
-    })
-    const { app_conversation_id: id } = await start()
+    const location = folder()
+    ends.push(location.remove)
+    const command = ['/bin/sh', '-c', 'until [ -e end ]; do sleep 0.01; done; echo boom; exit 9']
+    await begin(memoryStore(), { directory: location.path, specs: [{ id: 'dies', command }] })
+    const { app_conversation_id: id, sandbox_id: box } = await start()
+    writeFileSync(join(location.path, box ?? '', 'workspace/end'), '')
     await until(async () => (await app(id ?? ''))?.sandbox_status === 'ERROR')
     const { status, body } = await client.post<{ detail: string }>(`${BASE}/${id}/send-message`, say('Hello'))
     expect([status, body.detail]).toEqual([503, expect.stringMatching(/code 9.*boom/s)])
@@ -227,8 +231,13 @@ describe('sandboxes', () => {
 describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) => {
   it('are said in order when the conversation is ready, ten at most', async () => {
     const store = make()
-    await begin(store, { specs: [{ id: 'slow', command: server(1_500), health: '/alive' }] })
-    const { id } = (await client.post<Task>(BASE, { conversation_id: ID })).body
+    const location = folder()
+    ends.push(location.remove)
+    const pause = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)'
+    const command = server(0, `while (!require('node:fs').existsSync('begin')) ${pause}`)
+    const specs = [{ id: 'slow', command, health: '/alive' }]
+    await begin(store, { directory: location.path, specs })
+    const { id, sandbox_id: box } = (await client.post<Task>(BASE, { conversation_id: ID })).body
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         client.post<{ position: number }>(path(index % 2 === 0 ? id : ID), say(`m${index}`)),
@@ -244,6 +253,9 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       .toSorted((a, b) => a.position - b.position)
     expect(placed.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
     expect(await app(ID)).toBeNull()
+    const workspace = join(location.path, box ?? '', 'workspace')
+    await until(() => existsSync(workspace))
+    writeFileSync(join(workspace, 'begin'), '')
     const texts = await until(async () => {
       const now = (await app(ID)) === null ? [] : await output(ID)
       return now.length === 10 ? now : null

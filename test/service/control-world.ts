@@ -65,7 +65,7 @@ export async function begin(
     controlPlane: {
       ...(provider !== null && { provider }),
       ...(limit !== undefined && { maxSandboxes: limit }),
-      sandboxTimeout: 10_000,
+      sandboxTimeout: 300_000,
     },
   })
   const { service, engine } = client
