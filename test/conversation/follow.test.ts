@@ -52,18 +52,14 @@ it.each<[string, () => Place, number]>([
     Math.ceil(RUNS / 8),
   ],
   ['sqlite', sqliteFile, Math.ceil(RUNS / 20)],
-])(
-  'over %s',
-  async (name, make, numRuns) => {
-    for (const key of Object.keys(followsSeen)) Object.assign(followsSeen, { [key]: 0 })
-    const property = fc.asyncProperty(followSteps, (steps) => checkFollowers(make(), time, steps))
-    await fc.assert(property, { numRuns, examples: [[SCRIPTED]] })
-    const { reset, rewound, ...others } = followsSeen
-    for (const [what, times] of Object.entries(others)) expect(times, what).toBeGreaterThan(0)
-    if (name === 'sqlite') expect(Math.min(reset, rewound)).toBeGreaterThan(0)
-  },
-  120_000,
-)
+])('over %s', async (name, make, numRuns) => {
+  for (const key of Object.keys(followsSeen)) Object.assign(followsSeen, { [key]: 0 })
+  const property = fc.asyncProperty(followSteps, (steps) => checkFollowers(make(), time, steps))
+  await fc.assert(property, { numRuns, examples: [[SCRIPTED]] })
+  const { reset, rewound, ...others } = followsSeen
+  for (const [what, times] of Object.entries(others)) expect(times, what).toBeGreaterThan(0)
+  if (name === 'sqlite') expect(Math.min(reset, rewound)).toBeGreaterThan(0)
+})
 
 it.each<[string, () => readonly [Store, Store]]>([
   [

@@ -1,7 +1,7 @@
 /** Forks of hostile logs over each store: from the end and from every event, and their independence from the source. */
 
 import * as fc from 'fast-check'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { RUNS } from '../../properties/run.ts'
 import { Tally } from '../../properties/tally.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -326,10 +326,7 @@ describe('a fork', () => {
       { conversationId: 'c' },
     )
     // Unneeded bodies are evicted in a later turn.
-    await vi.waitFor(
-      async () => expect((await conversation.state()).log.entries.get(0)?.event).toBeNull(),
-      60_000,
-    )
+    await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
     for (const from of ['u9', 'a5.3', 'o-a11.49']) {
       expect(saying(await (await conversation.fork({ from })).state())).toEqual(saying(switchTo(whole, from)))
       expect(encodeState(await conversation.stateAt(from))).toBe(encodeState(stateAt(whole, from)))

@@ -18,8 +18,6 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { begun, call, gate, says } from './script.ts'
 import { wrapStore } from './stores.ts'
 
-const WAIT = { timeout: 5_000 }
-
 const asks = (id: string, tool: string) =>
   call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: `r-${id}` })
 
@@ -266,11 +264,11 @@ describe('subscribeTree', () => {
     })()
     await conversation.run(parent())
     const ids = (await conversation.children()).map(({ id }) => id)
-    await expect.poll(() => seen.filter((line) => line === '2 agent').length, WAIT).toBe(2)
+    await expect.poll(() => seen.filter((line) => line === '2 agent').length).toBe(2)
     expect(ids).toHaveLength(2)
     await engine.delete(ids[0] ?? '')
     await conversation.sendMessage('again')
-    await expect.poll(() => seen.filter((line) => line === '0 user').length, WAIT).toBe(2)
+    await expect.poll(() => seen.filter((line) => line === '0 user').length).toBe(2)
     await conversation.delete()
     await expect(reading).rejects.toMatchObject({ code: 'unknown_conversation' })
     await engine.close()

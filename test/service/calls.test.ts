@@ -21,6 +21,7 @@ import { call, gate, says } from '../conversation/script.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
 import { mortal } from './mortal-store.ts'
+import { until } from './sandbox-commands.ts'
 
 const KEY = { 'x-session-api-key': 'secret' }
 const HTTP = { 'content-type': 'application/json' }
@@ -69,7 +70,7 @@ async function working(service: Service, engine = createEngine({ store: memorySt
   const created = await send('', { initial_message: { content } }, KEY)
   const { id } = (await created.json()) as { id: string }
   const conversation = await engine.open(id)
-  await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+  await conversation.waitFor('finished')
   return { id, conversation, send }
 }
 
@@ -147,8 +148,8 @@ describe.each([
     const work = Promise.withResolvers<string>()
     const { conversation, service, end } = await begin({ execute: async () => background(work.promise) })
     work.resolve('Found.')
-    await conversation.waitFor('idle', { signal: AbortSignal.timeout(10_000) })
-    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    await conversation.waitFor('idle')
+    await conversation.waitFor('finished')
     await service.runs.settle()
     expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}Found.`)
     await end()
@@ -163,7 +164,7 @@ describe.each([
     expect((await conversation.state()).header.status).toBe('paused')
     expect(await repliesIn(conversation)).toHaveLength(1)
     expect((await send(`/${id}/run`, {}, KEY)).status).toBe(200)
-    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    await conversation.waitFor('finished')
     expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}x`)
     await end()
   })
@@ -255,9 +256,7 @@ it('a call whose run is interrupted before it is recorded as working is watched 
   await slow.reached
   await client.post(`/api/conversations/${body.id}/interrupt`)
   slow.open()
-  await expect
-    .poll(async () => (await inner.listItems('working-calls')).items, { timeout: 5_000 })
-    .toEqual([])
+  await expect.poll(async () => (await inner.listItems('working-calls')).items).toEqual([])
   await client.engine.close()
 })
 
@@ -313,12 +312,6 @@ async function expireWork(store: Store): Promise<void> {
   )
 }
 
-async function until(check: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + 15_000
-  while (!(await check()) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20))
-  expect(await check()).toBe(true)
-}
-
 describe('over two processes', () => {
   it('the work of a killed one is resumed by the other, completed once, and the conversation run again', async () => {
     const real = memoryStore()
@@ -361,7 +354,7 @@ describe('over two processes', () => {
     await conversation.navigate(null)
     await conversation.sendMessage('elsewhere')
     await other.service.runs.start(conversation, (await conversation.record()).version)
-    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    await conversation.waitFor('finished')
     await other.service.runs.settle()
     const before = leases
     // Several intervals of the check for lost work.
@@ -424,7 +417,7 @@ describe('over two processes', () => {
       if (works) expect(replies.at(-1)).toMatch(/Done\.|Continued\./)
       await keeper.close()
     }
-  }, 60_000)
+  })
 
   it('a completion over HTTP is followed by one run, though the process that took it dies', async () => {
     for (let calls = 1; calls < 24; calls += 1) {

@@ -71,7 +71,7 @@ export function lifecycleWorld(): LifecycleWorld {
     },
     async rest(id, status = 'finished') {
       const conversation = await client.engine.open(id)
-      await conversation.waitFor(status as 'finished', { signal: AbortSignal.timeout(20_000) })
+      await conversation.waitFor(status as 'finished')
       return info(id)
     },
     eventsOf,

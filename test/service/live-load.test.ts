@@ -78,7 +78,7 @@ describe('two hundred sockets', () => {
 describe('a reader that stops reading', () => {
   it('delays nobody, takes no more memory than its queue, and is closed with the place to go on', async () => {
     const maxBufferedBytes = 64 * 2 ** 10
-    await begin({ live: { writeTimeout: 200 }, sockets: { maxBufferedBytes, closeTimeout: 30_000 } })
+    await begin({ live: { writeTimeout: 3_000 }, sockets: { maxBufferedBytes, closeTimeout: 30_000 } })
     const conversation = await here.conversation()
     const wedged = here.connect('c', { query: { format: 'envelope' } })
     const other = here.connect('c', { query: { format: 'envelope' } })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
 import { createSockets } from '../../src/service/node/sockets.ts'
@@ -86,7 +86,12 @@ describe('closing', () => {
     await arrived.passed
     const closed = server.close()
     // The first connection may still reach the backlog.
-    await vi.waitFor(() => expect(fetch(`${server.url}/quick`)).rejects.toThrow())
+    const isRefused = () =>
+      fetch(`${server.url}/quick`).then(
+        () => false,
+        () => true,
+      )
+    await expect.poll(isRefused).toBe(true)
     expect(order).toEqual([])
     mayGo.open()
     expect(await slow).toEqual(['slow', 'close'])
@@ -205,7 +210,8 @@ describe('a refused socket', () => {
     ['by the host', { upgrade, onlyLocal: true }, '403'],
     ['by an error', { upgrade: throwing }, '400'],
   ])('keeps no connection of a peer that does not close it: %s', async (_, options, status) => {
-    const server = await start(options)
+    // A connection that is kept is closed at the deadline.
+    const server = await start({ ...options, shutdownTimeout: 300_000 })
     const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
     onTestFinished(() => void socket.destroy())
     socket.on('error', () => undefined)
@@ -216,8 +222,7 @@ describe('a refused socket', () => {
     expect(text).toContain(`HTTP/1.1 ${status}`)
     const begin = performance.now()
     await server.close()
-    // The deadline is nine seconds.
-    expect(performance.now() - begin).toBeLessThan(3_000)
+    expect(performance.now() - begin).toBeLessThan(60_000)
   })
 })
 

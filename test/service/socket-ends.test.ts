@@ -129,7 +129,7 @@ describe('the ends of a socket', () => {
   })
 
   it('4009 when nothing is heard of the client', async () => {
-    await begin({ live: { heartbeatInterval: 20 }, sockets: { closeTimeout: 50 } })
+    await begin({ live: { heartbeatInterval: 200 }, sockets: { closeTimeout: 50 } })
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
     const other = here.connect('c', { query: ENVELOPE })

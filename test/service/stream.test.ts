@@ -257,7 +257,7 @@ describe('server-sent events', () => {
     const printed = (['debug', 'error', 'info', 'log', 'warn'] as const).map((name) =>
       vi.spyOn(console, name),
     )
-    await begin({ live: { writeTimeout: 1_000 } })
+    await begin({ live: { writeTimeout: 3_000 } })
     const conversation = await here.conversation()
     const wedged = await listenTo('c')
     const other = await listenTo('c')

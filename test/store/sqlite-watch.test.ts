@@ -47,7 +47,7 @@ it('is woken where another conversation of as many events was made under the id 
     writing.append('c', [pause('new'), pause('newer')]),
   ]
   await Promise.all(made)
-  await expect.poll(() => seen.wakes, { timeout: 5_000 }).toBeGreaterThan(before)
+  await expect.poll(() => seen.wakes).toBeGreaterThan(before)
 })
 
 function change(file: string, sql: string): void {
@@ -92,7 +92,7 @@ it('looks at what was written, and not at all that is watched', async () => {
   ]
   looks = 0
   await writing.append('c', [pause('a')])
-  await expect.poll(() => Math.min(c.wakes, any.wakes), { interval: 5, timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => Math.min(c.wakes, any.wakes), { interval: 5 }).toBeGreaterThan(0)
   expect([d.wakes, others.wakes, looks]).toEqual([0, 0, 1])
   // More changes at once than a poll reads.
   change(
@@ -100,9 +100,7 @@ it('looks at what was written, and not at all that is watched', async () => {
     `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1100)
     INSERT INTO colloquy_feed (shard, witness, number, conversation_id, change, from_seq, until_seq) SELECT 1, n, 0, 'x', 1, 0, 1 FROM n`,
   )
-  await expect
-    .poll(() => Math.min(d.wakes, others.wakes / 100), { interval: 5, timeout: 5_000 })
-    .toBeGreaterThan(0)
+  await expect.poll(() => Math.min(d.wakes, others.wakes / 100), { interval: 5 }).toBeGreaterThan(0)
 })
 
 it('wakes all where a database of another history is in its place', async () => {
@@ -114,7 +112,7 @@ it('wakes all where a database of another history is in its place', async () => 
   const seen = await watched(watching, 'c')
   // Like restoring a backup into the open file: the last row changes.
   change(file, 'UPDATE colloquy_feed SET witness = witness + 1')
-  await expect.poll(() => seen.wakes, { interval: 5, timeout: 5_000 }).toBe(1)
+  await expect.poll(() => seen.wakes, { interval: 5 }).toBe(1)
 })
 
 it('is woken again after a fault dropped its connection, without any call', async () => {
@@ -136,5 +134,5 @@ it('is woken again after a fault dropped its connection, without any call', asyn
   one.wakes = 0
   any.wakes = 0
   await open(file).append('c', [pause('b')])
-  await expect.poll(() => Math.min(one.wakes, any.wakes), { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => Math.min(one.wakes, any.wakes)).toBeGreaterThan(0)
 })

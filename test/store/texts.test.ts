@@ -157,13 +157,10 @@ const say = (id: string, text: string): Event => ({
 
 async function complete(store: Store): Promise<void> {
   await expect
-    .poll(
-      async () => {
-        const { indexed, total } = await store.textIndex()
-        return total - indexed
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      const { indexed, total } = await store.textIndex()
+      return total - indexed
+    })
     .toBe(0)
 }
 
@@ -300,7 +297,7 @@ describe('a SQLite database that had no index of text', () => {
     database.exec(`UPDATE colloquy_event SET body = '{' WHERE id = 'a0'`)
     database.close()
     const store = sqliteStore({ file, synchronous: 'normal', fullText: true })
-    await expect.poll(() => idsOf(store, 'word'), { timeout: 20_000 }).toEqual(['b0'])
+    await expect.poll(() => idsOf(store, 'word')).toEqual(['b0'])
     await store.close()
   })
 
@@ -314,7 +311,7 @@ describe('a SQLite database that had no index of text', () => {
     const other = sqliteStore({ file, synchronous: 'normal' })
     await other.append('a', [say('a1', 'word')])
     await store.append('a', [say('a2', 'word')])
-    await expect.poll(() => idsOf(store, 'word'), { timeout: 20_000 }).toEqual(['a0', 'a1', 'a2'])
+    await expect.poll(() => idsOf(store, 'word')).toEqual(['a0', 'a1', 'a2'])
     await complete(store)
     await other.close()
     await store.close()

@@ -35,7 +35,7 @@ export async function lawBrokenBy(
   const model = await startModel()
   const server = exampleServer(join(folder, 'server.ts'), model)
   try {
-    const cases = serverConformance({ ...server, timeout: 3_000 })
+    const cases = serverConformance({ ...server, timeout: 20_000 })
     const ownValue = cases.filter(({ laws }) => laws.includes(bug.law))
     for (const { name, run } of ownValue.length === 0 ? cases : ownValue) {
       try {
