@@ -5,7 +5,7 @@ import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   agUiEvents,
   agUiMessages,
@@ -86,8 +86,13 @@ function serverOf(
   return async (_url: string, { body }: RequestInit): Promise<Response> => {
     const input = await receiveRunInput(conversation, JSON.parse(String(body)))
     const response = agUiResponse(conversation, { ...more, input, run: () => conversation.run(by, options) })
-    const text = await response.text()
-    for (const line of text.split('\n\n')) if (line !== '') seen.push(JSON.parse(line.slice('data: '.length)))
+    let text = ''
+    let position = 0
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece
+      for (let end; (end = text.indexOf('\n\n', position)) !== -1; position = end + 2)
+        seen.push(JSON.parse(text.slice(position + 'data: '.length, end)))
+    }
     return new Response(text, { headers: response.headers })
   }
 }
@@ -385,7 +390,7 @@ describe('a conversation over AG-UI', () => {
     const input = { threadId: 't', runId: 'r' }
     const run = (): Promise<unknown> => conversation.run(greets)
     for await (const _ of agUiEvents(conversation, { input, run })) break
-    await vi.waitFor(async () => expect((await conversation.state()).header.status).toBe('finished'))
+    await expect.poll(async () => (await conversation.state()).header.status).toBe('finished')
   })
 
   it('keeps the files of a message for the client and for the model', async () => {
@@ -502,7 +507,10 @@ describe('a conversation over AG-UI', () => {
     const seen: BaseEvent[] = []
     const steps: Readonly<Record<string, Step>> = {
       good: async function* () {
-        await wait(600)
+        // The client must hear of it while it works.
+        const isTold = () =>
+          seen.some((event) => event.type === 'SUBAGENT_STARTED' && 'name' in event && event.name === 'good')
+        await expect.poll(isTold).toBe(true)
         yield says('Found it.')
       },
       bad: async () => {

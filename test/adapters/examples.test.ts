@@ -39,7 +39,7 @@ function start(
     encoding: 'utf8',
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 120_000,
+    timeout: 600_000,
   })
   return { signal, last: stdout.trim().split('\n').at(-1) }
 }

@@ -22,7 +22,7 @@ import type { Report } from './fault-writer.ts'
 const [TIMEOUT, FAULT] = [1_000, 1_800]
 
 /** Milliseconds that a call may take beyond its timeout, on a busy machine. */
-const SLACK = 4_000
+const SLACK = 20_000
 
 /** The result of one fault. */
 export interface Outcome {
@@ -218,7 +218,7 @@ const SQLITE: readonly Fault[] = [
     name: 'a lock of another process',
     async cause({ file = '' }) {
       const rival = new DatabaseSync(file)
-      rival.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE')
+      rival.exec('PRAGMA busy_timeout = 60000; BEGIN IMMEDIATE')
       await sleep(FAULT)
       rival.exec('COMMIT')
       rival.close()
@@ -291,6 +291,12 @@ async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet
   }
 }
 
+/** Resolves after the next acknowledgement. */
+async function acknowledges(outcome: Outcome): Promise<void> {
+  const before = outcome.acknowledged
+  while (outcome.acknowledged === before) await sleep(20)
+}
+
 /** Causes faults in turn under writers, until the deadline but each at least once. */
 async function runFaults(
   program: string,
@@ -327,9 +333,9 @@ async function runFaults(
         writer.tell('go')
       }
       await Promise.all(writers.map(({ ready }) => ready))
-      await sleep(FAULT / 3)
+      await Promise.all([sleep(FAULT / 3), acknowledges(outcome)])
       await fault.cause({ ...parts, writers })
-      await sleep(FAULT / 3)
+      await Promise.all([sleep(FAULT / 3), acknowledges(outcome)])
       await Promise.all(writers.map((writer) => writer.hold()))
       await check(store, acknowledged, outcome)
       say(outcome)
