@@ -505,11 +505,11 @@ describe('a conversation over AG-UI', () => {
     const engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const seen: BaseEvent[] = []
+    const isTold = () =>
+      seen.some((event) => event.type === 'SUBAGENT_STARTED' && 'name' in event && event.name === 'good')
     const steps: Readonly<Record<string, Step>> = {
       good: async function* () {
         // The client must hear of it while it works.
-        const isTold = () =>
-          seen.some((event) => event.type === 'SUBAGENT_STARTED' && 'name' in event && event.name === 'good')
         await expect.poll(isTold).toBe(true)
         yield says('Found it.')
       },

@@ -69,6 +69,21 @@ const full = (argv: readonly string[]) => {
   }
 }
 
+/** An import that is killed once it has written. */
+async function killedImport(total: number) {
+  const log = lines(...Array.from({ length: total }, (_, i) => output(`m${i}`, 'hello '.repeat(100))))
+  const index = folder({ 'c.jsonl': log })
+  const argv = ['import', index('c.jsonl'), '--db', index('x.db')]
+  const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
+  const gone = new Promise((done) => victim.once('exit', done))
+  const written = () => statSync(index('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+  while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
+  victim.kill('SIGKILL')
+  await gone
+  const half = await inFile(index('x.db'), (store) => store.getConversation('c'))
+  return { total, log, index, argv, half, isWhole: half?.version === total }
+}
+
 describe('the process', () => {
   it('prints and exits as run() says', async () => {
     const commands = [
@@ -192,22 +207,9 @@ describe('the process', () => {
   })
 
   it('imports the rest after it was killed', async () => {
-    const killed = async (total: number) => {
-      const log = lines(...Array.from({ length: total }, (_, i) => output(`m${i}`, 'hello '.repeat(100))))
-      const index = folder({ 'c.jsonl': log })
-      const argv = ['import', index('c.jsonl'), '--db', index('x.db')]
-      const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
-      const gone = new Promise((done) => victim.once('exit', done))
-      const written = () => statSync(index('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
-      while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
-      victim.kill('SIGKILL')
-      await gone
-      const half = await inFile(index('x.db'), (store) => store.getConversation('c'))
-      return { total, log, index, argv, half, isWhole: half?.version === total }
-    }
-    let attempt = await killed(10_000)
+    let attempt = await killedImport(10_000)
     // On a busy machine the kill can follow the end.
-    while (attempt.isWhole && attempt.total < 100_000) attempt = await killed(2 * attempt.total)
+    while (attempt.isWhole && attempt.total < 100_000) attempt = await killedImport(2 * attempt.total)
     const { total, log, index, argv, half } = attempt
     expect(half?.version).toBeGreaterThan(0)
     expect(half?.version).toBeLessThan(total)
