@@ -52,6 +52,8 @@ interface Measured {
   readonly store: Store
   /** Inserts the next event, as durably as the store does. */
   readonly bare: (id: string, position: number, body: string) => unknown
+  /** Begins or ends the transaction in which the first rows are inserted: a commit of each takes minutes. */
+  readonly transact: (statement: 'BEGIN' | 'COMMIT') => unknown
   /** Maximum multiple of the bare insert. */
   readonly target: number
   readonly end: () => Promise<void>
@@ -73,7 +75,7 @@ function eventStream(): () => Event {
 
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] ?? NaN
 
-async function measure({ name, store, bare, target, end }: Measured): Promise<boolean> {
+async function measure({ name, store, bare, transact, target, end }: Measured): Promise<boolean> {
   const engine = createEngine({ store })
   const conversation: Conversation = await engine.create({ id: 'c' })
   const [nextOurs, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
@@ -86,7 +88,9 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   }
   for (let index = 0; index < LENGTH; index += 500)
     await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextOurs))
+  await transact('BEGIN')
   for (let index = 0; index < LENGTH; index += 1) await bare(`b${index}`, index, JSON.stringify(nextBare()))
+  await transact('COMMIT')
   const others = await Promise.all(
     Array.from({ length: AT_ONCE }, (_, index) => engine.create({ id: `at once ${index}` })),
   )
@@ -149,6 +153,7 @@ function sqlite(synchronous: 'full' | 'normal', target: number): Measured {
     name: `SQLite, ${synchronous}`,
     store,
     bare: (id, position, body) => insert.run(id, position, body),
+    transact: (statement) => plain.exec(statement),
     target,
     end: async () => {
       await store.close()
@@ -163,6 +168,7 @@ function memory(): Measured {
     name: 'memory (JSON round trip)',
     store,
     bare: (_, __, body) => JSON.parse(body),
+    transact: () => undefined,
     target: 5,
     end: () => store.close(),
   }
@@ -185,6 +191,7 @@ async function postgres(): Promise<Measured> {
         text: 'INSERT INTO bench_append.plain VALUES ($1, $2, $3)',
         values: [id, position, body],
       }),
+    transact: (statement) => pool.query(statement),
     target: 1.5,
     end: async () => {
       await store.close()
