@@ -96,6 +96,7 @@ it('tells of a run that rejects when its client has gone', async () => {
 
 it('goes on with a reply that is paused and resumed while it comes', async () => {
   const { engine, conversation } = await begun()
+  const seen: string[] = []
   const { step } = script([
     async function* ({ publish }) {
       publish(delta('one '))
@@ -103,11 +104,10 @@ it('goes on with a reply that is paused and resumed while it comes', async () =>
       publish(delta('two '))
       await conversation.resume()
       publish(delta('three'))
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await expect.poll(() => seen).toContain('one two three')
       yield says('Otherwise.')
     },
   ])
-  const seen: string[] = []
   const { fetch } = server(conversation, step)
   const chat: PlainChat = new PlainChat({
     id: conversation.id,

@@ -65,7 +65,7 @@ async function reader(id: string) {
     seen,
     async until(count: number): Promise<readonly string[]> {
       const states = (): number => seen.filter((name) => name.startsWith('full_state')).length
-      for (let n = 0; states() < count && n < 400; n += 1) await new Promise((go) => setTimeout(go, 5))
+      await expect.poll(states).toBeGreaterThanOrEqual(count)
       // Wait for a frame that must not arrive.
       await new Promise((go) => setTimeout(go, 20))
       return [...seen]
