@@ -1,6 +1,8 @@
 /** Reads and writes zips. Nothing is ever written under the names in a zip. */
 
-import { readFile, writeFile } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { unzipSync, Zip, ZipPassThrough } from 'fflate'
 import { FileError } from '../failure.ts'
@@ -22,12 +24,10 @@ const BYTES_PER_FILE = 64
 /** Unpacks the needed files into memory. @throws FileError for a damaged zip, or one that is too large. */
 export async function openZip(file: string, isNeeded: (path: string) => boolean): Promise<FileTree> {
   const zip = await readFile(file)
-  const paths: string[] = []
   const checksums = new Map<string, number>()
   let bytes = 0
   let entry = 0
   const filter = ({ name, originalSize }: { readonly name: string; readonly originalSize: number }) => {
-    if (!name.endsWith('/')) paths.push(name)
     checksums.set(name, zip.readUInt32LE(entry + 16))
     entry += 46 + [28, 30, 32].reduce((sum, field) => sum + zip.readUInt16LE(entry + field), 0)
     bytes += BYTES_PER_FILE + (isNeeded(name) ? originalSize : 0)
@@ -39,10 +39,10 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
     const files = new Map(Object.entries(unzipSync(zip, { filter })))
     for (const [path, content] of files)
       if (crc32(content) !== checksums.get(path)) throw new Error(`${path} is damaged`)
+    const paths = [...checksums.keys()].filter((name) => !name.endsWith('/'))
     return { paths, read: async (path) => Buffer.from(files.get(path) ?? []) }
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown'
-    throw new FileError('not_a_zip', `the zip cannot be read: ${why}`)
+    throw new FileError('not_a_zip', `the zip cannot be read: ${(error as Error).message}`)
   }
 }
 
@@ -69,9 +69,9 @@ class DeflatedFile extends ZipPassThrough {
   }
 }
 
-/** Writes files into a folder of a new zip; memory holds one file and all names. */
+/** Writes files into a folder of a new zip; memory holds one file and all names. The stream joins small writes. */
 export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
-  writeFile(path, zipped(folder, files), { flag: 'wx' })
+  pipeline(zipped(folder, files), createWriteStream(path, { flags: 'wx' }))
 
 async function* zipped(folder: string, files: AsyncIterable<NewFile>): AsyncIterableIterator<Uint8Array> {
   const chunks: Uint8Array[] = []
