@@ -33,6 +33,10 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
             valueAt(root, [...path, key]),
           ),
         )
+      case 'invalid_key':
+        return problem.issues.map((rule) =>
+          issue(loc, 'value_error', describeProblem(rule, path.at(-1))[1], valueAt(root, path)),
+        )
       case 'invalid_union':
         return toIssues(nearestBranch(problem.errors), valueAt(root, path) as JsonValue, loc)
       default:
@@ -58,7 +62,12 @@ function nearestBranch(branches: readonly (readonly Problem[])[]): readonly Prob
 }
 
 function distance(branch: readonly Problem[]): number {
-  return branch.length + (branch.some(({ path }) => path[0] === 'type') ? 1000 : 0)
+  const distances = branch.map((problem) => {
+    if (problem.code === 'invalid_union') return Math.min(...problem.errors.map(distance))
+    const isOtherType = problem.path.length === 0 && problem.code === 'invalid_type'
+    return problem.path[0] === 'type' ? 1_000 : isOtherType ? 100 : 1
+  })
+  return distances.reduce((sum, one) => sum + one, 0)
 }
 
 function valueAt(root: JsonValue, path: Path): unknown {

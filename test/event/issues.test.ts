@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import type { Issue } from '../../src/event/issues.ts'
+import { type Issue, toIssues } from '../../src/event/issues.ts'
+import { secrets, tags } from '../../src/service/http/body-schema.ts'
 import { sampleOf } from './samples.ts'
 
 function issuesOf(
@@ -152,5 +153,29 @@ describe('no issue holds a secret (law X)', () => {
     const decoded = decodeEvent([{ encrypted_content: SECRET }])
     expect(decoded.ok).toBe(false)
     expect(JSON.stringify(decoded)).not.toContain(SECRET)
+  })
+})
+
+describe('a refusal names the rule that the value is nearest to', () => {
+  it.each([
+    [secrets, { A: { kind: 'StaticSecret' } }, 'A.value: Required and missing. Add a string.'],
+    [secrets, { A: { kind: 'StaticSecret', value: 5 } }, 'A.value: Must be a string, not a number.'],
+    [secrets, { A: { kind: 'LookupSecret' } }, 'A.url: Required and missing. Add a string.'],
+    [secrets, { A: { kind: 'Other', value: 'x' } }, 'A.kind: Must be "StaticSecret".'],
+    [secrets, { A: { value: 'x' } }, 'A.kind: Required and missing. Add "StaticSecret".'],
+    [secrets, { A: 5 }, 'A: Must be a string, not a number.'],
+    [secrets, { A: null }, 'A: Must be a string, not null.'],
+    [secrets, { A: ['x'] }, 'A: Must be a string, not a list.'],
+    [
+      tags,
+      { 'Bad Key': 'x' },
+      'Bad Key: Must be letters, digits and underscores, and begin with no underscore.',
+    ],
+    [tags, { _a: 'x' }, '_a: Must be letters, digits and underscores, and begin with no underscore.'],
+    [tags, { a: 5 }, 'a: Must be a string, not a number.'],
+  ])('%#', (schema, value, expected) => {
+    const problems = schema.safeParse(value).error?.issues ?? []
+    const shown = toIssues(problems, value as never).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)
+    expect(shown).toEqual([expected])
   })
 })
