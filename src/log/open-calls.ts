@@ -58,28 +58,16 @@ export function withOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   call: C,
 ): PendingCallIndex<C> {
-  if (calls === null) return join(call, null, null)
-  if (priority(call) > priority(calls.call)) {
-    const [below, above] = split(calls, call)
-    return join(call, below, above)
-  }
-  const order = compare(call, calls.call)
-  if (order === 0) return join(call, calls.left, calls.right)
-  return order < 0
-    ? join(calls.call, withOpenCall(calls.left, call), calls.right)
-    : join(calls.call, calls.left, withOpenCall(calls.right, call))
+  const [below, above] = split(calls, call)
+  return merge(merge(below, join(call, null, null)), above)
 }
 
 export function withoutOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   call: IndexedCall,
 ): PendingCallIndex<C> {
-  if (calls === null) return null
-  const order = compare(call, calls.call)
-  if (order === 0) return merge(calls.left, calls.right)
-  return order < 0
-    ? join(calls.call, withoutOpenCall(calls.left, call), calls.right)
-    : join(calls.call, calls.left, withoutOpenCall(calls.right, call))
+  const [below, above] = split(calls, call)
+  return merge(below, above)
 }
 
 export function openCallOf<C extends IndexedCall>(
@@ -137,12 +125,15 @@ function join<C extends IndexedCall>(
   return { call, left: remaining, right, size: 1 + pendingCallCount(remaining) + pendingCallCount(right) }
 }
 
+/** Splits an index into the calls before a call and after it. Omits the call. */
 function split<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   pivot: IndexedCall,
 ): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
-  if (compare(calls.call, pivot) < 0) {
+  const order = compare(calls.call, pivot)
+  if (order === 0) return [calls.left, calls.right]
+  if (order < 0) {
     const [below, above] = split(calls.right, pivot)
     return [join(calls.call, calls.left, below), above]
   }
