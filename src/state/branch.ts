@@ -1,15 +1,15 @@
 /** The branch state: the part of a state that depends on the path to HEAD. */
 
-import { type EventWith, KINDS } from '../event/kinds.ts'
+import type { EventWith } from '../event/kinds.ts'
 import { isWorkingResult } from '../event/completion.ts'
 import type {
   ActionEvent,
+  Condensation,
   ToolResultEvent,
   MessageEvent,
   ObservationEvent,
   SystemPromptEvent,
 } from '../event/types.ts'
-import { unreachable } from '../event/errors.ts'
 import { callIdOf, type DropReason, type Entry, type EventEntry } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import {
@@ -86,26 +86,25 @@ export function foldBranch(
   const index = replyIndex ?? branch.view.units.length
   const event = entry.event
   if (event === null || entry.id === null) return branch
-  // The kind table guarantees the event type of the entry.
-  const { unit } = KINDS[event.kind]
-  switch (unit) {
-    case 'message':
+  // A table of kinds would be part of each program that folds a log.
+  switch (event.kind) {
+    case 'SystemPromptEvent':
+    case 'MessageEvent':
+    case 'CondensationSummaryEvent':
       return afterMessage(branch, entry as EventEntry<EventWith<'unit', 'message'>>, index, completed)
-    case 'call':
+    case 'ActionEvent':
       return afterAction(branch, entry as EventEntry<EventWith<'unit', 'call'>>, index)
-    case 'result':
+    case 'ObservationEvent':
+    case 'UserRejectObservation':
+    case 'AgentErrorEvent':
       return afterAnswer(branch, entry as EventEntry<EventWith<'unit', 'result'>>, log)
-    case 'condensation':
-      return {
-        ...branch,
-        view: condense(branch.view, entry as EventEntry<EventWith<'unit', 'condensation'>>, log),
-      }
-    case 'condensation_request':
+    case 'Condensation':
+      return { ...branch, view: condense(branch.view, entry as EventEntry<Condensation>, log) }
+    case 'CondensationRequest':
       return { ...branch, view: { ...branch.view, unhandledCondensationRequest: true } }
-    case null:
-      return branch
     default:
-      return unreachable(unit, 'unit')
+      event satisfies EventWith<'unit', null>
+      return branch
   }
 }
 
@@ -124,24 +123,16 @@ function afterMessage(
   }
   entry.unit = unit
   const view = withUnit(branch.view, unit, index)
-  switch (event.kind) {
-    case 'SystemPromptEvent':
-      return { ...branch, view, systemPrompt: entry as EventEntry<SystemPromptEvent> }
-    case 'MessageEvent': {
-      const { source, activated_skills: names = [] } = event
-      return {
-        ...branch,
-        view,
-        lastUserMessage: source === 'user' ? (entry as EventEntry<MessageEvent>) : branch.lastUserMessage,
-        skills: names.length === 0 ? branch.skills : { names, before: branch.skills },
-        workingCalls:
-          completed === null ? branch.workingCalls : withoutOpenCall(branch.workingCalls, completed),
-      }
-    }
-    case 'CondensationSummaryEvent':
-      return { ...branch, view }
-    default:
-      return unreachable(event, 'kind')
+  if (event.kind === 'SystemPromptEvent')
+    return { ...branch, view, systemPrompt: entry as EventEntry<SystemPromptEvent> }
+  if (event.kind === 'CondensationSummaryEvent') return { ...branch, view }
+  const { source, activated_skills: names = [] } = event
+  return {
+    ...branch,
+    view,
+    lastUserMessage: source === 'user' ? (entry as EventEntry<MessageEvent>) : branch.lastUserMessage,
+    skills: names.length === 0 ? branch.skills : { names, before: branch.skills },
+    workingCalls: completed === null ? branch.workingCalls : withoutOpenCall(branch.workingCalls, completed),
   }
 }
 
