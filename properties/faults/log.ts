@@ -90,8 +90,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a set writes in place',
-    file: 'view/units.ts',
-    find: 'const tail = this.#tail.slice(0, this.length - start)',
+    file: 'log/vector.ts',
+    find: 'const tail = this.tail()',
     replace: 'const tail = this.#tail',
   },
   {

@@ -42,13 +42,13 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a stretch is cut',
     file: 'view/condense.ts',
-    find: 'return { from, to: units.nextStart(index + 1) }',
+    find: 'return { from, to: nextStart(units, index + 1) }',
     replace: 'return { from: index, to: index + 1 }',
   },
   {
     name: 'a summary goes into a stretch',
     file: 'view/condense.ts',
-    find: 'units.nextStart(indexAtOffset(units, hits, Math.min(offset, remaining)))',
+    find: 'nextStart(units, indexAtOffset(units, hits, Math.min(offset, remaining)))',
     replace: 'indexAtOffset(units, hits, Math.min(offset, remaining))',
   },
   {

@@ -1,12 +1,5 @@
-import {
-  eventCount,
-  isDerived,
-  isPending,
-  stretchStarts,
-  type Unit,
-  unitEvents,
-  unitsOf,
-} from '../view/units.ts'
+import { eventCount, isDerived, isPending, stretchStarts, type Unit, unitEvents } from '../view/units.ts'
+import { vectorOf } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 
 /** What may be forgotten although it stays by default. */
@@ -87,5 +80,5 @@ export function withUnits(state: State, isIncluded: (unit: Unit) => boolean): St
   const { view } = state.branch
   const units = [...view.units].filter((unit) => isPending(unit) || isIncluded(unit))
   const length = units.reduce((sum, unit) => sum + eventCount(unit), 0)
-  return { ...state, branch: { ...state.branch, view: { ...view, units: unitsOf(units), length } } }
+  return { ...state, branch: { ...state.branch, view: { ...view, units: vectorOf(units), length } } }
 }

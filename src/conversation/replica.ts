@@ -5,7 +5,7 @@ import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
 import { columnarLength, findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
-import { vectorOf } from '../log/vector.ts'
+import { Vector, vectorOf } from '../log/vector.ts'
 import { reduce } from '../state/reduce.ts'
 import { completeSnapshot, encodeWithoutBodies, evict, readSnapshot } from '../state/snapshot.ts'
 import { CHUNK_SIZE } from '../state/snapshot/record.ts'
@@ -18,7 +18,7 @@ import { versionOf } from '../store/kit/append/decide-append.ts'
 import { hasLargeString } from '../store/kit/blobs.ts'
 import { isTransient, unknownConversation } from '../store/kit/errors.ts'
 import { invalidArgument } from '../event/check-value.ts'
-import { type Unit, unitEvents, Units, type ViewItem } from '../view/units.ts'
+import { type Unit, unitEvents, type ViewItem } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 import { ERASURE, erasureRecord, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
@@ -559,7 +559,7 @@ function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): 
   // Some entries compute their id.
   const swap = <I extends ViewItem>(item: I): I =>
     hasReferences(item) ? { ...item, id: item.id, event: whole.get(item.id) ?? item.event } : item
-  let units = Units.empty()
+  let units = Vector.empty<Unit>()
   for (const unit of view.units)
     units = units.push(
       unit.type === 'message'

@@ -45,11 +45,12 @@ export function columnarLength(log: Log): number {
 
 /** Returns the entry in the tree with this id, or undefined. O(log n). */
 export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undefined {
+  let entry: E | undefined
   const seq = log.index.ids.find(id, (seq) => {
-    const entry = log.entries.get(seq)
+    entry = log.entries.get(seq)
     return entry !== undefined && entry.inTree && entry.id === id
   })
-  return log.entries.get(seq)
+  return seq < 0 ? undefined : entry
 }
 
 /** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(such calls). */

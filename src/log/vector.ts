@@ -1,22 +1,41 @@
-/** Persistent vector: versions share most slots, so each event's state can be retained (design D6). */
+/**
+ * Persistent list: versions share most nodes, so each event's state can be retained (design D6). A balanced tree
+ * of blocks, with a tail that grows in place.
+ */
 
 import { work } from './work.ts'
 
-const BITS = 5
-const WIDTH = 1 << BITS
-const MASK = WIDTH - 1
+const WIDTH = 32
 
-/** An inner node contains nodes, a leaf contains values. The level decides which. */
-type Node = readonly unknown[]
+/** A block of values, or two subtrees whose heights differ by one at most. */
+export type Node<T> = Block<T> | Inner<T>
 
-/** Makes a leaf on access: the values between two multiples of 32, always the same objects. */
-type LeafMaker<T> = (start: number) => readonly T[]
+interface Block<T> {
+  readonly height: 0
+  readonly values: readonly T[]
+  readonly size: number
+  readonly last: T
+}
 
-const NO_NODES: Node = Object.freeze([])
+interface Inner<T> {
+  readonly height: number
+  readonly left: Node<T>
+  /** Size of the left subtree. */
+  readonly middle: number
+  readonly right: Node<T>
+  readonly size: number
+  readonly last: T
+}
+
+/** Makes a block on access: the values between two multiples of 32, always the same objects. */
+type BlockMaker<T> = (start: number) => readonly T[]
+
+/** Whether a node has no subtrees. */
+export const isBlock = <T>(node: Node<T>): node is Block<T> => node.height === 0
 
 /**
- * A persistent list: a change returns a new version, and old versions never change. A trie with 32 children
- * per node. Push is O(1) amortised; get and prefix are O(log n).
+ * A persistent list: a change returns a new version, and old versions never change. Push is O(1) amortised; get,
+ * set, range and concat are O(log n).
  * @example
  * const one = vectorOf(["a"]);
  * const two = one.push("b");
@@ -24,100 +43,121 @@ const NO_NODES: Node = Object.freeze([])
  */
 export class Vector<T> implements Iterable<T> {
   readonly length: number
-  readonly #shift: number
-  readonly #root: Node
+  readonly #tree: Node<T> | null
   /** Index of the first value of the tail. */
   readonly #start: number
+  /** Values after the tree. Versions share it: a push to the newest version writes in place. */
   readonly #tail: T[]
 
-  constructor(length: number, shift: number, root: Node, tail: T[]) {
+  constructor(length: number, tree: Node<T> | null, tail: T[]) {
     this.length = length
-    this.#shift = shift
-    this.#root = root
-    this.#start = length === 0 ? 0 : ((length - 1) >>> BITS) << BITS
+    this.#tree = tree
+    this.#start = tree?.size ?? 0
     this.#tail = tail
   }
 
   static empty<T>(): Vector<T> {
-    // A fresh tail for each caller: the first push owns it.
-    return new Vector<T>(0, BITS, NO_NODES, [])
+    return new Vector<T>(0, null, [])
   }
 
-  /** Returns the value at an index, or undefined outside 0..length-1. O(log32 n). */
+  /** All values before the tail, except in a prefix. Versions can be compared by the nodes that they share. */
+  get tree(): Node<T> | null {
+    return this.#tree
+  }
+
+  /** Returns the value at an index, or undefined outside 0..length-1. O(log n). */
   get(index: number): T | undefined {
     if (index < 0 || index >= this.length) return undefined
-    return this.#leaf(index)[index & MASK]
+    if (index >= this.#start) return this.#tail[index - this.#start]
+    let node = this.#tree as Node<T>
+    let rest = index
+    while (!isBlock(node)) {
+      const { left, middle, right }: Inner<T> = node
+      if (rest < middle) node = left
+      else {
+        rest -= middle
+        node = right
+      }
+    }
+    return node.values[rest]
   }
 
-  /** Returns the last value, or undefined. O(1). */
+  /** Returns the last value, or undefined. O(1), except in a prefix or a range. */
   last(): T | undefined {
-    return this.length === 0 ? undefined : this.#tail[(this.length - 1) & MASK]
+    return this.get(this.length - 1)
   }
 
   /** Returns a version with one more value at the end. O(1) amortised. */
   push(value: T): Vector<T> {
     const used = this.length - this.#start
-    if (used === 0) {
-      // A literal reserves one slot; pushing onto an empty array reserves seventeen, and most vectors stay
-      // short.
-      work.slots += 1
-      return new Vector(1, this.#shift, this.#root, [value])
-    }
-    if (used < WIDTH) {
-      let tail = this.#tail
-      if (tail.length !== used) {
-        tail = tail.slice(0, used)
-        work.slots += used
-      }
-      tail.push(value)
-      work.slots += 1
-      return new Vector(this.length + 1, this.#shift, this.#root, tail)
-    }
     work.slots += 1
-    if (this.length >>> BITS > 1 << this.#shift) {
-      work.slots += 2
-      const root = [this.#root, spine(this.#shift, this.#tail)]
-      return new Vector(this.length + 1, this.#shift + BITS, root, [value])
+    // A literal reserves one slot; pushing onto an empty array reserves seventeen, and most lists stay short.
+    if (used === 0) return new Vector(this.length + 1, this.#tree, [value])
+    if (used < 0 || used === WIDTH) return new Vector(this.length + 1, this.#whole(), [value])
+    let tail = this.#tail
+    if (tail.length !== used) {
+      tail = tail.slice(0, used)
+      work.slots += used
     }
-    const root = withLeaf(this.#root, this.#shift, this.#start, this.#tail)
-    return new Vector(this.length + 1, this.#shift, root, [value])
+    tail.push(value)
+    return new Vector(this.length + 1, this.#tree, tail)
   }
 
-  /** Returns a vector of the first `length` values. O(log32 n), without copying. */
+  /** Returns a version with another value at an index that exists. O(log n). */
+  set(index: number, value: T): Vector<T> {
+    if (index < this.#start)
+      return new Vector(this.length, replaced(this.#tree as Node<T>, index, value), this.#tail)
+    const tail = this.tail()
+    work.slots += tail.length
+    tail[index - this.#start] = value
+    return new Vector(this.length, this.#tree, tail)
+  }
+
+  /** Returns a list of the first `length` values. O(1), without copying. */
   prefix(length: number): Vector<T> {
-    if (length >= this.length) return this
-    if (length <= 0) return Vector.empty()
-    return new Vector(length, this.#shift, this.#root, this.#leaf(length - 1))
+    return length >= this.length ? this : new Vector(Math.max(0, length), this.#tree, this.#tail)
   }
 
-  /** Returns the values from `from` (default 0) to before `to` (default: all) as an array. O(result). */
+  /** Returns the values from `from` to before `to` as a list. O(log n). */
+  range(from: number, to = this.length): Vector<T> {
+    if (from <= 0 && to >= this.length) return this
+    if (from <= 0 && to > this.#start) return this.prefix(to)
+    const [head] = split(this.#whole(), to)
+    const [, rest] = split(head, from)
+    return new Vector(rest?.size ?? 0, rest, [])
+  }
+
+  /** Returns this list followed by another. O(log n). */
+  concat(other: Vector<T>): Vector<T> {
+    if (this.length === 0) return other
+    const tree = join(this.#whole(), other.#tree)
+    return new Vector(this.length + other.length, tree, other.#tail)
+  }
+
+  /** Returns the values from `from` (default 0) to before `to` (default: all) as an array. O(log n + result). */
   slice(from = 0, to = this.length): T[] {
+    const values: T[] = []
+    const start = this.#start
     const end = Math.min(to, this.length)
-    const out: T[] = []
-    for (let index = Math.max(0, from); index < end;) {
-      const leaf = this.#leaf(index)
-      const stop = Math.min(end, (index | MASK) + 1)
-      for (; index < stop; index += 1) out.push(leaf[index & MASK] as T)
-    }
-    return out
+    if (this.#tree !== null) addValues(this.#tree, from, end, values)
+    for (let index = Math.max(start, from); index < end; index += 1)
+      values.push(this.#tail[index - start] as T)
+    return values
+  }
+
+  /** Returns the values after the tree as a new array, at most 32. */
+  tail(): T[] {
+    return this.#tail.slice(0, this.length - this.#start)
   }
 
   *[Symbol.iterator](): IterableIterator<T> {
-    for (let index = 0; index < this.length;) {
-      const leaf = this.#leaf(index)
-      const stop = Math.min(this.length, (index | MASK) + 1)
-      for (; index < stop; index += 1) yield leaf[index & MASK] as T
-    }
+    for (let index = 0; index < this.length; index += WIDTH)
+      for (const value of this.slice(index, index + WIDTH)) yield value
   }
 
-  #leaf(index: number): T[] {
-    if (index >= this.#start) return this.#tail
-    let node: Node = this.#root
-    for (let level = this.#shift; level > 0; level -= BITS) {
-      node = node[(index >>> level) & MASK] as Node
-    }
-    const leaf = node as Node | LeafMaker<T>
-    return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
+  #whole(): Node<T> | null {
+    if (this.length < this.#start) return split(this.#tree, this.length)[0]
+    return join(this.#tree, blockOf(this.tail()))
   }
 }
 
@@ -128,40 +168,123 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a vector that calls `leafAt` on each access, except to the last leaf, which is made at once. Not a
+ * Returns a list that calls `valuesAt` on each access, except to the last block, which is made at once. Not a
  * method of `Vector`, because only snapshots use it.
- * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
+ * @param valuesAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the list
  */
-export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
+export function lazyVector<T>(length: number, valuesAt: BlockMaker<T>): Vector<T> {
   if (length === 0) return Vector.empty()
-  const start = ((length - 1) >>> BITS) << BITS
-  let nodes: unknown[] = Array.from({ length: start >>> BITS }, () => leafAt)
-  let shift = 0
-  do {
-    const count = Math.ceil(nodes.length / WIDTH)
-    const above: Node[] = []
-    for (let index = 0; index < count; index += 1) above.push(nodes.slice(index * WIDTH, (index + 1) * WIDTH))
-    nodes = above
-    shift += BITS
-  } while (nodes.length > 1)
-  // The maker may retain its leaf, and a push may write into this one.
-  return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
+  const blocks = Math.ceil(length / WIDTH) - 1
+  const start = blocks * WIDTH
+  // The maker may retain its block, and a push may write into this one.
+  return new Vector(length, blocks === 0 ? null : lazyTree(0, blocks, valuesAt), valuesAt(start).slice())
 }
 
-function spine(level: number, leaf: Node): Node {
-  if (level === 0) return leaf
+function lazyTree<T>(first: number, blocks: number, valuesAt: BlockMaker<T>): Node<T> {
+  const [start, size] = [first * WIDTH, blocks * WIDTH]
+  if (blocks === 1) {
+    return {
+      height: 0,
+      size,
+      get values() {
+        return valuesAt(start)
+      },
+      get last() {
+        return valuesAt(start)[WIDTH - 1] as T
+      },
+    }
+  }
+  const half = blocks >>> 1
+  const left = lazyTree(first, half, valuesAt)
+  const right = lazyTree(first + half, blocks - half, valuesAt)
+  return {
+    height: right.height + 1,
+    left,
+    middle: left.size,
+    right,
+    size,
+    get last() {
+      return right.last
+    },
+  }
+}
+
+function blockOf<T>(values: readonly T[]): Block<T> | null {
+  const size = values.length
+  work.slots += size
+  return size === 0 ? null : { height: 0, values, size, last: values[size - 1] as T }
+}
+
+function inner<T>(left: Node<T>, right: Node<T>): Inner<T> {
   work.slots += 1
-  return [spine(level - BITS, leaf)]
+  const height = Math.max(left.height, right.height) + 1
+  return { height, left, middle: left.size, right, size: left.size + right.size, last: right.last }
 }
 
-/** Returns the trie with a leaf at `index`, the index of the leaf's first value. Omits later leaves. */
-function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
-  const slot = (index >>> level) & MASK
-  const copy = node.slice(0, slot)
-  work.slots += slot + 1
-  if (level === BITS) copy.push(leaf)
-  else if (slot < node.length) {
-    copy.push(withLeaf(node[slot] as Node, level - BITS, index, leaf))
-  } else copy.push(spine(level - BITS, leaf))
-  return copy
+/** Joins two trees; restores the balance along the border. O(difference of heights). */
+function join<T>(left: Node<T> | null, right: Node<T> | null): Node<T> | null {
+  if (left === null || right === null) return left ?? right
+  if (isBlock(left) && isBlock(right) && left.size + right.size <= WIDTH)
+    return blockOf([...left.values, ...right.values])
+  if (left.height > right.height + 1) {
+    const { left: far, right: near } = left as Inner<T>
+    return balanced(far, join(near, right) as Node<T>)
+  }
+  if (right.height > left.height + 1) {
+    const { left: near, right: far } = right as Inner<T>
+    return balanced(join(left, near) as Node<T>, far)
+  }
+  return inner(left, right)
+}
+
+function balanced<T>(left: Node<T>, right: Node<T>): Node<T> {
+  if (left.height > right.height + 1) {
+    const { left: outer, right: middle } = left as Inner<T>
+    if (outer.height >= middle.height) return inner(outer, inner(middle, right))
+    const { left: one, right: other } = middle as Inner<T>
+    return inner(inner(outer, one), inner(other, right))
+  }
+  if (right.height > left.height + 1) {
+    const { left: middle, right: outer } = right as Inner<T>
+    if (outer.height >= middle.height) return inner(inner(left, middle), outer)
+    const { left: one, right: other } = middle as Inner<T>
+    return inner(inner(left, one), inner(other, outer))
+  }
+  return inner(left, right)
+}
+
+/** Splits a tree into the trees before an index and from it. O(log n). */
+function split<T>(node: Node<T> | null, index: number): readonly [Node<T> | null, Node<T> | null] {
+  if (node === null || index <= 0) return [null, node]
+  if (index >= node.size) return [node, null]
+  if (isBlock(node)) {
+    const { values } = node
+    return [blockOf(values.slice(0, index)), blockOf(values.slice(index))]
+  }
+  const { left, right } = node
+  if (index <= left.size) {
+    const [before, after] = split(left, index)
+    return [before, join(after, right)]
+  }
+  const [before, after] = split(right, index - left.size)
+  return [join(left, before), after]
+}
+
+/** Adds the values from `from` to before `to`. O(log n + values). */
+function addValues<T>(node: Node<T>, from: number, to: number, values: T[]): void {
+  if (from >= node.size || to <= 0) return
+  if (isBlock(node)) values.push(...node.values.slice(Math.max(0, from), to))
+  else {
+    const { left, right } = node
+    addValues(left, from, to, values)
+    addValues(right, from - left.size, to - left.size, values)
+  }
+}
+
+function replaced<T>(node: Node<T>, index: number, value: T): Node<T> {
+  if (isBlock(node)) return blockOf(node.values.with(index, value)) as Block<T>
+  const { left, right } = node
+  return index < left.size
+    ? inner(replaced(left, index, value), right)
+    : inner(left, replaced(right, index - left.size, value))
 }

@@ -2,7 +2,8 @@
 
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { type Node, type Unit, unitEvents, type Units } from '../view/units.ts'
+import type { Node } from '../log/vector.ts'
+import { type Unit, unitEvents, type Units } from '../view/units.ts'
 import type { Limits, PartRef } from './limits.ts'
 import type { MessageOptions, NeutralMessage, RequestCache } from './message.ts'
 import { promptMessages, promptOf, writeUnits } from './neutral.ts'
@@ -248,7 +249,10 @@ function continueMessages(
 /** Number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
 function sharedPrefix(one: Units, other: Units): number {
   const end = Math.min(one.length, other.length)
-  const [rest, others] = [one, other].map(({ tree }) => (tree === null ? [] : [tree])) as [Node[], Node[]]
+  const [rest, others] = [one, other].map(({ tree }) => (tree === null ? [] : [tree])) as [
+    Node<Unit>[],
+    Node<Unit>[],
+  ]
   let index = 0
   for (;;) {
     // The last nodes of both begin at the index.

@@ -4,9 +4,21 @@ import { hasText } from '../event/text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, type UnitOrder } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
-import type { Vector } from '../log/vector.ts'
+import { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import { eventCount, flowOf, hasStart, isPending, type MessageUnit, type Unit, Units } from './units.ts'
+import {
+  eventCount,
+  flowOf,
+  hasStart,
+  indexAfter,
+  indexOfUnit,
+  isPending,
+  type MessageUnit,
+  nextStart,
+  stretchBefore,
+  type Unit,
+  type Units,
+} from './units.ts'
 import type { View } from './view.ts'
 
 interface Range {
@@ -40,7 +52,7 @@ export function resolveCondensation(
   const offset = event.summary_offset ?? null
   const remaining = hits.reduce((sum, { events }) => sum - events, length)
   if (offset === null || !hasText(event.summary)) return { removed, summaryIndex: null }
-  const summaryIndex = units.nextStart(indexAtOffset(units, hits, Math.min(offset, remaining)))
+  const summaryIndex = nextStart(units, indexAtOffset(units, hits, Math.min(offset, remaining)))
   return { removed, summaryIndex }
 }
 
@@ -49,7 +61,7 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
   if (removed.length === 0 && summaryIndex === null) return { ...view, unhandledCondensationRequest: false }
   const { units } = view
   let { length } = view
-  let stored = Units.empty()
+  let stored = Vector.empty<Unit>()
   let from = 0
   const keepTo = (to: number): void => {
     if (to > from) stored = stored.concat(units.range(from, to))
@@ -107,7 +119,7 @@ function listedUnits(units: Units, listed: readonly string[], log: Log): readonl
 /** Index of the unit that contains an event, or -1. O(log n). */
 export function indexOfEvent(units: Units, { unit: order, seq }: Entry): number {
   if (order === null) return -1
-  const index = units.indexOf({ rank: order.rank, first: order.first })
+  const index = indexOfUnit(units, { rank: order.rank, first: order.first })
   const unit = units.get(index)
   return unit !== undefined && containsEvent(unit, seq) ? index : -1
 }
@@ -136,7 +148,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   if (entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
   const order: UnitOrder = entry.unit
   // Summaries that were squeezed between the same two units may share an order.
-  for (let index = units.indexOf(order); ; index += 1) {
+  for (let index = indexOfUnit(units, order); ; index += 1) {
     const unit = units.get(index)
     work.units += 1
     if (
@@ -152,21 +164,21 @@ export function indexOfSummary(units: Units, entry: Entry): number {
 
 function stretchAround(units: Units, index: number): Range {
   const isStart = (index: number): boolean =>
-    hasStart(units.stretchBefore(index), flowOf(units.get(index) as Unit))
+    hasStart(stretchBefore(units, index), flowOf(units.get(index) as Unit))
   let from = index
   while (from > 0 && !isStart(from)) from -= 1
-  return { from, to: units.nextStart(index + 1) }
+  return { from, to: nextStart(units, index + 1) }
 }
 
 /** Returns the first index with `offset` unlisted view events before it. Pending batches have no events. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {
-    const result = units.indexAfter(offset + listed)
+    const result = indexAfter(units, offset + listed)
     if (result <= index) return result
     listed += events
   }
-  return units.indexAfter(offset + listed)
+  return indexAfter(units, offset + listed)
 }
 
 function nextKept(units: Units, removed: readonly Range[], index: number): Unit | undefined {

@@ -3,17 +3,19 @@
 import { requestHeadOf } from '../event/reply.ts'
 import type { Entry, UnitOrder } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
+import { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
 import {
   type BatchUnit,
   eventCount,
+  indexOfUnit,
   isDerived,
   isPending,
   type MessageUnit,
   stretchStarts,
   type Unit,
   unitEvents,
-  Units,
+  type Units,
   type ViewItem,
 } from './units.ts'
 
@@ -31,7 +33,7 @@ export interface View {
 }
 
 const EMPTY: View = Object.freeze({
-  units: Units.empty(),
+  units: Vector.empty<Unit>(),
   length: 0,
   unhandledCondensationRequest: false,
 })
@@ -69,7 +71,7 @@ export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
     unit?.type === 'batch' && unit.rank === rank && unit.first === first
   work.units += 1
   if (matches(units.last())) return last
-  const index = units.indexOf({ rank, first })
+  const index = indexOfUnit(units, { rank, first })
   return matches(units.get(index)) ? index : -1
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { vectorOf } from '../../log/vector.ts'
-import { type MessageUnit, type Unit, unitsOf } from '../../view/units.ts'
+import type { MessageUnit, Unit } from '../../view/units.ts'
 import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
@@ -152,7 +152,7 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
     workingCalls = withOpenCall(workingCalls, { entry: entryAt(seq), rank, first, result: entryAt(result) })
   return {
     view: {
-      units: unitsOf(record.units.map((unit) => placed(unitFrom(unit, entryAt), columns))),
+      units: vectorOf(record.units.map((unit) => placed(unitFrom(unit, entryAt), columns))),
       length: record.viewLength,
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
