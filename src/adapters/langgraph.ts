@@ -242,7 +242,7 @@ function positionIn({ configurable }: RunnableConfig): Position {
 }
 
 const missing = (field: string): ColloquyError =>
-  new ColloquyError('invalid_argument', `configurable.${field} must be a non-empty string.`, { field })
+  new ColloquyError('invalid_argument', `\`configurable.${field}\` must be a non-empty string.`, { field })
 const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: string): RunnableConfig => ({
   configurable: { thread_id, checkpoint_ns, checkpoint_id },
 })

@@ -175,7 +175,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   }
   const { operationId, transaction } = copy
   if (typeof operationId !== 'string' || operationId.trim() === '')
-    throw invalid('operationId must be a non-blank string.')
+    throw invalid('`operationId` must be a non-blank string.')
   const lists: readonly string[] | undefined = MUTATION_FIELDS[transaction?.type]
   const fields = Object.entries(transaction ?? {}).filter(([name]) => name !== 'type')
   const isValid = fields.every(

@@ -579,7 +579,7 @@ function checkInput(name: CommandName, files: readonly string[], options: Option
   if (hasFile) fail(`${name} accepts a FILE or --db, not both`)
   if ('from' in options) fail('--from applies to a FILE, not to a database')
   if (input === 'files-or-conversation' && !('conversation' in options))
-    fail('--db needs --conversation ID: list the ids with colloquy conversations')
+    fail('--db needs --conversation ID: list the ids with `colloquy conversations`')
 }
 
 function unknownCommand(name: string): UsageError {

@@ -12,7 +12,7 @@ export const invalid = (message: string, data: Readonly<Record<string, unknown>>
   new ColloquyError('invalid_argument', message, data)
 
 export function invalidArgument(field: string, rule: string): never {
-  throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
+  throw new ColloquyError('invalid_argument', `\`${field}\` ${rule}.`, { field })
 }
 
 /** The space-separated names in a text. */
@@ -69,7 +69,7 @@ function editDistance(from: string, to: string): number {
 }
 
 export function invalidQuery(field: string, rule: string): never {
-  throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })
+  throw new ColloquyError('invalid_query', `\`${field}\` ${rule}.`, { field })
 }
 
 export function checkText(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {

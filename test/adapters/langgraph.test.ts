@@ -216,7 +216,7 @@ describe('the LangGraph saver', () => {
       '`store` must be a Colloquy store, such as memoryStore().',
     )
     const saver = colloquySaver({ store: memoryStore() })
-    const text = 'configurable.checkpoint_id must be a non-empty string.'
+    const text = '`configurable.checkpoint_id` must be a non-empty string.'
     await expect(saver.putWrites(THREAD, [], 'task')).rejects.toThrow(text)
   })
 })

@@ -167,14 +167,14 @@ it('the mistakes of a first program are named', async () => {
   const conversation = await begin()
   const engine = createEngine({ store: memoryStore() })
   for (const [call, message] of [
-    [() => createEngine(memoryStore() as never), 'store must be a store, such as memoryStore().'],
-    [() => engine.create('my-id' as never), 'record must be an object, such as { id }.'],
-    [() => conversation.approve('abc' as never), 'actionIds must be a list of ids.'],
-    [() => conversation.reject('No!' as never), 'actionIds must be a list of ids.'],
-    [() => engine.follow({ name: 'f' }, undefined as never), 'handler must be a function.'],
+    [() => createEngine(memoryStore() as never), '`store` must be a store, such as memoryStore().'],
+    [() => engine.create('my-id' as never), '`record` must be an object, such as { id }.'],
+    [() => conversation.approve('abc' as never), '`actionIds` must be a list of ids.'],
+    [() => conversation.reject('No!' as never), '`actionIds` must be a list of ids.'],
+    [() => engine.follow({ name: 'f' }, undefined as never), '`handler` must be a function.'],
     [
       () => engine.follow({ name: 'f', from: 'end' as never }, () => undefined),
-      'from must be one of start, now.',
+      '`from` must be one of start, now.',
     ],
   ] as const)
     await expect((async () => call())()).rejects.toMatchObject({ code: 'invalid_argument', message })

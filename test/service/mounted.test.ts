@@ -28,7 +28,7 @@ const make = (): Service => {
 
 it('a service is made over an engine, not over a store', () => {
   for (const options of [{ store: memoryStore() }, {}, undefined])
-    expect(() => createService(options as never)).toThrow('engine must be an engine')
+    expect(() => createService(options as never)).toThrow('`engine` must be an engine')
 })
 
 it('an agent that is a step itself is named in the log', async () => {

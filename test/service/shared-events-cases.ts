@@ -111,7 +111,7 @@ const badId = [
   {
     type: 'value_error',
     loc: ['query', 'conversation_id'],
-    msg: expect.stringContaining('conversation_id must'),
+    msg: expect.stringContaining('`conversation_id` must'),
   },
 ]
 

@@ -71,7 +71,7 @@ export async function getConversation(store: Store, id: string): Promise<Convers
   if (record !== null) return record
   throw new FileError(
     'unknown_conversation',
-    `no conversation ${quoted(id)} in this database; list the ids with colloquy conversations`,
+    `no conversation ${quoted(id)} in this database; list the ids with \`colloquy conversations\``,
   )
 }
 

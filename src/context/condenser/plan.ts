@@ -220,7 +220,7 @@ export function checkLimits(limits: CondensationLimits): CheckedLimits {
   checkNumber('maxTokens', maxTokens, { least: 1, whole: false })
   checkNumber('keepFirst', keepFirst, { least: 0 })
   if (!(minimumProgress > 0 && minimumProgress < 1))
-    throw invalid(`minimumProgress must be above 0 and below 1, not ${String(minimumProgress)}.`, {
+    throw invalid(`\`minimumProgress\` must be above 0 and below 1, not ${String(minimumProgress)}.`, {
       minimumProgress,
     })
   if (Math.floor(maxEvents / 2) - keepFirst - 1 <= 0) {

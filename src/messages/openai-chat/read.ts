@@ -27,7 +27,7 @@ import { laterUsage } from '../reply-usage.ts'
 import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
 
-/** A call that is not complete; some servers repeat its id in each chunk, or only its name. */
+/** An incomplete call; in each chunk, some servers repeat its id, or only its name. */
 interface StreamedCall {
   readonly rest: Record<string, unknown>
   readonly callType: 'function' | 'custom'

@@ -119,7 +119,7 @@ export function toProblem(
   const isBody = body !== undefined && !Object.hasOwn(query, name)
   const part = Object.hasOwn(params, name) ? 'path' : isBody ? 'body' : 'query'
   const { message } = error
-  const named = message.startsWith(field) ? name + message.slice(field.length) : message
+  const named = message.replace(/^`?[\w.]+/, (first) => first.replace(field, name))
   return invalid({
     type: 'value_error',
     loc: name === '' ? [part] : [part, name],
