@@ -53,8 +53,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
 
 /**
  * Joins overlapping hits, because separate masks would leave part of a secret readable. The surest hit
- * determines the mask; of equally sure hits, the longest. Drops hits inside a mask; a hit that overlaps a mask
- * covers it.
+ * determines the mask; of equally sure hits, the longest. Drops hits inside `masks`; widens a hit over those
+ * it overlaps.
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []

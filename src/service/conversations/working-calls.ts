@@ -20,7 +20,7 @@ interface WatchedConversation {
   readonly from: number
 }
 
-/** Whether a completion starts a run: only if the conversation is idle or running. */
+/** Whether a completion starts a run: only in the status `idle` or `running`. */
 export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 

@@ -26,7 +26,7 @@ const RULES = redactionRules()
 const encoder = new TextEncoder()
 
 const MAX_ERRORS = 20
-/** Maximum bytes of the errors of a response, unless there is only one: names can be escaped in JSON. */
+/** Maximum bytes of a response's errors, counted as JSON. The first error is always kept. */
 const MAX_ERROR_BYTES = 2 ** 14
 const MAX_PARTS = 12
 

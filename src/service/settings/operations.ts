@@ -122,7 +122,7 @@ export const settingsOperations = ({
       if (users.length > 0)
         throw new HttpProblem(
           409,
-          `These agent profiles use this profile: ${users.join(', ')}. Change them first.`,
+          `The agent profiles ${users.join(', ')} use this profile. Change them first.`,
         )
       await profiles.remove(name)
       await settings.onProfileRenamed(name, null)

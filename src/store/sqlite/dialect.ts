@@ -172,7 +172,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Selects the rows of a range. Names the index by position, so that SQLite uses it and never sorts. */
+/** Selects the rows of a range. Names the index on position, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
