@@ -181,6 +181,7 @@ export class Conversation {
     const depends = events.some(isUnplaced)
     return this.#engine.use(this.id, (replica) =>
       replica.commit(depends ? (state) => attachLateResults(state, events) : () => events, {
+        failsAfterOutage: true,
         ...options,
         depends,
       }),
@@ -555,7 +556,9 @@ export class Conversation {
   }
 
   #decide(decide: Decision): Promise<readonly LoggedEvent[]> {
-    return this.#engine.use(this.id, (replica) => replica.commit(decide, { depends: true }))
+    return this.#engine.use(this.id, (replica) =>
+      replica.commit(decide, { depends: true, failsAfterOutage: true }),
+    )
   }
 
   /** Refuses during a run, which would continue on the wrong branch when HEAD moves. */
@@ -565,7 +568,7 @@ export class Conversation {
         const expected = (await replica.refresh()).log.entries.length
         await checkRest(this.#engine.store, replica, this.#engine.newBriefOwner())
         // A run that begins after this check appends an event first, so the expected version conflicts.
-        return replica.commit(decide, { expected, depends: true })
+        return replica.commit(decide, { expected, depends: true, failsAfterOutage: true })
       }),
     )
   }

@@ -41,6 +41,8 @@ export interface CommitOptions {
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
   readonly within?: NonNullable<AppendOptions['within']>
+  /** Whether to fail without an attempt if the store hung while the commit waited. Default: false. */
+  readonly failsAfterOutage?: boolean
 }
 
 /** Milliseconds before a failed poll is retried. */
@@ -169,9 +171,11 @@ export class Replica {
   /** Appends and folds a decision's events. Returns them, or the equal ones that are already in the log. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
+    const { failsAfterOutage = false } = options
     return this.#inOrder(async () => {
       // Waited for that append: in turn, commits would wait many times as long as the store's time limit.
-      if (this.#outage !== null && queuedAt < this.#outage.endedAt) throw this.#outage.error
+      if (failsAfterOutage && this.#outage !== null && queuedAt < this.#outage.endedAt)
+        throw this.#outage.error
       const { expected = 'any', depends = false, lease, within } = options
       const redecides = depends && expected === 'any'
       // Prefer to decide on the expected version.

@@ -5,7 +5,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { ColloquyError, type ErrorCode } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { user } from '../build.ts'
+import { action, observe, user } from '../build.ts'
 import { wrapStore } from './stores.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -82,5 +82,39 @@ it('a state that is read meanwhile is not affected', async () => {
   const writes = Promise.allSettled([conversation.sendMessage('a'), conversation.sendMessage('b')])
   expect((await conversation.state()).log.entries.length).toBe(1)
   await writes
+  await engine.close()
+})
+
+it('an abort meanwhile is logged once the store responds', async () => {
+  const inner = memoryStore()
+  const stop = new AbortController()
+  let hangs = false
+  const store = wrapStore(inner, {
+    async append(id, facts, options) {
+      if (!hangs) return inner.append(id, facts, options)
+      hangs = false
+      stop.abort()
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      vi.advanceTimersByTime(5_000)
+      throw new ColloquyError('store_busy', 'The store does not respond.')
+    },
+  })
+  const engine = createEngine({ store })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.append(user('before'))
+  const call = action('a')
+  await expect(
+    conversation.run(
+      async function* () {
+        yield call
+        hangs = true
+        yield observe('o', call)
+      },
+      { signal: stop.signal },
+    ),
+  ).rejects.toMatchObject({ code: 'store_busy' })
+  const kinds = (await inner.read('c')).map(({ fact }) => ('kind' in fact ? fact.kind : null))
+  expect(kinds.slice(-2)).toEqual(['AgentErrorEvent', 'InterruptEvent'])
+  expect((await inner.getConversation('c'))?.status).toBe('paused')
   await engine.close()
 })
