@@ -147,7 +147,7 @@ export class Vector<T> implements Iterable<T> {
 
   /** Returns the values after the tree as a new array, at most 32. */
   tail(): T[] {
-    return this.#tail.slice(0, this.length - this.#start)
+    return this.#tail.slice(0, Math.max(0, this.length - this.#start))
   }
 
   *[Symbol.iterator](): IterableIterator<T> {
@@ -181,31 +181,49 @@ export function lazyVector<T>(length: number, valuesAt: BlockMaker<T>): Vector<T
 }
 
 function lazyTree<T>(first: number, blocks: number, valuesAt: BlockMaker<T>): Node<T> {
-  const [start, size] = [first * WIDTH, blocks * WIDTH]
-  if (blocks === 1) {
-    return {
-      height: 0,
-      size,
-      get values() {
-        return valuesAt(start)
-      },
-      get last() {
-        return valuesAt(start)[WIDTH - 1] as T
-      },
-    }
-  }
+  if (blocks === 1) return new LazyBlock(first * WIDTH, valuesAt)
   const half = blocks >>> 1
-  const left = lazyTree(first, half, valuesAt)
-  const right = lazyTree(first + half, blocks - half, valuesAt)
-  return {
-    height: right.height + 1,
-    left,
-    middle: left.size,
-    right,
-    size,
-    get last() {
-      return right.last
-    },
+  return new LazyInner(lazyTree(first, half, valuesAt), lazyTree(first + half, blocks - half, valuesAt))
+}
+
+/** Classes, because an object literal with getters has its own functions and its own hidden class. */
+class LazyBlock<T> implements Block<T> {
+  readonly height = 0
+  readonly size = WIDTH
+  readonly #start: number
+  readonly #valuesAt: BlockMaker<T>
+
+  constructor(start: number, valuesAt: BlockMaker<T>) {
+    this.#start = start
+    this.#valuesAt = valuesAt
+  }
+
+  get values(): readonly T[] {
+    return this.#valuesAt(this.#start)
+  }
+
+  get last(): T {
+    return this.values[WIDTH - 1] as T
+  }
+}
+
+class LazyInner<T> implements Inner<T> {
+  readonly height: number
+  readonly left: Node<T>
+  readonly middle: number
+  readonly right: Node<T>
+  readonly size: number
+
+  constructor(left: Node<T>, right: Node<T>) {
+    this.height = right.height + 1
+    this.left = left
+    this.middle = left.size
+    this.right = right
+    this.size = left.size + right.size
+  }
+
+  get last(): T {
+    return this.right.last
   }
 }
 

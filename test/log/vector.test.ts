@@ -60,6 +60,8 @@ describe('vector', () => {
           expect([...vector]).toEqual(model)
           expect(vector.slice()).toEqual(model)
           expect(vector.last()).toBe(model.at(-1))
+          const tail = vector.tail()
+          expect(tail).toEqual(model.slice(model.length - tail.length))
           for (const index of [0, 31, 32, model.length - 1]) {
             expect(vector.get(index)).toBe(index < 0 ? undefined : model[index])
           }
