@@ -22,7 +22,7 @@ import type { Report } from './fault-writer.ts'
 const [TIMEOUT, FAULT] = [1_000, 1_800]
 
 /** Milliseconds that a call may take beyond its timeout, on a busy machine. */
-const SLACK = 20_000
+const SLACK = 4_000
 
 /** The result of one fault. */
 export interface Outcome {

@@ -110,7 +110,7 @@ async function isSound(store: Store, what: string): Promise<void> {
 export const BLOBS: readonly Check[] = [
   generated(
     'blobs: bodies are returned unchanged, or with references in place of long strings',
-    15,
+    30,
     fc.array(anyValue(), { maxLength: 3 }),
     async (store, id, values) => {
       const facts = values.map((value, i) => update(`u${i}`, 'k', value))
