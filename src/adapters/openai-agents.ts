@@ -149,7 +149,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Counts clears. Operations' event ids depend on the count, so a clear allows an operation id again. */
+/** Counts clears. Event ids depend on the count, so an operation id can be used again after a clear. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1

@@ -283,7 +283,7 @@ function decideSameCompletion(state: State, actionId: string): readonly Event[] 
 
 /**
  * Returns when the first job of the working calls of HEAD's branch is due, in milliseconds since 1970 on the
- * store's clock. A run can then continue or complete the call. Null without such jobs. O(k log k + jobs).
+ * store's clock. A run can then continue or complete the call. Null without such jobs. O(jobs + k log k) for k working calls.
  */
 export async function workExpiresAt(store: Store, id: string, state: State): Promise<number | null> {
   const items = await itemsOf(store, id)

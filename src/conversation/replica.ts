@@ -66,10 +66,10 @@ const MEASURED_UNITS = 256
 
 const MAX_ERASE_ATTEMPTS = 20
 
-/** Minimum milliseconds of a failed append that proves that the store hangs. */
+/** The store hangs if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** Bodies are evicted after this many new events, or this fraction of the log or view, whichever is most. */
+/** Bodies are evicted after this many new events, or this fraction of the log or view: the largest counts. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
@@ -171,12 +171,11 @@ export class Replica {
   /** Appends and folds a decision's events. Returns them, or the equal ones that are already in the log. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
-    const { failsAfterOutage = false } = options
     return this.#inOrder(async () => {
-      // Waited for that append: in turn, commits would wait many times as long as the store's time limit.
+      const { expected = 'any', depends = false, lease, within, failsAfterOutage = false } = options
+      // Otherwise, each commit in the queue would wait for the whole time limit of the store.
       if (failsAfterOutage && this.#outage !== null && queuedAt < this.#outage.endedAt)
         throw this.#outage.error
-      const { expected = 'any', depends = false, lease, within } = options
       const redecides = depends && expected === 'any'
       // Prefer to decide on the expected version.
       if (depends && expected !== 'any' && versionOf(expected) !== this.#state.log.entries.length)

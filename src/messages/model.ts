@@ -107,7 +107,7 @@ export type Model = (request: RequestBody, requestNumber: number) => ModelTurn |
 
 /**
  * Returns a scripted model that plays the turns in order, and then repeats `rest`.
- * @param rest repeated when all turns were played; default: `{ says: ['Done.'] }`
+ * @param rest the turn for each later request; default: `{ says: ['Done.'] }`
  * @example
  * const model = playTurns([{ says: [{ call: 'ls', args: {} }] }])
  * model({}, 1) // { says: [{ call: 'ls', args: {} }] }

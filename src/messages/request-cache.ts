@@ -249,10 +249,8 @@ function continueMessages(
 /** Number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
 function sharedPrefix(one: Units, other: Units): number {
   const end = Math.min(one.length, other.length)
-  const [rest, others] = [one, other].map(({ tree }) => (tree === null ? [] : [tree])) as [
-    Node<Unit>[],
-    Node<Unit>[],
-  ]
+  const rest: Node<Unit>[] = one.tree === null ? [] : [one.tree]
+  const others: Node<Unit>[] = other.tree === null ? [] : [other.tree]
   let index = 0
   for (;;) {
     // The last nodes of both begin at the index.

@@ -87,12 +87,12 @@ export function callerCheck(identify: Identify, allows: AllowOrigin): (request: 
     if (caller.type !== 'open')
       throw new HttpProblem(403, 'Cross-site requests must not use a cookie. Send the key in a header.')
     if (isAllowed(request, allows)) return caller
-    throw new HttpProblem(
-      403,
-      'The origin of this page is not allowed. Add it to allowOrigins, or pass --allow-origin.',
-    )
+    throw new HttpProblem(403, FOREIGN_ORIGIN)
   }
 }
+
+export const FOREIGN_ORIGIN =
+  'The origin of this page is not allowed. Add it to allowOrigins, or pass --allow-origin.'
 
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {
   const origin = headers.get('origin')

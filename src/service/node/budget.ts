@@ -1,7 +1,7 @@
 /** Admits sockets, and limits their total bytes, which a limit for each socket would not do. */
 
 import type { IncomingMessage } from 'node:http'
-import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'
+import { credentialOf, FOREIGN_ORIGIN, type Identify, isAllowed, isForeign } from '../auth/caller.ts'
 import type { Access } from '../auth/key-watch.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -62,11 +62,7 @@ export async function admit(
   const open = await identify(null)
   if (open !== null) {
     // Without keys, pages of other sites must not use the service through the user's browser.
-    if (isCrossSite && !isAllowed({ headers }, allows))
-      return {
-        type: 'refused',
-        reason: 'The origin of this page is not allowed; add it to allowOrigins, or pass --allow-origin',
-      }
+    if (isCrossSite && !isAllowed({ headers }, allows)) return { type: 'refused', reason: FOREIGN_ORIGIN }
     return { type: 'admitted', access: { caller: open, credential: null, org } }
   }
   const credential = credentialOf({ headers })
