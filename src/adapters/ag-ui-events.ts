@@ -40,7 +40,7 @@ export function chunkTranslator(
       { type: EventType.REASONING_END, messageId },
     ]
   }
-  /** A client adds each result as a message, so progress and the completion of a working call are activities. */
+  /** Returns a call's first result. A client adds each result as a message, so later ones are activities. */
   const result = (toolCallId: string, output: JsonValue = null): AGUIEvent[] => {
     if (ended.has(toolCallId)) return []
     ended.add(toolCallId)

@@ -13,7 +13,7 @@ import { replay } from '../state/reduce.ts'
 /** Field with an event's items. A reply's first event has all its items, and the others an empty list. */
 const ITEMS = 'openai_agents'
 
-/** Converts items to events; a model's adjacent items form one reply. `actions` gets ids by call id. */
+/** Converts items to events; a model's adjacent items form a reply. `actions` gets action ids by call id. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
   for (let index = 0; index < items.length;) {

@@ -365,7 +365,7 @@ async function append(
   throw new FileError(
     'other_log',
     `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +
-      'import the file into another database, or with another --conversation',
+      'import this file into another database, or with another --conversation',
   )
 }
 

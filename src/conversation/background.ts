@@ -185,7 +185,7 @@ async function complete(
   }
 }
 
-/** Returns a call's progress on HEAD's branch, or on the latest branch where the call works; else empty. */
+/** Returns a progress event for HEAD's branch, or for the latest branch where the call works; else empty. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []

@@ -189,7 +189,7 @@ export function createEngine(options: EngineOptions): Engine {
   checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')
   checkLeaseTtl(leaseTtl)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
-    invalidArgument('cacheBytes', 'must be a number of bytes from 0')
+    invalidArgument('cacheBytes', 'must be 0 or more bytes')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   const mode = checkOneOf('blobs', blobs, BLOB_MODES, invalidArgument) ?? 'whole'
   const context = new EngineContext(store, { newId, clock }, bytes, shareReplies, leaseTtl, mode)

@@ -23,8 +23,8 @@ export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEven
  * Returns the events to append for results that arrive late: a result whose call is not on HEAD's branch is
  * placed on the latest branch where the call is pending, or else on the call's latest branch. HEAD, status,
  * error and call statuses are restored afterwards, because nothing happened on HEAD's branch. Other events
- * keep their order and get derived ids, because HEAD may return to one of them. O(log n) per event, O(n) per
- * late result.
+ * keep their order. Missing ids are derived, because HEAD may return to one of these events. O(log n) per
+ * event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',

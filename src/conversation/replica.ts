@@ -66,7 +66,7 @@ const MEASURED_UNITS = 256
 
 const MAX_ERASE_ATTEMPTS = 20
 
-/** The store hangs if an append fails after at least this many milliseconds. */
+/** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
 /** Bodies are evicted after this many new events, or this fraction of the log or view: the largest counts. */

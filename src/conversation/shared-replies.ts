@@ -25,7 +25,7 @@ const READERS = 'colloquy.reply_readers'
 
 /** Milliseconds between two writes of a reply, and between two polls for one. */
 const EVERY = 250
-/** Polls between two heartbeats of a reader. After `FORGET` polls, a silent reader is forgotten. */
+/** Number of polls between two heartbeats of a reader. After `FORGET` polls, a silent reader is forgotten. */
 const RENEW = 20
 const FORGET = 3 * RENEW
 /** Milliseconds until a finished reply is removed, so that readers can poll it once more. */

@@ -160,8 +160,8 @@ function isExact(number: string): boolean {
 
 /**
  * Normal form of a number: sign, digits without outer zeros, and the first digit's power of ten. Equal
- * numbers have equal forms. The power is inexact only for numbers that are read as 0 or infinity: the form of
- * the read number differs anyway.
+ * numbers have equal forms. The power is inexact only for numbers that JavaScript reads as 0 or infinity,
+ * which `isExact` rejects anyway.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? []

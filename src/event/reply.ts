@@ -84,7 +84,7 @@ export function replyOf(event: Event): ReplyRecord | null {
 
 /**
  * Records `after`, the HEAD at which a reply was requested, in the events of one append that lack it (D20).
- * If `after` equals `head`, the first event's parent, the reply's first event records true, and its further
+ * If `after` equals `head` (the first event's parent), the reply's first event records true, and its further
  * calls record nothing. O(events).
  */
 export function recordRequestHead(

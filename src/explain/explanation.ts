@@ -28,7 +28,7 @@ export type VerdictCode =
 export type NoteCode =
   | 'paired'
   | 'unanswered'
-  /** A message has completed the event's call, which worked after the reply. */
+  /** A message has completed the event's call, which outlived its reply. */
   | 'completed'
   | 'completes'
   | 'working'

@@ -85,7 +85,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Returns the writer that treats later system prompts so that fewer signed replies are omitted. */
+/** Returns the writer that treats later system prompts so that fewer replies lose their signed parts. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
@@ -314,7 +314,7 @@ function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Path of the first difference; ends above a masked name. */
+/** Path of the first difference; for a masked field name, the path of the object that has the field. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isRecord(was) || !isRecord(is)) return path

@@ -136,7 +136,7 @@ export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   return firstBetween(call, below, isEnded)
 }
 
-/** Calls that may join a pending batch (U2), with their results. Null if a call is pending at `below`. */
+/** Calls of `replies` on the path, with their results. Null if one of the calls is pending at `below`. */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],

@@ -305,8 +305,8 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns a progress report if its call was working at the latest earlier event of the path. Most reports are
- * not on the path. O(entries).
+ * Returns the progress reports whose call was working at the latest event of the path before the report. Most
+ * reports are not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []

@@ -446,7 +446,7 @@ interface Passed {
   readonly head: Place | null
 }
 
-/** Number of preceding lines in which a parent is searched, before all lines are indexed by id. */
+/** Number of preceding lines that are searched for a parent, before all lines are indexed by id. */
 const NEAR = 8
 
 /** Follows the lines of a chain in order. Each method is O(1), amortised. */

@@ -33,7 +33,7 @@ type MessageStep = Extract<SessionStep, { does: 'say' }>
 
 interface Return {
   readonly to: Place | null
-  /** The first `count` of these ids stay in the view; null if everything before `to` stays. */
+  /** The first `count` of these ids stay in the view; null if everything up to `to` stays. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 

@@ -22,7 +22,7 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/** Reads an output as JSON text, if an event cannot contain its fields. Total. */
+/** Reads an output as JSON text. Used for an output whose fields an event cannot contain. Total. */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 

@@ -97,8 +97,8 @@ interface Flow {
   readonly floor: number
   readonly added: number
   /**
-   * Minimum number of waiting calls before the units that lets the units continue the stretch: `plain`, while
-   * a loop is open, after a pause, and for both.
+   * Minimum number of waiting calls before the units that lets the units continue the stretch: `loop` while a
+   * loop is open, `paused` after a pause, `both` for both, else `plain`.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }

@@ -109,7 +109,7 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
   }
 }
 
-/** Waits until a lease of one millisecond has expired, so that the caller can acquire one at once. */
+/** Waits until a lease of one millisecond has expired, so that the caller can acquire the lease at once. */
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**

@@ -120,7 +120,7 @@ export const DELTAS: DeltaFields = {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const { all: steps, byIndex, open, end, find } = itemsByIndex(({ type }) => type, 'function_call')
-  /** The interactions before. The SDK continues a long reply in another, whose indexes begin at 0. */
+  /** Earlier interactions. The SDK continues a long reply in a new interaction, whose indexes begin at 0. */
   let earlier: { readonly steps: number; readonly usage: JsonObject } = { steps: 0, usage: {} }
   const begin = (index: unknown, step: RawObject) => addPart(open(index, {}, step['id']), step)
   const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {

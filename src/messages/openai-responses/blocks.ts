@@ -258,7 +258,7 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
   )
 }
 
-/** Orders each call after its reasoning, and the texts between the first call and its reasoning. */
+/** Orders each call after its reasoning, and all texts directly before the first call. */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const [reasoning, texts] = [allOf(counts, 'reasoning'), allOf(counts, 'text')]
   const next = ({ responses_reasoning_item: item }: Pick<AssistantMessage, 'responses_reasoning_item'>) =>

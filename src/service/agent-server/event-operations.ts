@@ -1,4 +1,4 @@
-/** Reads of events for callers with a key: nothing is hidden except secrets. */
+/** Endpoints that read events, for callers with a key: nothing is hidden except secrets. */
 
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'

@@ -64,7 +64,7 @@ export const onConversation = <B = undefined>(
     handle: async ({ path, body }) => work(await openConversation(lifecycle, path.conversation_id), body),
   })
 
-/** Response to a decision that needs a run, rejected as a whole because no slot is free. */
+/** Response to a request that needs a run, rejected as a whole because no slot is free. */
 const FULL = { 429: 'Too many runs' }
 const NOT_PENDING = { 409: 'No call waits for confirmation, or a call is not pending' }
 
@@ -225,7 +225,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** Ids of the actions that were rejected since the first of these actions. @throws ColloquyError `evicted`. */
+/** Ids of the actions that were rejected since the first of `actionIds`. @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

@@ -386,7 +386,7 @@ export class Runs {
     await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
-  /** Ids of the conversations whose lease a run of this service may hold, because the run has its step. */
+  /** Ids of the conversations whose run has its step, so this service may hold their lease. */
   get ids(): readonly string[] {
     return [...this.#begun]
   }

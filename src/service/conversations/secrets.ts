@@ -1,6 +1,6 @@
 /**
- * Finds and masks secrets in JSON. A secret is known by field name; by position: all environment and header
- * values, and command arguments named as secrets; or by form: known tokens and user parts of URLs.
+ * Finds and masks secrets in JSON. A secret is known by name (field, command option, URL parameter), by
+ * position (environment and header values), or by form (known tokens, user parts of URLs).
  */
 
 import { BUILT_IN, builtInFinder } from '../../context/redaction/known-forms.ts'

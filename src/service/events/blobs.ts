@@ -74,7 +74,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters of a piece that are searched again with the next: more than a secret's name has. */
+/** Characters of a piece that are searched again with the next: more than `encrypted_content` has. */
 const OVERLAP = 32
 
 /** Masks encrypted content. A blob without it is searched only once, any other one at each read. */

@@ -15,7 +15,7 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/** Number of timers that divide the write timeout: after a blocked event loop, timers fire before reads. */
+/** Consecutive timers for a write timeout: after a blocked event loop, only one fires before reads. */
 const TIMERS = 4
 
 /** The stream operation. `identify` returns a key's caller; the key may be deleted during the stream. */

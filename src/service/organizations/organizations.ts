@@ -33,7 +33,7 @@ export class Users {
   /**
    * Creates a user with an API key bound to the organization, returned once. An existing user gets no second
    * key. In an organization, the subject alone identifies a user: a new e-mail address replaces the old one,
-   * and users can share one. Users without a subject are identified by address.
+   * and users can share an address. Users without a subject are identified by address.
    */
   async provision(
     org_id: string,

@@ -68,7 +68,7 @@ interface Batch {
 
 const encoder = new TextEncoder()
 
-/** The first events that fit into one message. Equal events have equal message ids. */
+/** The first events that fit into one message. A message with the same events has the same id. */
 export function batchOf(
   webhook: Webhook,
   { id: conversationId, createdAt }: { readonly id: string; readonly createdAt: string },

@@ -104,7 +104,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * O(log n) for each fact, in one round trip.
    * @throws `unknown_conversation`, even if `facts` is empty; `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`, `lease_lost`; `invalid_event`; `transient_event`; `invalid_id`, also
-   *   for a live event without an id; `invalid_argument` for options.
+   *   for a live event without an id; `invalid_argument` for invalid options.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 

@@ -139,8 +139,8 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both. If
-   * the work returns true, it must not have ended the transaction.
+   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
+   * Rejects if the work returns true but has ended the transaction.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -386,7 +386,7 @@ const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one.',
   store_read_only:
     'PostgreSQL does not allow this write. Connect to a primary as a user with write permission.',
-  store_unavailable: 'PostgreSQL cannot be reached or rejected the call. Fix the cause, then retry.',
+  store_unavailable: 'PostgreSQL rejected the call or is unreachable. Fix the cause, then retry.',
 }
 
 function toStoreError(cause: unknown): ColloquyError {

@@ -220,7 +220,7 @@ export function eventReads(d: Dialect) {
     return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
   }
 
-  /** Returns the events of the ranges without their bodies, if the events are not indexed yet. */
+  /** Returns the ranges' events that are not indexed yet, without their bodies. */
   function* findInTail(form: RangeForm, ranges: readonly EventRange[]): Work<FoundRow[]> {
     const { log, text, firstUnindexed } = form
     if (firstUnindexed === null || ranges.length === 0) return []

@@ -286,7 +286,7 @@ export class TextIndexer {
   #written = 0
   #timer: ReturnType<typeof setTimeout> | null = null
   #isRunning = false
-  /** Whether the next run also indexes: an earlier timer for maintenance alone must not replace it. */
+  /** Whether the next run also indexes, even if its timer was started for maintenance alone. */
   #indexesNext = false
 
   constructor(

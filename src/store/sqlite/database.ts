@@ -262,10 +262,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
 }
 
-/** Other extended codes of READONLY report a fault of the files next to the database. */
+/** For READONLY's other extended codes (not MOVED or UNDO): a fault of the files next to the database. */
 const FOLDER_FAULT: Meaning = [
   'store_read_only',
-  'SQLite cannot write next to the database file, as even reads require. Get permission to write in its folder.',
+  'SQLite needs to write in the folder of the database file, even for reads. Get permission to write there.',
 ]
 
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error. Fix the cause, then retry.']

@@ -172,7 +172,7 @@ export type SqliteStoreOptions = (
   /** The clock of records, leases and items. Default: the system's. */
   readonly clock?: Clock
   /**
-   * Whether to index text for {@link Store.searchText}, earlier events in the background. Set in every
+   * Whether to index text for {@link Store.searchText}, earlier events in the background. Set it in every
    * appending process. Default: false.
    */
   readonly fullText?: boolean
@@ -191,7 +191,7 @@ export type SqliteStoreOptions = (
  * in a process, because file locks do not separate two drivers.
  *
  * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` O(log n); a page of
- * `search` O(log n + limit) per kind and source in the log, and per path segment in the page with `leafId`,
+ * `search` O(log n + limit) per kind and source in the log, and, with `leafId`, per path segment in the page,
  * at any depth. A text filter, or `leafId` in a log whose times decrease, may read every event. Calls block
  * the calling thread.
  * @throws `invalid_argument` for invalid options; each call throws the database's errors.

@@ -178,7 +178,7 @@ export const APPEND_VERSION: readonly Check[] = [
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
-/** Facts in which a field by which a store places or finds events is missing or has a wrong type. */
+/** Facts with a missing or ill-typed field. Stores need the field to place or find events. */
 const SHAPELESS: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },

@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { equal, holds } from './assert.ts'
 import { idsOf } from './facts.ts'
 
-/** Returns all items of a list. Fails on a non-final empty or short page, or an endless list. */
+/** Returns all items. Fails on a loop, a short page before the last, or an empty page after the first. */
 export async function fullPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,

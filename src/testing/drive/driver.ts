@@ -156,7 +156,7 @@ export class Driver {
     }
   }
 
-  /** Sends a command. Null if the server refused it, or if the effect is unknown as the server ended. */
+  /** Sends a command. Null if the server refused it, or if the effect is unknown because the server ended. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>

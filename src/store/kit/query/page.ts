@@ -14,9 +14,9 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
   malformed: 'its format is invalid. Pass the cursor of the page before, unchanged',
   truncated: 'it was truncated. Pass the whole cursor of the page before',
   altered: 'it was changed. Pass the cursor of the page before, unchanged',
-  outdated: 'another version created it. Start from the first page',
+  outdated: 'its version is unsupported. Start from the first page',
   foreign:
-    'it belongs to another conversation, filter or order. Repeat the query of its page, or start from the first page',
+    'it belongs to another conversation, filter or order. Repeat its query, or start from the first page',
 }
 
 /**
