@@ -7,7 +7,7 @@ import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** The version of the published interface (docs/interface.md, section 9). */
+/** The version of the published HTTP interface (interface section 9). */
 const VERSION = '0.0.1'
 
 export function openApi(operations: readonly Operation[]): JsonObject {
