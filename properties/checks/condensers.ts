@@ -7,8 +7,7 @@ import {
   noopCondenser,
   pipelineCondenser,
 } from '../../src/context/condenser/condenser.ts'
-import type { CondensationLimits } from '../../src/context/condenser/plan.ts'
-import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
+import { type CondensationLimits, rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'

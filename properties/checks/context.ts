@@ -8,7 +8,7 @@ import {
   condensationOf,
   type CondensationPlan,
   planCondensation,
-} from '../../src/context/condenser/plan.ts'
+} from '../../src/context/condenser/rolling.ts'
 import { summaryRequest } from '../../src/context/condenser/summary-request.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
 import { toMessages } from '../../src/messages/neutral.ts'

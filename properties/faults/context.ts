@@ -35,19 +35,19 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a summary stands before what it tells of',
-    file: 'context/condenser/plan.ts',
+    file: 'context/condenser/rolling.ts',
     find: 'summaryOffset: last.position + last.count - countEvents(forgotten),',
     replace: 'summaryOffset: forgotten[0]?.position ?? 0,',
   },
   {
     name: 'one event is replaced by its summary',
-    file: 'context/condenser/plan.ts',
+    file: 'context/condenser/rolling.ts',
     find: 'const LEAST = 2',
     replace: 'const LEAST = 1',
   },
   {
     name: 'a request is overheard',
-    file: 'context/condenser/plan.ts',
+    file: 'context/condenser/rolling.ts',
     find: "const triggers: CondensationTrigger[] = view.unhandledCondensationRequest ? ['request'] : []",
     replace: 'const triggers: CondensationTrigger[] = []',
   },

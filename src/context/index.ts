@@ -15,8 +15,11 @@ export {
   condensationOf,
   type CondensationPlan,
   planCondensation,
-} from './condenser/plan.ts'
-export { rollingCondenser, type RollingOptions, type Summarise, type Summary } from './condenser/rolling.ts'
+  rollingCondenser,
+  type RollingOptions,
+  type Summarise,
+  type Summary,
+} from './condenser/rolling.ts'
 export { type CountTokens, estimateTokens } from './estimate.ts'
 export { finalResponse } from './final-response.ts'
 export { type MaskingOptions, observationMasking } from './masking.ts'

@@ -11,7 +11,7 @@ import {
   condensationOf,
   type CondensationPlan,
   planCondensation,
-} from '../../src/context/condenser/plan.ts'
+} from '../../src/context/condenser/rolling.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'

@@ -7,7 +7,7 @@ import {
   summaryRequest,
   summaryTexts,
 } from '../../src/context/condenser/summary-request.ts'
-import type { CondensationPlan } from '../../src/context/condenser/plan.ts'
+import type { CondensationPlan } from '../../src/context/condenser/rolling.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, reject, summary, system, text, user } from '../build.ts'

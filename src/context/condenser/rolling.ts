@@ -1,22 +1,65 @@
-import { checkNumber, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
+/** The rolling condenser: its limits, its plan of what to forget, and the summary that replaces it. */
+
+import { checkNumber, checkOptionNames, invalid, invalidArgument } from '../../event/check-value.ts'
 import type { Condensation } from '../../event/types.ts'
+import { toMessages } from '../../messages/neutral.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { isWaitingForSummary } from '../../state/summary-failure.ts'
-import { counted } from '../estimate.ts'
-import type { Condenser, CondenserDecision } from './condenser.ts'
-import {
-  type CheckedLimits,
-  checkLimits,
-  type CondensationLimits,
-  condensationOf,
-  type CondensationPlan,
-  LIMIT_NAMES,
-  planWithin,
-  refuse,
-} from './plan.ts'
+import { type Unit, unitEvents } from '../../view/units.ts'
+import { type Block, blocksBefore, blocksOf, type Permissions } from '../blocks.ts'
+import { firstFit, withoutBlocks, type WriteMessages } from '../budget.ts'
+import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
+import type {
+  CondensationTrigger,
+  Condenser,
+  CondenserDecision,
+  RefusalCode,
+  RefusalReason,
+} from './condenser.ts'
 import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
+
+/** When a view is condensed, and by how much. */
+export interface CondensationLimits extends Permissions {
+  /** Maximum number of events in the view. A longer view is cut to about half of it. Default: 240. */
+  readonly maxEvents?: number
+  /** Maximum tokens of a request. A longer one is cut to about half of it. Default: unlimited. */
+  readonly maxTokens?: number
+  /** Counts tokens. Default: `estimateTokens`. */
+  readonly count?: CountTokens
+  /** Returns the messages of a state, which are counted. Default: `toMessages`. */
+  readonly write?: WriteMessages
+  /** Number of events at the start that stay, rounded up to a cut point. Default: 2. */
+  readonly keepFirst?: number
+  /** Minimum share of events, above 0 and below 1, that an optional summary must replace. Default: 0.1. */
+  readonly minimumProgress?: number
+}
+
+const LIMIT_NAMES =
+  'maxEvents maxTokens count write keepFirst minimumProgress forgetSystemPrompt forgetLastUserMessage'
+
+type CheckedLimits = Permissions & Required<Omit<CondensationLimits, keyof Permissions>>
+
+function checkLimits(limits: CondensationLimits): CheckedLimits {
+  const { maxEvents = 240, maxTokens = Infinity, keepFirst = 2, minimumProgress = 0.1 } = limits
+  checkNumber('maxEvents', maxEvents, { least: 1 })
+  checkNumber('maxTokens', maxTokens, { least: 1, whole: false })
+  checkNumber('keepFirst', keepFirst, { least: 0 })
+  if (!(minimumProgress > 0 && minimumProgress < 1))
+    throw invalid(`\`minimumProgress\` must be above 0 and below 1, not ${String(minimumProgress)}.`, {
+      minimumProgress,
+    })
+  if (Math.floor(maxEvents / 2) - keepFirst - 1 <= 0) {
+    const needed = 2 * (keepFirst + 2)
+    throw invalid(`With keepFirst ${keepFirst}, maxEvents must be ${needed} or more, not ${maxEvents}.`, {
+      maxEvents,
+      keepFirst,
+    })
+  }
+  const { count = estimateTokens, write = toMessages } = limits
+  return { ...limits, maxEvents, maxTokens, keepFirst, minimumProgress, count, write }
+}
 
 /** A summary, and the id of the reply that wrote it. */
 export interface Summary {
@@ -87,7 +130,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         }
         signal?.throwIfAborted()
         if (event === null) return refuse('blank_summary', plan.triggers)
-        if (isWithinLimits(state, event, limits)) return { type: 'condense', event }
+        if (!exceedsTokenLimit(reduce(state, event), limits)) return { type: 'condense', event }
         refusal = refuse('summary_too_long', plan.triggers)
       }
       return refusal
@@ -101,8 +144,186 @@ function condensationEvent(plan: CondensationPlan, returned: string | Summary): 
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
-const isWithinLimits = (
+const exceedsTokenLimit = (state: State, { maxTokens, count, write }: CheckedLimits): boolean =>
+  maxTokens < Infinity && counted(count, write(state)) > maxTokens
+
+/** The events to forget: whole stretches (U5), none of them pending. */
+export interface CondensationPlan {
+  readonly type: 'plan'
+  readonly triggers: readonly CondensationTrigger[]
+  readonly units: readonly Unit[]
+  readonly forgottenIds: readonly string[]
+  readonly summaryOffset: number
+  /** Maximum tokens of the summary; null without `maxTokens`. */
+  readonly room: number | null
+}
+
+/** Minimum number of events to forget: a summary of fewer would not make the view shorter. */
+const LEAST = 2
+
+const ROOM = 1 / 4
+
+/**
+ * Decides which events of a view to forget, and why, without calling a model. Returns `keep` within the
+ * limits if the log requests no condensation, and `refuse` if too little can be forgotten. The first events
+ * and the end of the view stay; with the summary they are about half of the limit, or of the view if the log
+ * requests a condensation. The system prompt, the last user message and pending calls always stay. The
+ * summary is placed after the last forgotten event. If this forgets too little, a condensation that the log
+ * or the token limit requires can also remove the first events and the end.
+ *
+ * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
+ * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.
+ * @example
+ * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
+ *   content: [{ text: id }] } })
+ * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
+ * planCondensation(state, { maxEvents: 8 }).forgottenIds // ['c', 'd', 'e', 'f', 'g', 'h']
+ */
+export function planCondensation(
   state: State,
-  event: Condensation,
+  limits: CondensationLimits = {},
+): CondensationPlan | Exclude<CondenserDecision, { type: 'condense' }> {
+  checkOptionNames(limits, LIMIT_NAMES)
+  return planWithin(state, checkLimits(limits))
+}
+
+function planWithin(state: State, checked: CheckedLimits): ReturnType<typeof planCondensation> {
+  const triggers = triggersOf(state, checked)
+  if (triggers.length === 0) return { type: 'keep' }
+  const blocks = blocksOf(state, checked)
+  const count = state.branch.view.length
+  const first = blocksBefore(blocks, checked.keepFirst)
+
+  const end = usualEnd(state, blocks, first, triggers, checked)
+  const worth = Math.max(LEAST, count * checked.minimumProgress)
+  const ways: Way[] = [{ first, end, minForgotten: worth, maxRemaining: Infinity }]
+  // The end of the view may be one long unit: forget less, if that is enough.
+  if (end === blocks.length)
+    ways.unshift({ first, end: end - 1, minForgotten: worth, maxRemaining: checked.maxEvents })
+  if (isRequired(triggers)) {
+    for (const from of [first, 0])
+      ways.push({ first: from, end: blocks.length, minForgotten: LEAST, maxRemaining: Infinity })
+  }
+  let best: CondensationPlan | null = null
+  let isOver = false
+  for (const way of ways) {
+    const forgotten = blocks.slice(way.first, way.end).filter((block) => !block.stays)
+    const size = countEvents(forgotten)
+    if (size < way.minForgotten || count - size + 1 > way.maxRemaining) continue
+    const room = checked.maxTokens - tokensWithout(state, blocks, way.first, way.end, checked)
+    if (room >= checked.maxTokens * ROOM) return planOf(forgotten, triggers, room)
+    isOver ||= room <= 0
+    if (room > (best?.room ?? 0)) best = planOf(forgotten, triggers, room)
+  }
+  return best ?? refuse(isOver ? 'over_budget' : 'nothing_to_forget', triggers)
+}
+
+interface Way {
+  readonly first: number
+  readonly end: number
+  readonly minForgotten: number
+  readonly maxRemaining: number
+}
+
+/**
+ * Returns the event that executes a plan. O(forgotten ids).
+ * @throws ColloquyError `invalid_argument` for a blank summary, with which the forgotten events would be
+ *   lost.
+ * @example
+ * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0,
+ *   room: null }
+ * condensationOf(plan, 'They said hello.').summary // 'They said hello.'
+ */
+export function condensationOf(plan: CondensationPlan, summary: string, llmResponseId = ''): Condensation {
+  if (isWhitespace(summary)) throw invalid('The summary of a condensation must not be blank.', { summary })
+  return {
+    kind: 'Condensation',
+    source: 'environment',
+    forgotten_event_ids: plan.forgottenIds,
+    summary,
+    summary_offset: plan.summaryOffset,
+    llm_response_id: llmResponseId,
+  }
+}
+
+function triggersOf(state: State, limits: CheckedLimits): CondensationTrigger[] {
+  const { view } = state.branch
+  const triggers: CondensationTrigger[] = view.unhandledCondensationRequest ? ['request'] : []
+  if (exceedsTokenLimit(state, limits)) triggers.push('tokens')
+  if (view.length > limits.maxEvents) triggers.push('events')
+  return triggers
+}
+
+const isRequired = (triggers: readonly CondensationTrigger[]): boolean =>
+  triggers.some((trigger) => trigger !== 'events')
+
+function usualEnd(
+  state: State,
+  blocks: readonly Block[],
+  first: number,
+  triggers: readonly CondensationTrigger[],
+  limits: CheckedLimits,
+): number {
+  const { length } = state.branch.view
+  const ends = triggers.map((trigger) => {
+    if (trigger === 'tokens') {
+      const half = Math.floor(limits.maxTokens / 2)
+      const fits = (end: number) => tokensWithout(state, blocks, first, end, limits) <= half
+      return firstFit(first + 1, blocks.length, fits) ?? blocks.length
+    }
+    const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
+    // One event is the summary.
+    const tail = Math.max(0, target - limits.keepFirst - 1)
+    return blocksBefore(blocks, length - tail)
+  })
+  return Math.max(...ends)
+}
+
+function tokensWithout(
+  state: State,
+  blocks: readonly Block[],
+  first: number,
+  end: number,
   { maxTokens, count, write }: CheckedLimits,
-): boolean => maxTokens === Infinity || counted(count, write(reduce(state, event))) <= maxTokens
+): number {
+  return maxTokens === Infinity ? 0 : counted(count, write(withoutBlocks(state, blocks, first, end)))
+}
+
+const countEvents = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
+
+function planOf(
+  forgotten: readonly Block[],
+  triggers: readonly CondensationTrigger[],
+  room: number,
+): CondensationPlan {
+  const last = forgotten.at(-1) as Block
+  const units = forgotten.flatMap((block) => block.units)
+  return {
+    type: 'plan',
+    triggers,
+    units,
+    forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
+    // Forgotten events do not count.
+    summaryOffset: last.position + last.count - countEvents(forgotten),
+    room: room === Infinity ? null : room,
+  }
+}
+
+const MESSAGES: Readonly<Record<RefusalCode, string>> = {
+  nothing_to_forget: 'too few events may be forgotten for a summary to make the view shorter',
+  over_budget: 'the events that must stay exceed the token limit',
+  summariser_failed: 'the summariser failed, even with less input',
+  summariser_waits: 'the summariser failed before, and is not called yet',
+  blank_summary: 'the summariser returned no text',
+  summary_too_long: 'the messages with the summary exceed the token limit',
+}
+
+function refuse(
+  code: RefusalCode,
+  triggers: readonly CondensationTrigger[],
+  more: Pick<RefusalReason, 'cause'> = {},
+): Extract<CondenserDecision, { type: 'refuse' }> {
+  const again = code === 'nothing_to_forget' || code === 'over_budget' ? 'never' : 'later'
+  const required = isRequired(triggers)
+  return { type: 'refuse', reason: { code, message: MESSAGES[code], triggers, required, again, ...more } }
+}

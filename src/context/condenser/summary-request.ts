@@ -1,4 +1,3 @@
-import type { CondensationPlan } from './plan.ts'
 import { head, tail } from '../text.ts'
 import { checkNumber } from '../../event/check-value.ts'
 import { type Content, isImagePart, isTextPart, wordsIn } from '../../event/shapes.ts'
@@ -39,11 +38,11 @@ export function checkBudget({
 }
 
 export function summaryRequest(
-  plan: CondensationPlan,
+  { units, room }: { readonly units: readonly Unit[]; readonly room: number | null },
   budget: Required<SummaryBudget>,
   attempt: number,
 ): SummaryRequest {
-  const { summaries, events } = summaryTexts(plan.units)
+  const { summaries, events } = summaryTexts(units)
   const share = 2 ** -attempt
   const lengths = events.map(({ text }) => text.length)
   const limit = fairLimit(
@@ -54,7 +53,7 @@ export function summaryRequest(
   const input = {
     previousSummary: summaries.length === 0 ? null : summaries.join('\n\n'),
     events: events.map((event) => ({ ...event, text: excerpt(event.text, limit).toWellFormed() })),
-    maxTokens: plan.room === null ? null : Math.max(1, Math.floor(plan.room * share)),
+    maxTokens: room === null ? null : Math.max(1, Math.floor(room * share)),
     attempt,
   }
   return { ...input, prompt: buildSummaryPrompt(input) }

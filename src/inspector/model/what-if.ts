@@ -1,6 +1,6 @@
 import { blocksBefore, blocksOf } from '../../context/blocks.ts'
 import { withoutBlocks } from '../../context/budget.ts'
-import { condensationOf, planCondensation } from '../../context/condenser/plan.ts'
+import { condensationOf, planCondensation } from '../../context/condenser/rolling.ts'
 import type { Condensation } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
 import { switchTo } from '../../state/at.ts'
