@@ -6,7 +6,7 @@ import { isReplied } from '../conversation/turn.ts'
 import { WORKING } from '../event/completion.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
-import type { JsonObject, Observation } from '../event/shapes.ts'
+import type { Observation } from '../event/shapes.ts'
 import { quote } from '../event/text.ts'
 import type {
   ActionEvent,
@@ -23,21 +23,20 @@ import { OPENING } from '../messages/phrases.ts'
 import { modelName, type WriteOptions } from '../messages/prefix.ts'
 import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import { requestCache } from '../messages/request-cache.ts'
-import { readArguments, toolName } from '../messages/text.ts'
+import { toolName } from '../messages/text.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { errorText, failure, readAsText, readToolResult, textObservation } from './tool-result.ts'
 import {
   type BackgroundOptions,
+  checkArguments,
   definitionOf,
   describeTool,
   executableOf,
-  isStandardSchema,
   isStepTool,
   LaterResult,
   providerDescription,
   type ProviderTool,
-  type SchemaIssue,
   type StepTool,
   type ToolContext,
   type ToolDescription,
@@ -80,7 +79,7 @@ async function executeCall(
   const tool = tools.get(call.tool_name)
   if (tool === undefined) return notExecuted(call, `there is no tool ${quote(call.tool_name)}`)
   try {
-    const checked = await checkArguments(tool, argumentsOf(call))
+    const checked = await checkArguments(tool, call)
     if ('issues' in checked) return notExecuted(call, checked.issues)
     const context: ToolContext = { signal, call, runChild: (request) => runChild(call.id, request) }
     const workOn = async (
@@ -135,29 +134,6 @@ async function completionFrom(
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
-}
-
-/** Returns the arguments that hooks, policies and users saw. An argument `kind` is read from `tool_call`. */
-export function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
-  const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
-  const parsed = readArguments(tool_call.arguments) ?? {}
-  // The log's objects are frozen, but a tool may change its arguments.
-  return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
-}
-
-export async function checkArguments(
-  { parameters }: Pick<StepTool, 'parameters'>,
-  args: JsonObject,
-): Promise<{ readonly args: JsonObject } | { readonly issues: string }> {
-  if (!isStandardSchema(parameters)) return { args }
-  const result = await parameters['~standard'].validate(args)
-  if (result.issues === undefined) return { args: result.value as JsonObject }
-  return { issues: `its arguments do not fit. ${result.issues.map(sentenceOf).join(' ')}` }
-}
-
-function sentenceOf({ message, path = [] }: SchemaIssue): string {
-  const keys = path.map((key) => String(typeof key === 'object' ? key.key : key))
-  return `${keys.length === 0 ? '' : `${keys.join('.')}: `}${message}${/[.!?]$/.test(message) ? '' : '.'}`
 }
 
 const endsOf = ({ tool_name, tool_call_id }: ActionEvent) =>

@@ -3,8 +3,8 @@
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
-import { argumentsOf, checkArguments } from './step-of.ts'
-import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
+import { checkArguments } from './tool.ts'
+import type { StandardSchema, StepTool, ToolContext, ToolOutput } from './tool.ts'
 
 /** Options of `subagent`. */
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
@@ -76,7 +76,7 @@ export function subagent(options: SubagentOptions): StepTool {
     execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
       // `execute` derives the same prompt, which the child may already have.
-      const checked = await checkArguments({ parameters }, argumentsOf(context.call))
+      const checked = await checkArguments({ parameters }, context.call)
       if ('issues' in checked) return new Error(checked.issues)
       return subagentOutput(await callChild(prompt(checked.args), context))
     },

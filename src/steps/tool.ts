@@ -1,11 +1,11 @@
-/** A tool: its description for the model, its schema, and its execution. */
+/** A tool: its description for the model, its schema with the check of arguments, and its execution. */
 
 import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { checkOptionNames, invalid } from '../event/check-value.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
-import { actionKind, stringOf } from '../messages/text.ts'
+import { actionKind, readArguments, stringOf } from '../messages/text.ts'
 
 /** One error that a schema found in a value. */
 export interface SchemaIssue {
@@ -165,6 +165,31 @@ export const tool = <Output>(
     readonly execute: (args: Output, context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>
   },
 ): StepTool => definition as unknown as StepTool
+
+/** Returns the arguments that hooks, policies and users saw. An argument `kind` is read from `tool_call`. */
+function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
+  const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
+  const parsed = readArguments(tool_call.arguments) ?? {}
+  // The log's objects are frozen, but a tool may change its arguments.
+  return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
+}
+
+/** Returns a call's arguments, as the schema returns them, or why they do not fit it. */
+export async function checkArguments(
+  { parameters }: Pick<StepTool, 'parameters'>,
+  call: ActionEvent,
+): Promise<{ readonly args: JsonObject } | { readonly issues: string }> {
+  const args = argumentsOf(call)
+  if (!isStandardSchema(parameters)) return { args }
+  const result = await parameters['~standard'].validate(args)
+  if (result.issues === undefined) return { args: result.value as JsonObject }
+  return { issues: `its arguments do not fit. ${result.issues.map(sentenceOf).join(' ')}` }
+}
+
+function sentenceOf({ message, path = [] }: SchemaIssue): string {
+  const keys = path.map((key) => String(typeof key === 'object' ? key.key : key))
+  return `${keys.length === 0 ? '' : `${keys.join('.')}: `}${message}${/[.!?]$/.test(message) ? '' : '.'}`
+}
 
 export interface ToolDescription {
   readonly name: string
