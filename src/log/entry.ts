@@ -134,16 +134,6 @@ export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | 
   throw new ColloquyError('evicted', message, { event_id: id, seq })
 }
 
-/** Jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
-export function jumpFrom(parent: Entry | null): Entry | null {
-  if (parent === null) return null
-  const near = parent.jump
-  if (near === null) return parent
-  const far = near.jump
-  const even = far !== null && parent.depth - near.depth === near.depth - far.depth
-  return even ? far : parent
-}
-
 /** Whether `above` is on the path from `entry` to its root. An entry is on its own path. O(log depth). */
 export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
   let current = entry

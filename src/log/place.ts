@@ -9,7 +9,7 @@ import {
   canKindBeHead,
   effectiveParent,
 } from '../event/tree-rule.ts'
-import { type Entry, jumpFrom, type LogWarning } from './entry.ts'
+import type { Entry, LogWarning } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { deriveEventId } from '../event/ids.ts'
 import { isQuarantined, type Fact } from '../event/quarantine.ts'
@@ -79,4 +79,14 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   if (entry.canBeHead) return { head: entry, move: 'none' }
   return movedHead(LOG_TREE, log, log.head, entry.inTree ? entry.event : null)
+}
+
+/** Jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
+export function jumpFrom(parent: Entry | null): Entry | null {
+  if (parent === null) return null
+  const near = parent.jump
+  if (near === null) return parent
+  const far = near.jump
+  const even = far !== null && parent.depth - near.depth === near.depth - far.depth
+  return even ? far : parent
 }

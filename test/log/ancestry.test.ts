@@ -1,7 +1,8 @@
 /** Counts the jumps of a search along a long path. */
 
 import { expect, it } from 'vitest'
-import { type Entry, jumpFrom } from '../../src/log/entry.ts'
+import type { Entry } from '../../src/log/entry.ts'
+import { jumpFrom } from '../../src/log/place.ts'
 
 /** The last entry of a path of this length. */
 function endOf(length: number): Entry {
