@@ -11,7 +11,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a completion does not want a run',
-    file: 'state/header.ts',
+    file: 'state/status.ts',
     find: "event.source === 'user' || completes",
     replace: "event.source === 'user' || (completes && false)",
   },
@@ -35,13 +35,13 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the first reply undoes a pause',
-    file: 'state/header.ts',
+    file: 'state/status.ts',
     find: 'const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)',
     replace: 'const second = isNewResponse(step, event)',
   },
   {
     name: "a rejection by a hook is the user's",
-    file: 'state/header.ts',
+    file: 'state/status.ts',
     find: "return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')",
     replace: "return afterResult(status, step, 'idle')",
   },

@@ -1,22 +1,19 @@
-/** The header: the part of a state that depends on the whole log. Contains the table of statuses. */
+/** The header: the part of a state that depends on the whole log. */
 
-import type { EventWith } from '../event/kinds.ts'
 import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { ActionEvent, ConversationStateUpdateEvent, Event, MessageEvent } from '../event/types.ts'
-import { hasResponse, type Log } from '../log/log.ts'
+import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import {
   type IndexedCall,
   openCallOf,
-  type PendingCall,
   type PendingCallIndex,
   withOpenCall,
   withoutOpenCall,
 } from '../log/open-calls.ts'
-import { type Branch, isAnswered } from './branch.ts'
+import type { Branch } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
-import { isFinish, isFinalReply, isStatus, type Status } from './status.ts'
+import { isFirstReply, nextStatus, type Status, statusNamed, type StatusStep } from './status.ts'
 
 /** The ConversationErrorEvent that set the status to `error`. */
 export interface StateError {
@@ -44,15 +41,8 @@ export interface Header {
   readonly callProgress: PendingCallIndex<ReportedCall>
 }
 
-interface HeaderStep {
-  readonly event: Event
+interface HeaderStep extends StatusStep {
   readonly id: string
-  /** The log before the event. */
-  readonly log: Log
-  /** Branch state at HEAD after the event. */
-  readonly branch: Branch
-  readonly moved: boolean
-  readonly completed: PendingCall | null
   readonly reported: ReportedCall | null
 }
 
@@ -128,78 +118,4 @@ function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)
   return value
-}
-
-/** Returns the status from the first matching row of the status table (design section 3). */
-function nextStatus(header: Header, step: HeaderStep): Status {
-  const { event } = step
-  const { status } = header
-  switch (event.kind) {
-    case 'ConversationStateUpdateEvent':
-      return afterUpdate(status, step, event.key, event.value)
-    case 'PauseEvent':
-    case 'InterruptEvent':
-      return status === 'idle' || status === 'running' ? 'paused' : status
-    case 'ConversationErrorEvent':
-      return status === 'deleting' ? status : 'error'
-    case 'MessageEvent':
-      return afterMessage(status, event, step.completed !== null)
-    case 'ActionEvent':
-      return afterAction(header, step, event)
-    case 'ObservationEvent':
-      if (isFinish(event) && status !== 'paused' && status !== 'deleting') return 'finished'
-      return afterResult(status, step, 'running')
-    case 'UserRejectObservation':
-      return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
-    case 'AgentErrorEvent':
-      return afterResult(status, step, 'running')
-    default:
-      event satisfies EventWith<'movesStatus', false>
-      return status
-  }
-}
-
-function statusNamed(key: unknown, value: unknown): Status | null {
-  const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
-  const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null
-  return isStatus(named) ? named : null
-}
-
-function afterUpdate(status: Status, step: HeaderStep, key: unknown, value: unknown): Status {
-  const named = statusNamed(key, value)
-  if (named !== null) return named
-  if (!step.moved) return status
-  if (status === 'finished' || status === 'stuck') return 'idle'
-  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? 'idle' : status
-}
-
-function afterMessage(status: Status, event: MessageEvent, completes: boolean): Status {
-  if (event.source === 'user' || completes) {
-    return status === 'finished' || status === 'stuck' ? 'idle' : status
-  }
-  if (!isFinalReply(event)) return status
-  const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
-  return ends ? 'finished' : status
-}
-
-function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Status {
-  const { status } = header
-  if (status === 'paused') {
-    const { inFlight } = header
-    const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)
-    return second ? 'running' : status
-  }
-  const starts = status === 'idle' || status === 'finished' || status === 'error' || status === 'stuck'
-  return starts ? 'running' : status
-}
-
-/** Whether an action begins the first reply after a pause, which may have been in flight. */
-const isFirstReply = (header: Header, step: HeaderStep, event: ActionEvent): boolean =>
-  header.status === 'paused' && header.inFlight === null && isNewResponse(step, event)
-
-const isNewResponse = ({ log }: HeaderStep, { llm_response_id: id }: ActionEvent): boolean =>
-  !hasResponse(log, id)
-
-function afterResult(status: Status, step: HeaderStep, then: Status): Status {
-  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? then : status
 }

@@ -1,7 +1,14 @@
-import { isTextPart } from '../event/shapes.ts'
+/** The statuses of a conversation, and the table of the next status after an event. */
+
+import { isObject } from '../event/json.ts'
+import type { EventWith } from '../event/kinds.ts'
 import { earlyEndOf, replyOf } from '../event/reply.ts'
+import { isTextPart } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
-import type { Event } from '../event/types.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import { hasResponse, type Log } from '../log/log.ts'
+import type { PendingCall } from '../log/open-calls.ts'
+import { type Branch, isAnswered } from './branch.ts'
 
 /** The status of a conversation. */
 export type Status =
@@ -45,3 +52,91 @@ export function isFinalReply(event: Event): boolean {
 
 export const isFinish = (event: Event): boolean =>
   event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true
+
+/** An event, and the state around it. */
+export interface StatusStep {
+  readonly event: Event
+  /** The log before the event. */
+  readonly log: Log
+  /** Branch state at HEAD after the event. */
+  readonly branch: Branch
+  readonly moved: boolean
+  readonly completed: PendingCall | null
+}
+
+/** The fields of the header before an event that decide its next status. */
+type StatusBefore = { readonly status: Status; readonly inFlight: string | null }
+
+/** Returns the status from the first matching row of the status table (design section 3). */
+export function nextStatus(before: StatusBefore, step: StatusStep): Status {
+  const { event } = step
+  const { status } = before
+  switch (event.kind) {
+    case 'ConversationStateUpdateEvent':
+      return afterUpdate(status, step, event.key, event.value)
+    case 'PauseEvent':
+    case 'InterruptEvent':
+      return status === 'idle' || status === 'running' ? 'paused' : status
+    case 'ConversationErrorEvent':
+      return status === 'deleting' ? status : 'error'
+    case 'MessageEvent':
+      return afterMessage(status, event, step.completed !== null)
+    case 'ActionEvent':
+      return afterAction(before, step, event)
+    case 'ObservationEvent':
+      if (isFinish(event) && status !== 'paused' && status !== 'deleting') return 'finished'
+      return afterResult(status, step, 'running')
+    case 'UserRejectObservation':
+      return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
+    case 'AgentErrorEvent':
+      return afterResult(status, step, 'running')
+    default:
+      event satisfies EventWith<'movesStatus', false>
+      return status
+  }
+}
+
+/** Returns the status that an update names; null if it names none. */
+export function statusNamed(key: unknown, value: unknown): Status | null {
+  const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
+  const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null
+  return isStatus(named) ? named : null
+}
+
+function afterUpdate(status: Status, step: StatusStep, key: unknown, value: unknown): Status {
+  const named = statusNamed(key, value)
+  if (named !== null) return named
+  if (!step.moved) return status
+  if (status === 'finished' || status === 'stuck') return 'idle'
+  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? 'idle' : status
+}
+
+function afterMessage(status: Status, event: MessageEvent, completes: boolean): Status {
+  if (event.source === 'user' || completes) {
+    return status === 'finished' || status === 'stuck' ? 'idle' : status
+  }
+  if (!isFinalReply(event)) return status
+  const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
+  return ends ? 'finished' : status
+}
+
+function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event: ActionEvent): Status {
+  if (status === 'paused') {
+    const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)
+    return second ? 'running' : status
+  }
+  const starts = status === 'idle' || status === 'finished' || status === 'error' || status === 'stuck'
+  return starts ? 'running' : status
+}
+
+/** Whether an action begins the first reply after a pause, which may have been in flight. */
+export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
+  return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
+}
+
+const isNewResponse = ({ log }: StatusStep, { llm_response_id: id }: ActionEvent): boolean =>
+  !hasResponse(log, id)
+
+function afterResult(status: Status, step: StatusStep, then: Status): Status {
+  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? then : status
+}
