@@ -20,7 +20,7 @@ import {
 import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { type DeletionOptions, type DeletionReport, EngineContext } from './engine-context.ts'
-import { checkLeaseTtl } from './run/options.ts'
+import { checkLeaseTtl, DEFAULT_LEASE_TTL } from './run/lease.ts'
 import { monotonicUlids } from './stamp.ts'
 
 /** Options of an engine. */
@@ -181,7 +181,7 @@ export function createEngine(options: EngineOptions): Engine {
     newId = ulids(clock),
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
-    leaseTtl = 45_000,
+    leaseTtl = DEFAULT_LEASE_TTL,
     blobs,
   } = options ?? {}
   // First, so that createEngine(store) learns about the store, not about its methods.

@@ -1,7 +1,16 @@
+import { invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { hasCode, ColloquyError } from '../../event/errors.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
 import { type Replica, waitForState } from '../replica.ts'
 import { backOff } from '../async.ts'
+
+/** Default milliseconds until a run's lease expires when it is no longer renewed, as after a crash. */
+export const DEFAULT_LEASE_TTL = 45_000
+
+export function checkLeaseTtl(value: unknown): void {
+  if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= MAX_DELAY))
+    invalidArgument('leaseTtl', `must be an integer of milliseconds from 1 to ${MAX_DELAY}`)
+}
 
 export interface HeldLease {
   readonly lease: Lease
@@ -26,17 +35,8 @@ export async function holdLease(
 ): Promise<HeldLease> {
   const lease = await acquire(store, conversationId, owner, ttl)
   const lost = new AbortController()
-  const lose = (): void =>
-    lost.abort(
-      new ColloquyError(
-        'lease_lost',
-        'The run lost its lease, and another run may have started. Stop this run.',
-        {
-          conversationId,
-          owner,
-        },
-      ),
-    )
+  const message = 'The run lost its lease, and another run may have started. Stop this run.'
+  const lose = (): void => lost.abort(new ColloquyError('lease_lost', message, { conversationId, owner }))
   let renewedAt = performance.now()
   let released = false
   let renewing: Promise<void> = Promise.resolve()
@@ -142,8 +142,8 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
 }
 
 /** Minimum and maximum milliseconds between two attempts. The delay doubles after each early attempt. */
-const MIN_DELAY = 100
-const MAX_DELAY = 5_000
+const MIN_PAUSE = 100
+const MAX_PAUSE = 5_000
 /** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
 const MAX_WAIT = 15_000
 
@@ -157,7 +157,7 @@ export async function awaitLease(
   onWait: () => void,
 ): Promise<HeldLease | null> {
   let previousExpiry: unknown = null
-  let delay = MIN_DELAY
+  let delay = MIN_PAUSE
   for (;;) {
     if (signal?.aborted === true) return null
     try {
@@ -167,17 +167,13 @@ export async function awaitLease(
       onWait()
       const { expiresAt } = error.data
       // The store's clock may differ from this one: then the lease still holds, and attempts become rarer.
-      delay = expiresAt === previousExpiry ? Math.min(2 * delay, MAX_DELAY) : MIN_DELAY
+      delay = expiresAt === previousExpiry ? Math.min(2 * delay, MAX_PAUSE) : MIN_PAUSE
       previousExpiry = expiresAt
       const { status } = (await replica.refresh()).header
       const remaining = typeof expiresAt === 'number' ? expiresAt - Date.now() : 0
       const isLive = status === 'running'
-      await untilRest(
-        replica,
-        isLive ? Math.min(Math.max(remaining, delay), MAX_WAIT) : delay,
-        isLive,
-        signal,
-      )
+      const wait = isLive ? Math.min(Math.max(remaining, delay), MAX_WAIT) : delay
+      await untilRest(replica, wait, isLive, signal)
     }
   }
 }

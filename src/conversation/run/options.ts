@@ -3,9 +3,10 @@ import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
 import type { AppendOptions } from '../../store/contract/store.ts'
-import { checkFunction, checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
+import { checkFunction, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { Hook } from './hooks.ts'
+import { checkLeaseTtl } from './lease.ts'
 import type { Policy } from './policy.ts'
 
 /** Options of a run. */
@@ -115,11 +116,6 @@ export function checkRun(step: unknown, options: object): void {
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [index, hook] of hooks.entries()) checkHook(hook, `hooks.${index}`)
-}
-
-export function checkLeaseTtl(value: unknown): void {
-  if (!(Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= MAX_DELAY))
-    invalidArgument('leaseTtl', `must be an integer of milliseconds from 1 to ${MAX_DELAY}`)
 }
 
 const isCondenser = (value: unknown): boolean =>
