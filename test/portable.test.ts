@@ -24,7 +24,7 @@ describe('the core as a browser bundle', () => {
   })
 
   it('leaves to an entry of its own what runs commands', async () => {
-    const input = resolve(import.meta.dirname, '../src/conversation/shell/index.ts')
+    const input = resolve(import.meta.dirname, '../src/conversation/shell/shell-hook.ts')
     const build = await rolldown({ input, platform: 'node', logLevel: 'silent' })
     const { output } = await build.generate({ format: 'es' })
     await build.close()

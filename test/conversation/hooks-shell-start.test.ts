@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, inject, it } from 'vitest'
-import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
+import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/shell-hook.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-hooks-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -44,7 +44,7 @@ describe('a command that cannot be started', () => {
   })
 
   it('has failed: this process may open no more files', async () => {
-    const shell = join(inject('built'), 'conversation/shell/index.ts')
+    const shell = join(inject('built'), 'conversation/shell/shell-hook.ts')
     const code = join(folder, 'full.mjs')
     writeFileSync(
       code,

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { HookInput } from '../../src/conversation/run/hooks.ts'
-import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
+import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/shell-hook.ts'
 
 const INPUT: HookInput = {
   event_type: 'UserPromptSubmit',
@@ -210,7 +210,7 @@ describe('what a command leaves running', () => {
   })
 
   it('is killed when this process exits', async () => {
-    const shell = join(inject('built'), 'conversation/shell/index.ts')
+    const shell = join(inject('built'), 'conversation/shell/shell-hook.ts')
     const file = join(folder, 'exits.mjs')
     writeFileSync(
       file,

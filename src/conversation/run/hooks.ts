@@ -46,6 +46,9 @@ export interface Hook {
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 
+/** Default milliseconds until a shell hook's command is killed. A function as a hook has no time limit. */
+export const HOOK_TIMEOUT = 60_000
+
 export interface HookVerdict {
   readonly events: readonly HookExecutionEvent[]
   readonly blocked: string | null
@@ -95,9 +98,7 @@ async function runHook(
     const outcome = await orAborted(hook.run(input, signal), signal)
     return signal.aborted ? ABORTED : readOutcome(outcome ?? {}, hook.name)
   } catch (error) {
-    return signal.aborted
-      ? ABORTED
-      : readOutcome({ success: false, exitCode: 1, error: thrownText(error) }, hook.name)
+    return signal.aborted ? ABORTED : readOutcome({ success: false, error: thrownText(error) }, hook.name)
   }
 }
 
