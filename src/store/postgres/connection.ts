@@ -1,12 +1,11 @@
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { invalidWithin, storeClosed } from '../kit/errors.ts'
-import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import type { SqlValue, SqlStep, Work } from '../sql/dialect.ts'
+import { checkTimeout, CONNECT_TIMEOUT, inTime } from './call-timeout.ts'
 import { DURABLE } from './dialect.ts'
 import {
   codeOf,
-  CONNECT_TIMEOUT,
   isListening,
   isPool,
   isTransacting,
@@ -71,7 +70,7 @@ export class Connection {
         'Pass postgresStore an object with a url or a client, not both.',
       )
     }
-    this.#timeout = checkInteger('timeout', options.timeout, 1, MAX_DELAY, TIMEOUT, invalidArgument)
+    this.#timeout = checkTimeout(options.timeout)
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
@@ -337,23 +336,6 @@ const storeErrors = <T>(call: Promise<T>): Promise<T> =>
   call.catch((error: unknown) => {
     throw toStoreError(error)
   })
-
-/** Default milliseconds until a call fails. */
-const TIMEOUT = 10_000
-
-function inTime<T>(call: Promise<T>, timeout: number, keepsAlive = true): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const message = `PostgreSQL did not respond within ${timeout} ms. Retry later.`
-    const timer = setTimeout(
-      () => reject(new ColloquyError('store_unavailable', message, { timeout })),
-      timeout,
-    )
-    if (!keepsAlive) timer.unref?.()
-    const settle = (): void => clearTimeout(timer)
-    call.then(resolve, reject)
-    call.then(settle, settle)
-  })
-}
 
 const numberedTexts = new Map<string, string>()
 

@@ -104,8 +104,6 @@ interface LoadedDriver {
   }) => ListeningClient & { connect(): Promise<unknown>; end(): Promise<void> }
 }
 
-export const CONNECT_TIMEOUT = 10_000
-
 export async function loadDriver(): Promise<LoadedDriver> {
   try {
     return (await import('pg')).default as object as LoadedDriver

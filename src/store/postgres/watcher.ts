@@ -1,9 +1,9 @@
 import type { Unwatch, Wake } from '../contract/store.ts'
 import { checkPollInterval } from '../../event/check-value.ts'
 import { Watches } from '../kit/watches.ts'
+import { CONNECT_TIMEOUT } from './call-timeout.ts'
 import type { Connection } from './connection.ts'
 import {
-  CONNECT_TIMEOUT,
   type HeldClient,
   isListening,
   isPool,
