@@ -14,7 +14,7 @@ import {
 import { basename, join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
-import { toStoreError } from '../../src/store/sqlite/database.ts'
+import { toStoreError } from '../../src/store/sqlite/errors.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { DRIVERS, type Driver, folder, openDatabase, openStore } from './sqlite-drivers.ts'

@@ -1,24 +1,204 @@
-import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
+import { statSync } from 'node:fs'
+import { invalidArgument } from '../../event/check-value.ts'
+import { ColloquyError } from '../../event/errors.ts'
 import { invalidWithin } from '../kit/errors.ts'
+import type { Clock } from '../kit/record.ts'
 import type { Change, SqlValue, SqlStep, Work } from '../sql/dialect.ts'
+import { SCHEMA } from './dialect.ts'
+import type { SqliteDatabase, SqliteStatement, SqliteValue } from './driver.ts'
+import { TEXT_INDEX } from './texts.ts'
+import { enableWriteAheadLog } from './write-ahead-log.ts'
 
-/** A bound value. Texts are well-formed and without NUL, because some drivers change other texts. */
-export type SqliteValue = null | number | bigint | string | Uint8Array
-
-/** A prepared statement. Its `?` are bound in order. */
-export interface SqliteStatement {
-  run(...values: SqliteValue[]): unknown
-  all(...values: SqliteValue[]): unknown[]
+/** Options of a SQLite store: a file for Node's driver, or any driver's open database. */
+export type SqliteStoreOptions = (
+  | { readonly file: string; readonly database?: never }
+  | { readonly database: SqliteDatabase; readonly file?: never }
+) & {
+  /**
+   * `full` (default): acknowledged appends survive a power loss. `normal`: they survive a process kill, but a
+   * power loss may lose the last appends, each as a whole.
+   */
+  readonly synchronous?: 'full' | 'normal'
+  /**
+   * Opens the file read-only: every change throws `store_read_only`. Open a passed `database` read-only too.
+   * The file must already have this version's tables, and its folder must be writable: SQLite creates files
+   * that a read-only connection does not remove. Default: false.
+   */
+  readonly readOnly?: boolean
+  /** Milliseconds that a call waits for another writer before it fails with `store_busy`. Default: 5,000. */
+  readonly busyTimeout?: number
+  /** Milliseconds between polls for changes by other processes, while there are watches. Default: 50. */
+  readonly pollInterval?: number
+  /** The clock of records, leases and items. Default: the system's. */
+  readonly clock?: Clock
+  /**
+   * Whether to index text for {@link Store.searchText}, earlier events in the background. Set it in every
+   * appending process. Default: false.
+   */
+  readonly fullText?: boolean
+  /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
+  readonly feedRows?: number
 }
 
-/**
- * An open database: `DatabaseSync` of node:sqlite, or `Database` of better-sqlite3 or bun:sqlite. It must
- * return integers as numbers, the default of these drivers.
- */
-export interface SqliteDatabase {
-  exec(sql: string): unknown
-  prepare(sql: string): SqliteStatement
-  close(): unknown
+export interface ConnectionSource {
+  open(): Promise<Connection>
+  /** Closes a connection that this source has opened. Missing for the caller's database. */
+  readonly close?: (connection: Connection) => void
+  /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
+  readonly reopens: boolean
+  /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
+  readonly check?: () => void
+  /** Milliseconds that a call waits for another writer. */
+  readonly busyTimeout: number
+}
+
+/** Returns the source for the checked options. @throws `invalid_argument` for a wrong value. */
+export function connectionSource(options: SqliteStoreOptions): ConnectionSource {
+  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
+  if (synchronous !== 'full' && synchronous !== 'normal')
+    invalidArgument('synchronous', 'must be full or normal')
+  const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
+  if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
+    invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
+  if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be 0 or more milliseconds')
+  const settings = { synchronous, readOnly, busyTimeout, fullText }
+  if (options.file !== undefined) return openedFile(pathOf(options.file), settings)
+  return { open: async () => setUp(options.database, settings), reopens: false, busyTimeout }
+}
+
+type Settings = Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | 'busyTimeout' | 'fullText'>>
+
+/** Returns a source that opens a file, and checks that the path still has the same file. */
+function openedFile(file: string, settings: Settings): ConnectionSource {
+  const isFile = file !== ':memory:'
+  let identity: string | null | undefined = null
+  return {
+    async open() {
+      // One that was there and was deleted is not created again, empty.
+      if (identity !== null && identityOf(file) === undefined) throw moved(file)
+      const database = await openFile(file, settings.readOnly)
+      try {
+        const connection = setUp(database, settings)
+        if (isFile) identity = identityOf(file)
+        return connection
+      } catch (error) {
+        database.close()
+        throw error
+      }
+    },
+    close: ({ database }) => void database.close(),
+    reopens: isFile,
+    check() {
+      if (isFile && identityOf(file) !== identity) throw moved(file)
+    },
+    busyTimeout: settings.busyTimeout,
+  }
+}
+
+/** Absolute, because the working directory of the process may change. */
+const pathOf = (file: string): string =>
+  /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
+
+/** Returns the device and number of a file, or undefined if there is no file. */
+function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats && `${stats.dev} ${stats.ino}`
+}
+
+const moved = (file: string): ColloquyError =>
+  new ColloquyError(
+    'store_unavailable',
+    'The database file was deleted, moved or replaced while it was open. Restore it at its path and call again.',
+    { file },
+  )
+
+async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase> {
+  const driver = await import('node:sqlite').catch((cause: unknown) => {
+    throw new ColloquyError(
+      'store_unavailable',
+      'This runtime has no node:sqlite. Pass an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
+      {},
+      { cause },
+    )
+  })
+  return new driver.DatabaseSync(file, { readOnly })
+}
+
+/** Configures a database and creates its tables. Can be called again after a failure. */
+function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Settings): Connection {
+  const connection = new Connection(database)
+  // The store itself waits for its `busyTimeout`, without blocking the event loop.
+  database.exec('PRAGMA busy_timeout = 0')
+  if (!readOnly) {
+    enableWriteAheadLog(database)
+    database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
+    database.exec('PRAGMA secure_delete = ON')
+  }
+  const [row] = connection.all<{ readonly encoding: string }>('PRAGMA encoding')
+  if (row !== undefined && row.encoding !== 'UTF-8')
+    throw new ColloquyError(
+      'store_unavailable',
+      `The database encoding is ${row.encoding}, which sorts ids differently. Use a database in UTF-8.`,
+      { encoding: row.encoding },
+    )
+  database.exec('PRAGMA foreign_keys = ON')
+  createSchema(connection, readOnly)
+  if (fullText) {
+    createTextIndex(connection, readOnly)
+    // A page of hits reads some hundreds of pages all over the file: SQLite's default keeps 500.
+    const [cache] = connection.all<{ readonly cache_size: number }>('PRAGMA cache_size')
+    if (cache?.cache_size === -2_000) database.exec('PRAGMA cache_size = -8000')
+  }
+  return connection
+}
+
+/** Version of the schema, stored in a table of its own, because the database may have other tables. */
+const VERSION = 1
+
+/** Creates the schema in one transaction. If several processes open a database at once, one creates it. */
+function createSchema(connection: Connection, readOnly: boolean): void {
+  if (isCreated(connection)) return
+  if (readOnly)
+    throw new ColloquyError(
+      'store_read_only',
+      'The database has no Colloquy tables. Open it once without `readOnly`.',
+      { missing: 'schema' },
+    )
+  connection.share(() => {
+    if (isCreated(connection)) return
+    for (const sql of SCHEMA) connection.database.exec(sql)
+    connection.database.exec('CREATE TABLE colloquy_schema (version INTEGER NOT NULL) STRICT')
+    connection.database.exec(`INSERT INTO colloquy_schema (version) VALUES (${VERSION})`)
+  })
+}
+
+const hasTable = (connection: Connection, name: string): boolean =>
+  connection.all(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`, name).length > 0
+
+function createTextIndex(connection: Connection, readOnly: boolean): void {
+  const isIndexed = (): boolean => hasTable(connection, 'colloquy_text_index')
+  if (isIndexed()) return
+  if (readOnly)
+    throw new ColloquyError(
+      'store_read_only',
+      'The database has no full-text index. Open it once with `fullText: true` and without `readOnly`.',
+      { missing: 'text' },
+    )
+  connection.share(() => {
+    if (!isIndexed()) for (const sql of TEXT_INDEX) connection.database.exec(sql)
+  })
+}
+
+function isCreated(connection: Connection): boolean {
+  if (!hasTable(connection, 'colloquy_schema')) return false
+  const [row] = connection.all<{ readonly version: number }>('SELECT version FROM colloquy_schema')
+  const version = row?.version ?? 0
+  if (version <= VERSION) return version === VERSION
+  throw new ColloquyError(
+    'store_newer',
+    `The database has version ${version}, but this library supports only versions up to ${VERSION}. Upgrade the library.`,
+    { version, newest: VERSION },
+  )
 }
 
 /** A statement, and whether it returns rows. Drivers refuse to read rows of other statements. */
@@ -219,95 +399,3 @@ export class CallbackError extends Error {
     super('The work within an append has failed.', { cause })
   }
 }
-
-/** SQLite's primary result codes that tell a caller what to do. */
-const RESULTS: Readonly<Record<number, string>> = {
-  5: 'BUSY',
-  6: 'LOCKED',
-  8: 'READONLY',
-  10: 'IOERR',
-  11: 'CORRUPT',
-  13: 'FULL',
-  14: 'CANTOPEN',
-  26: 'NOTADB',
-}
-
-/** Result codes: the file of an open connection was replaced or deleted. */
-const MOVED: readonly unknown[] = [1032, 'SQLITE_READONLY_DBMOVED']
-
-/** Result codes: to undo a crashed writer's changes, the database must be opened for writing. */
-const UNDO: readonly unknown[] = [776, 'SQLITE_READONLY_ROLLBACK']
-
-type Meaning = readonly [code: ErrorCode, message: string]
-
-const BUSY: Meaning = [
-  'store_busy',
-  'Another process locked the database for longer than the busy timeout. Retry.',
-]
-
-const MEANINGS: Readonly<Record<string, Meaning>> = {
-  BUSY,
-  LOCKED: BUSY,
-  READONLY: [
-    'store_read_only',
-    'The database is read-only. Open it without `readOnly`, and check that its file is writable.',
-  ],
-  FULL: ['store_full', 'The disk or the database is full. Free space, then retry.'],
-  CORRUPT: ['store_unavailable', 'The database file is damaged. Restore it from a backup.'],
-  NOTADB: ['store_unavailable', 'The file is not an SQLite database. Pass the path of one.'],
-  CANTOPEN: [
-    'store_unavailable',
-    'The database file cannot be opened. Check that its folder exists and is accessible.',
-  ],
-  IOERR: ['store_unavailable', 'The disk reports an error. Fix the cause, then retry.'],
-}
-
-/** For READONLY's other extended codes (not MOVED or UNDO): a fault of the files next to the database. */
-const FOLDER_FAULT: Meaning = [
-  'store_read_only',
-  'SQLite needs to write in the folder of the database file, even for reads. Get permission to write there.',
-]
-
-const OTHER: Meaning = ['store_unavailable', 'The database reports an error. Fix the cause, then retry.']
-
-/**
- * Maps a driver's error to a store error by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
- * better-sqlite3 `code`); returns others unchanged. O(1).
- */
-export function toStoreError(error: unknown): unknown {
-  if (isColloquyError(error) || typeof error !== 'object' || error === null) return error
-  const { errcode, errno, code, message } = error as Readonly<Record<string, unknown>>
-  const number = [errcode, errno].find((value) => typeof value === 'number')
-  const name = typeof code === 'string' && code.startsWith('SQLITE_') ? code : null
-  const detail = typeof message === 'string' ? message : ''
-  if (number === undefined && name === null && !isClosed(code, detail)) return error
-  const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
-  const isExtended = (number ?? 0) > 0xff || name?.split('_')[2] !== undefined
-  const isFolder = primary === 'READONLY' && isExtended && !UNDO.includes(number ?? name)
-  const known = isFolder ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
-  const [meaning, sentence] = MOVED.includes(number ?? name) ? OTHER : known
-  return new ColloquyError(
-    meaning,
-    `${sentence} SQLite reports: ${detail}.`,
-    { sqlite: name ?? number },
-    { cause: error },
-  )
-}
-
-/** Whether an index or a key already has the values, or a value is missing. The statement changed nothing then. */
-export function isTaken(error: unknown): boolean {
-  const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
-  return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)
-}
-
-const TAKEN: readonly unknown[] = [
-  1299,
-  1555,
-  2067,
-  'SQLITE_CONSTRAINT_NOTNULL',
-  'SQLITE_CONSTRAINT_PRIMARYKEY',
-  'SQLITE_CONSTRAINT_UNIQUE',
-]
-
-const isClosed = (code: unknown, message: string): boolean =>
-  code === 'ERR_INVALID_STATE' || /database.{0,100}(?:not open|closed)|has been finalized/i.test(message)

@@ -30,7 +30,7 @@ import {
   TIP_COLUMNS,
   tipValues,
 } from '../sql/append.ts'
-import { isTaken } from './database.ts'
+import { isTaken } from './errors.ts'
 import {
   all,
   DESCENDING,

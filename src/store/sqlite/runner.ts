@@ -1,17 +1,9 @@
 import { hasCode } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
-import { type Connection, PartlyWritten, toStoreError } from './database.ts'
-
-export interface ConnectionSource {
-  open(): Promise<Connection>
-  /** Closes a connection that this source has opened. Does nothing for the caller's database. */
-  close(connection: Connection): void
-  /** Whether to reopen after connection errors. False in memory, and for the caller's database. */
-  readonly reopens: boolean
-  /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
-  check(): void
-}
+import { type Connection, type ConnectionSource, PartlyWritten } from './database.ts'
+import { toStoreError } from './errors.ts'
+import { emptyWriteAheadLog, IDLE } from './write-ahead-log.ts'
 
 /** The value of a unit of work, or the error that undid the unit. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
@@ -33,16 +25,11 @@ const READS_PER_TURN = 256
 /** Milliseconds after which queued writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
-/** Milliseconds without a write after which the write-ahead log is copied to the database and emptied. */
-const IDLE = 1_000
-
 /** Maximum milliseconds between retries: a process that writes continuously leaves short gaps. */
 const LONGEST_PAUSE = 10
 
 export class Runner {
   readonly #source: ConnectionSource
-  /** Milliseconds. */
-  readonly #timeout: number
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   isClosed = false
@@ -52,9 +39,8 @@ export class Runner {
   #idleTimer: ReturnType<typeof setTimeout> | null = null
   #reads = 0
 
-  constructor(source: ConnectionSource, timeout: number) {
+  constructor(source: ConnectionSource) {
     this.#source = source
-    this.#timeout = timeout
   }
 
   get connection(): Connection | null {
@@ -63,7 +49,7 @@ export class Runner {
 
   readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     if (this.isClosed) throw storeClosed()
-    const deadline = performance.now() + this.#timeout
+    const deadline = performance.now() + this.#source.busyTimeout
     this.#reads += 1
     const isFree = this.#connection !== null && !this.#connection.isInTransaction
     if (isFree && this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
@@ -86,7 +72,7 @@ export class Runner {
   readonly write = <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> =>
     new Promise((resolve, reject) => {
       if (this.isClosed) throw storeClosed()
-      const deadline = performance.now() + this.#timeout
+      const deadline = performance.now() + this.#source.busyTimeout
       this.#queue.push({ work, isAlone, deadline, resolve: resolve as QueuedWrite['resolve'], reject })
       this.#flushSoon()
     })
@@ -126,7 +112,7 @@ export class Runner {
         const [only, second] = group
         const isAlone = only !== undefined && second === undefined
         const outcomes = isAlone ? [{ value: connection.write(only.work) }] : writeTogether(connection, group)
-        this.#source.check()
+        this.#source.check?.()
         return outcomes
       })
       for (const [index, { resolve, reject }] of group.entries()) {
@@ -134,7 +120,7 @@ export class Runner {
         if ('error' in outcome) reject(outcome.error)
         else resolve(outcome.value)
       }
-      this.#idleTimer ??= setTimeout(() => this.#shrink(), IDLE)
+      this.#idleTimer ??= setTimeout(() => this.#endIdleTime(), IDLE)
       this.#idleTimer.unref?.()
       this.#idleTimer.refresh?.()
     } catch (error) {
@@ -149,18 +135,9 @@ export class Runner {
     }
   }
 
-  /**
-   * Empties the write-ahead log, which keeps deleted data and the size that a slow reader caused. Waits for
-   * writes; other processes' readers may delay it to the next idle time.
-   */
-  #shrink(): void {
+  #endIdleTime(): void {
     this.#idleTimer = null
-    if (this.#queue.length > 0 || this.#connection === null) return
-    try {
-      this.#connection.all('PRAGMA wal_checkpoint(TRUNCATE)')
-    } catch {
-      // Another process holds the database: it does the same.
-    }
+    if (this.#queue.length === 0 && this.#connection !== null) emptyWriteAheadLog(this.#connection.database)
   }
 
   #track<T>(call: () => Promise<T>): Promise<T> {
@@ -175,7 +152,8 @@ export class Runner {
   async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return this.#attempt(this.#connection ?? (await this.#open()), work)
+        const connection = this.#connection ?? (await (this.#opening ??= this.#open()))
+        return this.#attempt(connection, work)
       } catch (error) {
         if (!hasCode(error, 'store_busy') || performance.now() >= deadline) throw error
       }
@@ -197,25 +175,21 @@ export class Runner {
     }
   }
 
-  #open(): Promise<Connection> {
-    this.#opening ??= this.#source.open().then(
-      (connection) => {
-        this.#opening = null
-        this.#connection = connection
-        return connection
-      },
-      (error: unknown) => {
-        this.#opening = null
-        throw toStoreError(error)
-      },
-    )
-    return this.#opening
+  async #open(): Promise<Connection> {
+    try {
+      this.#connection = await this.#source.open()
+      return this.#connection
+    } catch (error) {
+      throw toStoreError(error)
+    } finally {
+      this.#opening = null
+    }
   }
 
   #drop(): void {
     const connection = this.#connection
     this.#connection = null
-    if (connection !== null) this.#source.close(connection)
+    if (connection !== null) this.#source.close?.(connection)
   }
 }
 

@@ -6,7 +6,7 @@
 import { firstPlace, placeBehind, textPlace } from '../kit/query/text-query.ts'
 import { all, allOf, first, type SqlValue, type Statement, statement, type Work } from '../sql/dialect.ts'
 import { BEHIND, LEAST, queryTerms, type TextMatch, type TextRow, type TextWork } from '../sql/texts.ts'
-import { isTaken } from './database.ts'
+import { isTaken } from './errors.ts'
 
 /** Tables `text_pending` (texts not yet indexed) and `text_gone` (deleted logs whose texts remain). */
 export const TEXT_SCHEMA: readonly string[] = [
