@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseRequest } from '../src/cli/commands.ts'
+import { parseRequest } from '../src/cli/parse-arguments.ts'
 import { EVENT_KINDS } from '../src/event/kinds.ts'
 import { ColloquyError, type ErrorCode } from '../src/index.ts'
 import { STATUSES } from '../src/state/index.ts'

@@ -6,11 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { createEngine, maskSecrets } from '../index.ts'
 import { listLeaves } from '../state/index.ts'
 import {
-  commandIn,
   type CommandName,
   type FileCommand,
   helpPage,
-  parseRequest,
   printsJson,
   type Request,
   type RequestOf,
@@ -31,6 +29,7 @@ import {
 } from './input/recording.ts'
 import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
+import { commandIn, parseRequest } from './parse-arguments.ts'
 import { failureText, type Io, lasting, OutputError, type Sink } from './print/io.ts'
 import { plain, safe, widest } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { COMMANDS, parseRequest } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { parseRequest } from '../../src/cli/parse-arguments.ts'
 import { colloquy, SAMPLE } from './world.ts'
 
 describe('a command that makes no sense', () => {
