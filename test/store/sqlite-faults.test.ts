@@ -353,7 +353,7 @@ describe('files beside a database that may not be made or used', () => {
     { code: 'SQLITE_READONLY_RECOVERY', message: 'attempt to write a readonly database' },
     { code: 'SQLITE_READONLY_CANTLOCK', message: 'attempt to write a readonly database' },
   ])('are told of by permission, not by how it was opened: %o', (thrown) => {
-    expect(toStoreError(thrown)).toEqual(code('store_read_only', /next to the database.*permission.*folder/))
+    expect(toStoreError(thrown)).toEqual(code('store_read_only', /folder of the database file.*permission/))
     expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /Open it without/))
   })
 
