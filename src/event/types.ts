@@ -137,7 +137,7 @@ export interface ActionEvent extends EventBase {
   /** The parsed arguments; null if they are invalid or the tool is unknown, for example. */
   readonly action?: Action | null
   readonly tool_name: string
-  /** The provider's id of the call, which its results have too. */
+  /** The provider's id of the call; its results have the same id. */
   readonly tool_call_id: string
   readonly tool_call: MessageToolCall
   readonly llm_response_id: string

@@ -19,7 +19,7 @@ interface KnownMessages {
   readonly ends: number[]
 }
 
-/** Replaces a count in `ends` if the next plain user message is merged with the last message. */
+/** Replaces a count in `ends` if a plain user message that follows would be merged. */
 const NO_POINT = -1
 
 interface KnownRequest {

@@ -87,8 +87,8 @@ export const withBodies = (run: RunContext, state: State): Promise<State> =>
   recordErrors(run, run.replica.withBodies(state))
 
 /**
- * Calls `use` with the latest state and its long strings, synchronously, so no event can be appended in
- * between. @param known a state with its long strings, used if it is still the latest
+ * Calls `use` with the state and its long strings while that state is still the latest. @param known a state
+ * with its long strings, used if it is still the latest
  */
 export async function useBodies<T>(
   run: RunContext,
