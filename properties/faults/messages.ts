@@ -134,7 +134,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'signed parts are sent behind a changed prefix',
     file: 'messages/prefix.ts',
-    find: "if (typeof prefix === 'string' && prefix !== digestText(state.digest)) return 'prefix'",
+    find: "if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'",
     replace: '',
   },
   {

@@ -8,7 +8,7 @@ import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
 import { callsEnded } from '../state/read.ts'
 import { resultMessage } from '../messages/results.ts'
-import { isObject } from '../event/json.ts'
+import { isObject, ownField } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
 /** Options of a transcript. Lengths are in UTF-16 units. */
@@ -145,7 +145,7 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
 
 function finishText({ tool_name, action }: ActionEvent): string | null {
   const message = tool_name === 'finish' ? action?.['message'] : null
-  return typeof message === 'string' && hasText(message) ? message : null
+  return hasText(message) ? message : null
 }
 
 function resultStatus(result: ToolResultEvent | null): string {
@@ -167,7 +167,7 @@ function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
   if (raw_input === null && raw_output === null && !is_error && content.length === 0) return null
   return {
     name: [title, tool_kind].find(hasText) ?? 'tool',
-    status: is_error ? 'failed' : hasText(status) ? (status ?? '') : 'completed',
+    status: is_error ? 'failed' : hasText(status) ? status : 'completed',
     sections: [
       ['input', raw_input === null ? null : valueText(raw_input)],
       ['content', content.length === 0 ? null : content.join('\n')],
@@ -202,7 +202,7 @@ function contentText(block: JsonValue): string {
 }
 
 function field(block: JsonObject, ...names: readonly string[]): string | null {
-  const values = names.map((name) => (Object.hasOwn(block, name) ? block[name] : undefined))
+  const values = names.map((name) => ownField(block, name))
   return values.find((value): value is string => typeof value === 'string') ?? null
 }
 

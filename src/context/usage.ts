@@ -1,5 +1,5 @@
 import { checkOptionNames } from '../event/check-value.ts'
-import { isObject } from '../event/json.ts'
+import { isObject, ownField } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
@@ -216,6 +216,6 @@ function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
 }
 
 function objectIn(value: JsonValue | undefined, key: string): JsonObject {
-  const inner = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  const inner = isObject(value) ? ownField(value, key) : undefined
   return isObject(inner) ? inner : {}
 }

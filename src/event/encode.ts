@@ -53,8 +53,4 @@ function pushObject(object: Readonly<Record<string, unknown>>, parts: Encoded[])
   parts.push('{')
 }
 
-const isJson = (value: unknown): boolean =>
-  typeof value === 'object' ||
-  typeof value === 'string' ||
-  typeof value === 'number' ||
-  typeof value === 'boolean'
+const isJson = (value: unknown): boolean => ['object', 'string', 'number', 'boolean'].includes(typeof value)

@@ -6,6 +6,10 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Returns an object's own field: a name from outside can be one of `Object.prototype`, such as `constructor`. */
+export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
+
 export function textAt(object: JsonObject, key: string): string | null {
   const value = object[key]
   return typeof value === 'string' ? value : null

@@ -13,14 +13,10 @@ const INK = new RegExp(`[^${SPACES}]`, 'u')
 
 export const isWhitespace = (text: string): boolean => !INK.test(text)
 
-export const hasText = (text: string | null | undefined): boolean =>
-  typeof text === 'string' && !isWhitespace(text)
+export const hasText = (text: unknown): text is string => typeof text === 'string' && !isWhitespace(text)
 
 /** Fast 64-bit hash as 16 hexadecimal digits. For naming, not for security. */
-export function hashText(text: string): string {
-  const { high, low } = hashLanes(text)
-  return hex32(high) + hex32(low)
-}
+export const hashText = (text: string): string => digitsOf(hashLanes(text))
 
 /** A 64-bit hash as two numbers of 32 bits: faster to mix than its digits. */
 export interface Lanes {
@@ -42,7 +38,8 @@ export function hashLanes(text: string): Lanes {
   return { high: mixedHigh, low: mixedLow }
 }
 
-export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')
+export const digitsOf = ({ high, low }: Lanes): string =>
+  (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0')
 
 /**
  * Returns the reference that replaces a long string in a body. A body may contain such text anyway: only the

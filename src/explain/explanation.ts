@@ -1,5 +1,6 @@
 /** Explanation of one event: whether the model may see it, and the facts of the fold that decide it. */
 
+import { ownField } from '../event/json.ts'
 import { replyOf } from '../event/reply.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
@@ -107,8 +108,7 @@ const RULES: Readonly<Record<string, string>> = {
  * @example
  * ruleOf('U4') // 'A batch is out of the view until each of its calls has a result.'
  */
-export const ruleOf = (rule: string): string | null =>
-  Object.hasOwn(RULES, rule) ? (RULES[rule] ?? null) : null
+export const ruleOf = (rule: string): string | null => ownField(RULES, rule) ?? null
 
 /**
  * Returns a number with its noun.

@@ -3,6 +3,7 @@
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
+import { hashLanes } from '../event/text.ts'
 import { work } from './work.ts'
 
 /** The fields by which an index orders a call. They are plain data, so that a header can contain them. */
@@ -110,19 +111,15 @@ const compare = (a: IndexedCall, b: IndexedCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
 /** Priority of a call: a hash of its position, so that a log's author cannot choose the tree's shape. */
-function priority(call: IndexedCall): number {
-  let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
-  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
-  return (hash ^ (hash >>> 13)) >>> 0
-}
+const priority = ({ entry }: IndexedCall): number => hashLanes(String(entry.seq)).high
 
 function join<C extends IndexedCall>(
   call: C,
-  remaining: PendingCallIndex<C>,
+  left: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
 ): OpenCallNode<C> {
   work.slots += 1
-  return { call, left: remaining, right, size: 1 + pendingCallCount(remaining) + pendingCallCount(right) }
+  return { call, left, right, size: 1 + pendingCallCount(left) + pendingCallCount(right) }
 }
 
 /** Splits an index into the calls before a call and after it. Omits the call. */
@@ -142,14 +139,14 @@ function split<C extends IndexedCall>(
 }
 
 function merge<C extends IndexedCall>(
-  remaining: PendingCallIndex<C>,
+  left: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
 ): PendingCallIndex<C> {
-  if (remaining === null) return right
-  if (right === null) return remaining
-  return priority(remaining.call) > priority(right.call)
-    ? join(remaining.call, remaining.left, merge(remaining.right, right))
-    : join(right.call, merge(remaining, right.left), right.right)
+  if (left === null) return right
+  if (right === null) return left
+  return priority(left.call) > priority(right.call)
+    ? join(left.call, left.left, merge(left.right, right))
+    : join(right.call, merge(left, right.left), right.right)
 }
 
 /**

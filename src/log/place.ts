@@ -17,26 +17,33 @@ import { isInstant } from '../event/time.ts'
 
 const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
+type Warned = { -readonly [K in 'seq' | 'id' | 'warnings']: Entry[K] }
+
+/** Adds a warning to an entry that is not in a log yet. */
+export function warn(place: Warned, code: LogWarning['code'], message: string): void {
+  const { seq, id, warnings } = place
+  place.warnings = [...warnings, { seq, id, code, message }]
+}
+
 /** Returns the entry of a fact that is appended to a log (design D8, D15, D16). Never throws. O(log n). */
 export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   const seq = log.entries.length
-  const warnings: LogWarning[] = []
   const event = isQuarantined(fact) ? null : fact
   const quarantined = isQuarantined(fact) ? fact : null
   const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
-  const report = (code: LogWarning['code'], message: string) => warnings.push({ seq, id, code, message })
+  const place: Warned = { seq, id, warnings: NO_WARNINGS }
 
-  if (quarantined !== null) report('quarantined', 'not an event')
+  if (quarantined !== null) warn(place, 'quarantined', 'not an event')
   const existing = id === null ? undefined : findEventIn(log, id)
   if (existing !== undefined) {
-    report('duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
+    warn(place, 'duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
   }
   const inTree = id !== null && existing === undefined
 
   let timestamp = log.entries.last()?.timestamp ?? null
   if (event?.timestamp !== undefined) {
     if (isInstant(event.timestamp)) timestamp = event.timestamp
-    else report('unreadable_timestamp', `${quote(event.timestamp)} is not a date and time`)
+    else warn(place, 'unreadable_timestamp', `${quote(event.timestamp)} is not a date and time`)
   }
 
   let parent: Entry | null = null
@@ -44,7 +51,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
     const known = effectiveParent(LOG_TREE, log, log.head, fact.parent_id)
     parent = known === undefined ? log.head : known
     if (known === undefined) {
-      report('unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
+      warn(place, 'unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
     }
   }
   const kind = event?.kind ?? quarantined?.event_kind
@@ -52,7 +59,6 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   const above = canBeHead ? null : anchorIn(LOG_TREE, log, parent)
   const depth = parent === null ? 0 : parent.depth + 1
   const jump = jumpFrom(parent)
-  const reports = warnings.length === 0 ? NO_WARNINGS : warnings
   return {
     seq,
     id,
@@ -66,7 +72,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
     jump,
     above,
     unit: null,
-    warnings: reports,
+    warnings: place.warnings,
   }
 }
 

@@ -1,3 +1,4 @@
+import { ownField } from '../event/json.ts'
 import type { GrammarName } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { jsonOf } from './digest.ts'
@@ -38,12 +39,9 @@ export function kindName(value: JsonObject): string {
 
 export const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
 
-export const kindOf = ({ table }: GrammarKinds, name: string): Kind | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined
-
 /** Whether a stored part can be sent back: accepted kind, valid fields, encodable JSON. O(size) once. */
 export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
-  const kind = kindOf(kinds, kindName(value))
+  const kind = ownField(kinds.table, kindName(value))
   if (kind === undefined || !isKeptWhole(kind) || kind.side === 'user') return false
   const { needs = {}, more = {} } = kind
   const isFormed =
@@ -72,13 +70,13 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 }
 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
-  Object.hasOwn(accepted, field) && accepted[field]?.(value) === true
+  ownField(accepted, field)?.(value) === true
 
 /** Whether a value is encodable JSON without a cache mark: the writer assigns and counts the marks. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {
-  const field = kindOf(kinds, kindName(value))?.signed
+  const field = ownField(kinds.table, kindName(value))?.signed
   const seal = field === undefined ? undefined : value[field]
   return seal !== undefined && seal !== null && seal !== '' && isReturnable(kinds, value)
 }

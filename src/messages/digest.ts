@@ -1,6 +1,6 @@
 /** 64-bit text digests, which prove which prefix a reply saw; not secure against constructed collisions. */
 
-import { hashLanes, hex32, type Lanes } from '../event/text.ts'
+import { hashLanes, type Lanes } from '../event/text.ts'
 
 export type Digest = Lanes
 
@@ -19,8 +19,6 @@ export function followedBy(before: Digest, next: Digest): Digest {
 /** Combines several digests in order, under a tag for their kind. O(parts). */
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
-
-export const digestText = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
 /** Digests by object of a log. A lookup compares the text, because a grammar or option can change it. */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()

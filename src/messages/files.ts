@@ -1,5 +1,6 @@
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
+import { hasText } from '../event/text.ts'
 import { isWhitespace, objectOf as readObject } from './text.ts'
 import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 
@@ -129,14 +130,6 @@ const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new M
 
 const PDF = 'application/pdf'
 
-export const AUDIO: ReadonlyMap<string, string> = new Map([
-  ['audio/wav', 'wav'],
-  ['audio/x-wav', 'wav'],
-  ['audio/wave', 'wav'],
-  ['audio/mpeg', 'mp3'],
-  ['audio/mp3', 'mp3'],
-])
-
 /** Whether a file is or may be a PDF, such as an address without an extension. */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
@@ -150,7 +143,7 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
-/** Returns the text of a text file, after its name; null for other files. */
+/** Returns the name, if any, and the text of a text file; null for other files. */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType)) return null
   const text = decodeText(decodeBase64(from.data))
@@ -164,7 +157,7 @@ export function isAddress(url: string, secure: boolean): boolean {
 }
 
 function textReading(text: JsonValue | undefined): Reading | null {
-  return typeof text === 'string' && !isWhitespace(text) ? { as: 'text', text } : null
+  return hasText(text) ? { as: 'text', text } : null
 }
 
 /** Joins the texts that are not blank, each on its own lines; null if all are blank. */
@@ -225,8 +218,8 @@ function openAIFile(
 
 function readAudio({ input_audio }: JsonObject): Reading | null {
   const { data, format } = objectOf(input_audio)
-  const type = [...AUDIO].find(([, each]) => each === format)?.[0]
-  return type === undefined ? null : dataReading(data, type, null)
+  if (format === 'wav') return dataReading(data, 'audio/wav', null)
+  return format === 'mp3' ? dataReading(data, 'audio/mpeg', null) : null
 }
 
 /** Reads a file part. Chat Completions has its content in `file`, the AI SDK in `data`. */
@@ -255,17 +248,17 @@ function referenceReading(
 
 const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
-export const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
-
-const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
+/** Matches a data URL up to its data. Groups: media type and `;base64`. */
+export const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100}?(;base64)?,/i
 
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
-  const match = DATA_URL.exec(url)
-  if (match !== null) return dataReading(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
-  const [start, type = ''] = TEXT_URL.exec(url) ?? []
-  if (start === undefined || !isTextFile(type || 'text/plain')) return null
+  const [start, type = '', base64] = DATA_URL.exec(url) ?? []
+  if (start === undefined) return null
+  const data = url.slice(start.length)
+  if (base64 !== undefined) return dataReading(data, type.toLowerCase(), name)
+  if (!isTextFile(type || 'text/plain')) return null
   try {
-    return linesReading(name, decodeURIComponent(url.slice(start.length)))
+    return linesReading(name, decodeURIComponent(data))
   } catch {
     return null
   }
@@ -310,8 +303,7 @@ const fileReading = (
   file: { mediaType: textOrNull(type), from, name: textOrNull(name) },
 })
 
-const isText = (value: JsonValue | undefined): value is string =>
-  typeof value === 'string' && !isWhitespace(value) && value.isWellFormed()
+const isText = (value: JsonValue | undefined): value is string => hasText(value) && value.isWellFormed()
 
 const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
 

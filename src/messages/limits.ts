@@ -45,6 +45,15 @@ export interface Limits extends GrammarKinds {
   readonly appends: boolean
 }
 
+export const COMMON_LIMITS = {
+  namedBy: 'type',
+  origin: 'completion',
+  toolNameLength: 64,
+  arrange: null,
+  resumes: null,
+  appends: false,
+} as const
+
 /** The pairs that cannot be sent, and the calls that earlier turns used. */
 export interface PairState {
   /** Ids of pairs that cannot be sent. */

@@ -5,7 +5,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { completionOf } from '../event/completion.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { replyOf } from '../event/reply.ts'
-import { quote } from '../event/text.ts'
+import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { type BatchUnit, isPending, type Unit, type ViewItem } from '../view/units.ts'
@@ -84,10 +84,9 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
     responses_reasoning_item = null,
   } = event.llm_message
   const content = messageContent(event)
-  const reasons = reasoning_content !== null && !isWhitespace(reasoning_content)
   const silent =
     !hasContent(content) &&
-    !reasons &&
+    !hasText(reasoning_content) &&
     thinking_blocks.length === 0 &&
     responses_reasoning_item === null &&
     !hasOthers(replyOf(event)?.parts)

@@ -1,3 +1,4 @@
+import { ownField } from '../event/json.ts'
 import type {
   Positions,
   PartTable,
@@ -13,6 +14,7 @@ import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './ph
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, cachedDigest, digestOf, digestOfAll, memoize } from './digest.ts'
 import { type Image, readImage, readPart, textOfFile } from './files.ts'
+import { hasText } from '../event/text.ts'
 import { isWhitespace, objectOf } from './text.ts'
 
 type PartForm =
@@ -39,7 +41,7 @@ export function formOf(part: OpenPart, table: PartTable): PartForm {
 function read(part: OpenPart, table: PartTable): PartForm {
   const reading = readPart(part)
   const text = reading?.as === 'file' ? textOfFile(reading.file) : null
-  const accepted = Object.hasOwn(table.kinds, part.type) ? table.kinds[part.type] : undefined
+  const accepted = ownField(table.kinds, part.type)
   if (accepted !== undefined && (text === null || table.textFiles === true)) {
     const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
     const { user, result, item = false } = accepted
@@ -61,10 +63,9 @@ const MAX_NAME_LENGTH = 100
  */
 export function partName(part: OpenPart): string {
   const { type, title, filename, file, resource, tool_name } = part
-  const name = [title, filename, objectOf(file)['filename'], objectOf(resource)['uri'], tool_name].find(
-    (each) => typeof each === 'string' && !isWhitespace(each),
-  )
-  return typeof name === 'string' ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)
+  const names = [title, filename, objectOf(file)['filename'], objectOf(resource)['uri'], tool_name]
+  const name = names.find(hasText)
+  return name !== undefined ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)
 }
 
 export const placeholderOf = (part: OpenPart): string =>

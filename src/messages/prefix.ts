@@ -6,8 +6,9 @@
 
 import { isImagePart, isTextPart } from '../event/shapes.ts'
 import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
+import { digitsOf, hashText } from '../event/text.ts'
 import type { CacheTime } from './cache-marks.ts'
-import { cachedDigest, digestOf, digestOfAll, followedBy, digestText, otherDigest } from './digest.ts'
+import { cachedDigest, digestOf, digestOfAll, followedBy, otherDigest } from './digest.ts'
 import type { Digest } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
 import { reasoningItems } from './reply-parts.ts'
@@ -33,7 +34,7 @@ const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Diges
 
 /** Digest for a reply's record: the parts up to the last signed one, in the order of `reply.parts`. */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
-  digestText(boundDigest(message, refs.slice(0, bound)))
+  digitsOf(boundDigest(message, refs.slice(0, bound)))
 
 function partDigest(message: AssistantMessage, ref: PartRef): Digest {
   if (ref.kind === 'other')
@@ -189,7 +190,7 @@ export function digestOfTools(tools: readonly object[]): string {
   const text = JSON.stringify(tools, function (this: unknown, key, value: unknown) {
     return key === 'cache_control' && marked.has(this) ? undefined : value
   })
-  return digestText(digestOf(text))
+  return hashText(text)
 }
 
 /** Returns a model's name; null for a value that is neither text nor a model of the AI SDK. */
@@ -237,10 +238,10 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
       withoutDate(requested) !== withoutDate(model ?? requested)
     )
       return 'model'
-    if (typeof prefix === 'string' && prefix !== digestText(state.digest)) return 'prefix'
+    if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null
-    const written = digestText(boundDigest(message, refs.slice(0, bound)))
+    const written = digitsOf(boundDigest(message, refs.slice(0, bound)))
     return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'
   }
 
@@ -265,7 +266,7 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
       const known = toolList === null ? {} : { tools: toolList }
       const record: RequestRecord = {
         grammar,
-        prefix: digestText(state.digest),
+        prefix: digitsOf(state.digest),
         ...known,
         leftOut: leftOut.slice(0, state.leftOut),
       }

@@ -17,6 +17,7 @@ import {
 import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
 import { jsonOf, memoize } from './digest.ts'
 import { isBase64 } from './files.ts'
+import { COMMON_LIMITS } from './limits.ts'
 import type {
   AssistantTurn,
   FieldRef,
@@ -31,21 +32,12 @@ import type {
 import type { AssistantMessage } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
 
-const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
-
-export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
-  allOf(counts, ...THINKING_KINDS)
-
-export const COMMON_LIMITS = {
-  namedBy: 'type',
-  origin: 'completion',
-  toolNameLength: 64,
-  kinds: THINKING_KINDS,
-  order: thinkingFirst,
-  arrange: null,
+/** Limits of the grammars that have thinking blocks. */
+export const THINKING_LIMITS = {
+  ...COMMON_LIMITS,
+  kinds: ['thinking', 'text', 'call'],
+  order: (_: AssistantMessage, counts: PartCounts) => allOf(counts, 'thinking', 'text', 'call'),
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
-  resumes: null,
-  appends: false,
 } as const
 
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
@@ -135,11 +127,13 @@ export const reasoningItems = /* @__PURE__ */ memoize(
 
 function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCounts {
   const { thinking_blocks, content, tool_calls } = message
-  const lengths = { thinking: thinking_blocks.length, text: content.length, call: tool_calls.length }
-  const counts: Partial<Record<PartKind, number>> = {}
-  for (const kind of kinds)
-    counts[kind] = kind === 'reasoning' ? reasoningItems(message).length : lengths[kind]
-  return counts
+  const counts: Readonly<Record<PartKind, number>> = {
+    thinking: thinking_blocks.length,
+    text: content.length,
+    call: tool_calls.length,
+    reasoning: reasoningItems(message).length,
+  }
+  return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
 }
 
 /** Returns the part with a placeholder; nothing for reasoning. */

@@ -1,5 +1,6 @@
 /** Rules that each provider's table begins with: what JSON and the shapes require of a value. */
 
+import { ownField } from '../event/json.ts'
 import type { Kinds } from './blocks.ts'
 import { either, integer, optional, record, string } from './shape.ts'
 import type { Fields, Judge, Shape, ShapeOf } from './shape.ts'
@@ -101,7 +102,7 @@ export const byKey = <const K extends 'role' | 'type', const S extends Shapes>(
     const tagPath = join(path, key)
     if (!isObject(value)) return void findings.push(...wrongType(path, 'an object', value))
     const tag = value[key] === undefined ? fallback : value[key]
-    const chosen = typeof tag === 'string' && Object.hasOwn(shapes, tag) ? shapes[tag] : undefined
+    const chosen = typeof tag === 'string' ? ownField(shapes, tag) : undefined
     if (tag === undefined)
       findings.push({ fault: 'missing-field', path: tagPath, message: 'required field missing' })
     else if (typeof tag !== 'string') findings.push(...wrongType(tagPath, 'a string', tag))
@@ -196,7 +197,7 @@ function recordFaults(
     if (typeof field === 'function' && value[name] === undefined)
       findings.push({ fault: 'missing-field', path: join(path, name), message: 'required field missing' })
   for (const [name, item] of Object.entries(value)) {
-    const field = Object.hasOwn(shapes, name) ? shapes[name] : undefined
+    const field = ownField(shapes, name)
     const fieldPath = join(path, name)
     if (field === undefined) {
       if (!isOpen && !known.includes(name))

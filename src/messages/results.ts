@@ -2,6 +2,7 @@ import { isWorkingResult } from '../event/completion.ts'
 import { isTextPart } from '../event/shapes.ts'
 import type { Content, ImageContent, Observation, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
+import { hasText } from '../event/text.ts'
 import type { BatchUnit } from '../view/units.ts'
 import { memoize } from './digest.ts'
 import { screenshotUrl } from './files.ts'
@@ -89,9 +90,7 @@ export function* batchMessages(
 
 function reply(actions: readonly ActionEvent[]): AssistantMessage {
   const [first] = actions
-  const reasons = actions.flatMap(({ reasoning_content }) =>
-    typeof reasoning_content === 'string' && !isWhitespace(reasoning_content) ? [reasoning_content] : [],
-  )
+  const reasons = actions.map((action) => action.reasoning_content).filter(hasText)
   return {
     role: 'assistant',
     content: actions.flatMap((action) => action.thought),

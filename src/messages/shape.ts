@@ -5,7 +5,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
-import { isAddress, isBase64, readImage } from './files.ts'
+import { isAddress, isBase64, readImage, urlOf } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
@@ -47,13 +47,13 @@ type RecordOf<F> = Flat<
 >
 
 const kind =
-  <T>(name: Kind, is: (value: unknown) => boolean): Shape<T> =>
+  <T>(name: Kind, is = (value: unknown): boolean => typeof value === name): Shape<T> =>
   (value, judge): value is T =>
     judge?.kind(name, value) ?? is(value)
 
-export const string = /* @__PURE__ */ kind<string>('string', (value) => typeof value === 'string')
+export const string = /* @__PURE__ */ kind<string>('string')
 
-export const boolean = /* @__PURE__ */ kind<boolean>('boolean', (value) => typeof value === 'boolean')
+export const boolean = /* @__PURE__ */ kind<boolean>('boolean')
 
 export const integer = /* @__PURE__ */ kind<number>('integer', Number.isSafeInteger)
 
@@ -156,11 +156,8 @@ export const secureUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, t
 export const webUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, false))
 
 export const imageUrl = /* @__PURE__ */ where(string, (url) => {
-  const read = readImage(url)
-  return (
-    read !== null &&
-    (read.from === 'web' ? read.url === url : url === `data:${read.mediaType};base64,${read.data}`)
-  )
+  const image = readImage(url)
+  return image !== null && urlOf(image) === url
 })
 
 export const id = /* @__PURE__ */ where(string, (value) => /^[\w-]{1,128}$/.test(value))

@@ -72,17 +72,16 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
 }
 
 function decodeUtf16(bytes: Uint8Array, littleEndian: boolean): string {
-  let text = ''
-  for (let offset = 0; offset + 1 < bytes.length; offset += 2) {
-    const [a = 0, b = 0] = bytes.subarray(offset, offset + 2)
-    text += String.fromCharCode(littleEndian ? a | (b << 8) : (a << 8) | b)
-  }
-  return text.toWellFormed()
+  const units = new Uint16Array(bytes.length >> 1).map((_, index) => {
+    const [a = 0, b = 0] = bytes.subarray(2 * index)
+    return littleEndian ? a | (b << 8) : (a << 8) | b
+  })
+  return charactersOf(units).toWellFormed()
 }
 
-function charactersOf(bytes: Uint8Array): string {
+function charactersOf(codes: Iterable<number>): string {
   let text = ''
-  for (const byte of bytes) text += String.fromCharCode(byte)
+  for (const code of codes) text += String.fromCharCode(code)
   return text
 }
 

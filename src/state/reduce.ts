@@ -2,8 +2,7 @@
 
 import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
-import type { LogWarning } from '../log/entry.ts'
-import { headAfter, placeFact } from '../log/place.ts'
+import { headAfter, placeFact, warn } from '../log/place.ts'
 import { appendEntry } from '../log/log.ts'
 import type { WorkingCall } from '../log/open-calls.ts'
 import { MAX_PASSED, replyPlace } from '../view/view.ts'
@@ -31,10 +30,6 @@ export function reduce(state: State, fact: Fact): State {
     header: state.header,
     branch: EMPTY_BRANCH,
   }
-  const warn = (code: LogWarning['code'], message: string): void => {
-    const { seq, id, warnings } = checkpoint
-    checkpoint.warnings = [...warnings, { seq, id, code, message }]
-  }
   const { event, id, inTree } = checkpoint
   let completed: WorkingCall | null = null
   let reported: ReportedCall | null = null
@@ -42,13 +37,17 @@ export function reduce(state: State, fact: Fact): State {
     const branch = branchOf(checkpoint.parent)
     const index = replyPlace(branch.view, checkpoint, log)
     if (index === null)
-      warn('reply_not_placed', `placed last: more than ${MAX_PASSED} messages followed its request`)
+      warn(
+        checkpoint,
+        'reply_not_placed',
+        `placed last: more than ${MAX_PASSED} messages followed its request`,
+      )
     if (event?.kind === 'MessageEvent') {
       const completes = completionOf(event)
       if (completes !== null) {
         completed = workingCallOf(branch, completes.action_id, log) ?? null
         if (completed === null)
-          warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
+          warn(checkpoint, 'nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
       }
     } else if (event?.kind === 'ConversationStateUpdateEvent') {
       const report = progressOf(event)
@@ -58,7 +57,7 @@ export function reduce(state: State, fact: Fact): State {
     checkpoint.branch = foldBranch(branch, checkpoint, log, index, completed)
   }
   const { head, move } = headAfter(log, checkpoint)
-  if (move === 'unknown') warn('head_ignored', 'HEAD stays: the target is not earlier in the log')
+  if (move === 'unknown') warn(checkpoint, 'head_ignored', 'HEAD stays: the target is not earlier in the log')
   const branch = branchOf(head)
   if (inTree && event !== null && id !== null)
     checkpoint.header = foldHeader(state.header, {

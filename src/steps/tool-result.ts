@@ -1,7 +1,7 @@
 /** Reads the output of a tool of any library as an observation. Total: never throws. */
 
 import { isPlain } from '../event/freeze.ts'
-import { isObject, setOwn } from '../event/json.ts'
+import { isObject, ownField, setOwn } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import { isPartType, readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
@@ -209,7 +209,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   }
   if (type === 'image')
     return Array.isArray(image_urls) ? (plainValue(part) as Content) : imagePart(objectOf(part))
-  const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
+  const block = ownField(blocks, type)
   // Most objects with a type are no parts, and are not copied.
   if (block === undefined && !isPartType(type)) return null
   const open = plainValue(part) as OpenPart

@@ -24,7 +24,7 @@ import {
   visibleText,
 } from '../shape.ts'
 import type { Shape, ShapeOf, Typed } from '../shape.ts'
-import { COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { THINKING_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { isWhitespace } from '../text.ts'
 import { resumesPaused } from '../turns.ts'
 
@@ -119,7 +119,7 @@ export const KINDS = {
 
 /** The SDK passes ids, names and images to any provider, so the strictest limits apply. */
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
+  ...THINKING_LIMITS,
   grammar: 'ai-sdk',
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 40 },
@@ -130,7 +130,7 @@ export const LIMITS: Limits = {
   pairOf,
   pairs: pairParts,
   hasOutput: (turn) =>
-    COMMON_LIMITS.hasOutput(turn) ||
+    THINKING_LIMITS.hasOutput(turn) ||
     !isWhitespace(turn.message.reasoning_content ?? '') ||
     turn.message.thinking_blocks.some(
       (block) => 'thinking' in block && !block.signature && !isWhitespace(block.thinking),

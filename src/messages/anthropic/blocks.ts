@@ -28,7 +28,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { callsBehind, COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { callsBehind, THINKING_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { resumesPaused } from '../turns.ts'
 
 const TEXT = { text: visibleText } as const
@@ -175,7 +175,7 @@ export const KINDS = {
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
+  ...THINKING_LIMITS,
   grammar: 'anthropic',
   table: KINDS,
   callId: { illegal: /[^\w-]/gu, maxLength: 64 },

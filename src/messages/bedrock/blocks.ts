@@ -6,7 +6,7 @@ import { base64Of, decodeBase64 } from '../text-files.ts'
 import type { FieldRef, Limits } from '../limits.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
-import { callsBehind, COMMON_LIMITS, isSignedThinking } from '../reply-parts.ts'
+import { callsBehind, THINKING_LIMITS, isSignedThinking } from '../reply-parts.ts'
 import { base64, object, objects, oneOf, open, string } from '../shape.ts'
 import { objectOf } from '../text.ts'
 
@@ -51,7 +51,7 @@ function writeFile(file: FileRef): JsonObject | null {
 }
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
+  ...THINKING_LIMITS,
   grammar: 'bedrock',
   namedBy: 'field',
   table: KINDS,

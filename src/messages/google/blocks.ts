@@ -4,7 +4,7 @@ import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
 import type { AssistantTurn, Limits } from '../limits.ts'
-import { COMMON_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
+import { THINKING_LIMITS, hasOwnParts, signatureOf } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { objectOf } from '../text.ts'
 
@@ -70,7 +70,7 @@ export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter
 )
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
+  ...THINKING_LIMITS,
   grammar: 'google',
   namedBy: 'field',
   table: KINDS,

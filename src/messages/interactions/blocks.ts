@@ -3,7 +3,7 @@ import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
 import type { Limits, PairHalf } from '../limits.ts'
 import { pairHalf, pairParts } from '../pairs.ts'
-import { COMMON_LIMITS, signatureOf } from '../reply-parts.ts'
+import { THINKING_LIMITS, signatureOf } from '../reply-parts.ts'
 import { base64, boolean, object, objects, optional, string } from '../shape.ts'
 
 const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
@@ -62,7 +62,7 @@ function writeFile(file: FileRef): JsonObject | null {
 }
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
+  ...THINKING_LIMITS,
   grammar: 'interactions',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },

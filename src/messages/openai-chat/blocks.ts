@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
-import { AUDIO, type FileRef, isPdf } from '../files.ts'
+import { type FileRef, isPdf } from '../files.ts'
 import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
 import {
   base64,
@@ -17,7 +17,8 @@ import {
   typed,
   visibleText,
 } from '../shape.ts'
-import { allOf, callsBehind, COMMON_LIMITS } from '../reply-parts.ts'
+import { COMMON_LIMITS } from '../limits.ts'
+import { allOf, callsBehind } from '../reply-parts.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
@@ -51,11 +52,19 @@ export const PARTS: PartTable = {
   write,
 }
 
+const AUDIO: ReadonlyMap<string | null, string> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/mp3', 'mp3'],
+])
+
 function write(file: FileRef): JsonObject | null {
   const { from, name, mediaType } = file
   if ('id' in from) return from.provider === 'openai' ? { type: 'file', file: { file_id: from.id } } : null
   if (!('data' in from)) return null
-  const format = AUDIO.get(mediaType ?? '')
+  const format = AUDIO.get(mediaType)
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: from.data, format } }
   if (!isPdf(file)) return null
   const file_data = `data:application/pdf;base64,${from.data}`

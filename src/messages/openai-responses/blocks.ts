@@ -25,7 +25,6 @@ import {
   open,
   optional,
   record,
-  type Shape,
   string,
   text,
   typed,
@@ -33,7 +32,8 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { allOf, COMMON_LIMITS, hasOwnParts, reasoningItems } from '../reply-parts.ts'
+import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
+import { COMMON_LIMITS } from '../limits.ts'
 
 export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
@@ -52,40 +52,40 @@ const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
 }
 
+const accepted = (positions: Positions, ...forms: readonly Fields[]): AcceptedKind => ({
+  ...positions,
+  fits: typed(...forms),
+})
+const input = { user: true, result: true } as const
+const settlement = { user: true, result: false, item: true } as const
+const output = { user: false, result: true, item: true } as const
+
 const image = { detail: oneOf('low', 'high', 'auto', 'original'), ...cached }
 const file = { detail: optional(oneOf('auto', 'low', 'high')), ...cached }
-const INPUTS: Readonly<Record<string, Shape<object>>> = {
-  input_text: typed({ text: visibleText, ...cached }),
-  input_image: typed({ ...image, image_url: imageUrl }, { ...image, file_id: visibleText }),
-  input_file: typed(
+const INPUTS: PartTable['kinds'] = {
+  input_text: accepted(input, { text: visibleText, ...cached }),
+  input_image: accepted(input, { ...image, image_url: imageUrl }, { ...image, file_id: visibleText }),
+  input_file: accepted(
+    input,
     { ...file, file_data: dataUrl, filename: visibleText },
     { ...file, file_url: webUrl, filename: optional(visibleText) },
     { ...file, file_id: visibleText },
   ),
 }
-const input = where(object, (part) =>
-  Object.entries(INPUTS).some(([type, fits]) => part['type'] === type && fits(part)),
+const inputPart = where(object, (part) =>
+  Object.entries(INPUTS).some(([type, { fits }]) => part['type'] === type && fits(part)),
 )
 
 const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
 const called = { id: absent(text), call_id: visibleText }
 const screenshot = { type: oneOf('computer_screenshot') }
 
-const accepted = (positions: Positions, ...forms: readonly Fields[]): AcceptedKind => ({
-  ...positions,
-  fits: typed(...forms),
-})
-const settlement = { user: true, result: false, item: true } as const
-const output = { user: false, result: true, item: true } as const
-
 export const PARTS: PartTable = {
   user: true,
   result: true,
   textFiles: true,
   kinds: {
-    ...Object.fromEntries(
-      Object.entries(INPUTS).map(([type, fits]) => [type, { user: true, result: true, fits }]),
-    ),
+    ...INPUTS,
     mcp_approval_response: accepted(settlement, {
       id: absent(text),
       approval_request_id: visibleText,
@@ -98,7 +98,7 @@ export const PARTS: PartTable = {
       status,
       tools: listOf(open({ type: visibleText })),
     }),
-    custom_tool_call_output: accepted(output, { ...called, output: either([text, listOf(input, 1)]) }),
+    custom_tool_call_output: accepted(output, { ...called, output: either([text, listOf(inputPart, 1)]) }),
     shell_call_output: accepted(output, {
       ...called,
       max_output_length: absent(where(integer, (length) => length >= 0)),

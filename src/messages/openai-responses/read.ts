@@ -1,3 +1,4 @@
+import { ownField } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
@@ -56,7 +57,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         const name = PIECE_EVENT.exec(type)?.[1] ?? ''
         // The end of a part has all of its text.
         const part = name.endsWith('_part') ? objectOf(event['part']) : {}
-        const kind = Object.hasOwn(PIECES, name) ? PIECES[name] : PART_KINDS.get(part['type'])
+        const kind = ownField(PIECES, name) ?? PART_KINDS.get(part['type'])
         if (kind !== undefined) return addPiece(items.of(event, kind.item), { ...event, ...part }, kind)
       }
     }

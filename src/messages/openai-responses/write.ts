@@ -1,8 +1,8 @@
-import { isObject, without } from '../../event/json.ts'
+import { isObject, ownField, without } from '../../event/json.ts'
 import { isTextPart } from '../../event/shapes.ts'
 import type { Content, JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
 import { argumentObject, argumentText } from '../text.ts'
-import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
+import { isSealed, type Kind, kindName, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
@@ -22,7 +22,7 @@ import {
   textPieces,
 } from '../pieces.ts'
 import { writeRequest } from '../write.ts'
-import { isSendable, LIMITS, reasoningOf } from './blocks.ts'
+import { isSendable, KINDS, LIMITS, reasoningOf } from './blocks.ts'
 import type {
   ResponsesItem,
   ResponsesOutputPart,
@@ -184,7 +184,7 @@ function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): Json
   return needsId(kindName(value)) ? null : rest
 }
 
-const needsId = (kind: string): boolean => kindOf(LIMITS, kind)?.needs?.['id'] === anyId
+const needsId = (kind: string): boolean => ownField<Kind>(KINDS, kind)?.needs?.['id'] === anyId
 
 const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesItem => ({
   type: 'reasoning',
@@ -431,7 +431,7 @@ const FORMS: Readonly<Record<string, Form>> = {
  * as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
  */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {
-  const form = Object.hasOwn(FORMS, String(kind)) ? FORMS[String(kind)] : undefined
+  const form = ownField(FORMS, String(kind))
   if (form === undefined || result === undefined) return null
   const { pieces } = result
   const [first] = pieces

@@ -136,8 +136,8 @@ async function decodedResponse(
     if (done === true) break
     start += value
   }
-  const [prefix = ''] = DATA_URL.exec(start.slice(0, MAX_START)) ?? []
-  const first = start.slice(prefix.length)
+  const [prefix, , base64] = DATA_URL.exec(start.slice(0, MAX_START)) ?? []
+  const first = base64 === undefined ? start : start.slice(prefix?.length)
   if (!BASE64.test(first)) throw new HttpProblem(422, 'The blob is not base64. Omit the parameter `decode`.')
   const tag = `${hash}-decoded`
   const headers = {
