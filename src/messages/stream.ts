@@ -159,7 +159,7 @@ export interface DeltaField {
   readonly onlyWhole?: true
   /** The delta's type, where it names one. */
   readonly type?: string
-  /** The block that begins with such a delta if its start is missing. */
+  /** The block that such a delta begins if the start is missing. */
   readonly begins?: RawObject
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }

@@ -149,7 +149,7 @@ export type SessionStep =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** Returns the steps of a chat. A message that the file repeats while it grows has its final content. */
+/** Returns the steps of a chat. A growing message, which the file repeats, has its final content. */
 function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
   readonly steps: readonly SessionStep[]
