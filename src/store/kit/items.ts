@@ -204,7 +204,8 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(keys)
   if (entries.length > MOST_KEYS) invalidArgument('keys', `must have at most ${MOST_KEYS} entries`)
   for (const [name, value] of entries) {
-    if (!KEY_NAME.test(name)) invalidArgument('keys', 'must have names of lower-case letters')
+    if (!KEY_NAME.test(name))
+      invalidArgument('keys', 'must have names of at most 40 lower-case letters, digits and _')
     if (typeof value !== 'string' || !isKeepable(value, MOST_VALUE))
       invalidArgument(`keys.${name}`, `must be at most ${MOST_VALUE} characters without NUL`)
   }
