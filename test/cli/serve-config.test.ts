@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { settings } from '../../src/cli/serve/config-schema.ts'
 import { sandboxFolder } from '../../src/cli/serve/serve.ts'
+import { DEFAULT_PORT } from '../../src/service/node/server.ts'
 import { blocks } from '../pages.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
 import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
@@ -265,6 +266,11 @@ it('the help page names every field of the file', async () => {
   const { out } = await colloquy(['serve', '--help'])
   const words = new Set(out.match(/\w+/g))
   for (const name of names) expect(words).toContain(name)
+})
+
+it('the help page has the default port', async () => {
+  const { out } = await colloquy(['serve', '--help'])
+  expect(out.replaceAll(/\s+/g, ' ')).toContain(`PORT ${DEFAULT_PORT};`)
 })
 
 it('the file on the page is one', () => {

@@ -30,7 +30,7 @@ export async function serveConversations(
   { options: input }: RequestOf<'serve'>,
   page: Page,
 ): Promise<number> {
-  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = 8000, workspace, memory } = input
+  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port, workspace, memory } = input
   const origins = input['allow-origin'] ?? []
   const { io } = page
   const keys = sessionKeys(io)
@@ -62,7 +62,7 @@ export async function serveConversations(
       ...(redact.includes('public') && { publicRedaction: rules }),
       store,
       host,
-      port,
+      ...(port !== undefined && { port }),
       keys,
       allowOrigins: origins,
       version: (await readPackage()).version,

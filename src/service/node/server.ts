@@ -19,6 +19,8 @@ import { createService, SERVICE_OPTIONS, type ServiceOptions } from '../service.
 import { headersOf, rawResponse, refuseUpgrade, serveWithoutUpgrade } from './plain-answer.ts'
 import { createSockets } from './sockets.ts'
 
+export const DEFAULT_PORT = 8000
+
 /** Milliseconds for releasing leases after the deadline. */
 const RELEASE_TIMEOUT = 500
 
@@ -56,7 +58,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     storedRedaction: rules,
     store: originalStore,
     host = '127.0.0.1',
-    port = 8000,
+    port = DEFAULT_PORT,
     shutdownTimeout = 9_000,
     cacheBytes,
     ...rest
@@ -187,7 +189,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     options,
     'fetch host port upgrade onlyLocal allowOrigin onClosing onShutdown shutdownTimeout',
   )
-  const { host = '127.0.0.1', port = 8000, onlyLocal = false, shutdownTimeout = 9_000 } = options
+  const { host = '127.0.0.1', port = DEFAULT_PORT, onlyLocal = false, shutdownTimeout = 9_000 } = options
   const pending = new Set<Pick<IncomingMessage, 'complete'>>()
   let stopping = false
   let checkPending: (() => void) | null = null
