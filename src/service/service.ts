@@ -162,7 +162,7 @@ export function createService(options: ServiceOptions): Service {
     invalidArgument('engine', 'must be an engine, as createEngine returns it')
   checkOptionNames(options, 'engine', ...SERVICE_OPTIONS)
   checkOptionNames(options.run, RUN_OPTIONS)
-  const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
+  const { engine, keys = [], version = VERSION, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)
   // An unset environment variable must not become a key that every client has.
@@ -296,7 +296,7 @@ export function createService(options: ServiceOptions): Service {
       }),
     ],
     {
-      maxBodyBytes,
+      maxBodyBytes: options.maxBodyBytes,
       allowOrigin,
       onFailure,
       onRequest: observeRequests(metrics, options.log ?? null),

@@ -24,7 +24,8 @@ interface AppOptions {
     operation: Operation,
     work: () => Promise<Response>,
   ) => Promise<Response>
-  readonly maxBodyBytes: number
+  /** Default: 16 MiB. */
+  readonly maxBodyBytes: number | undefined
   readonly allowOrigin: AllowOrigin
 }
 
@@ -33,6 +34,7 @@ const EMPTY = {}
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
   const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
   const methods = methodsAt(operations)
+  const { maxBodyBytes = 16 * 2 ** 20 } = options
   app.use(async (context, next) => {
     const start = performance.now()
     const request = context.req.raw
@@ -71,7 +73,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
           try {
             if (operation.authorize !== undefined) await operation.authorize(request)
             else if (operation.open !== true) await options.requireUser(request)
-            return await callOperation(operation, request, params, options.maxBodyBytes)
+            return await callOperation(operation, request, params, maxBodyBytes)
           } catch (error) {
             return respondToError(error, request, operation, context.get('requestId'), options)
           }
