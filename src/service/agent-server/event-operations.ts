@@ -1,13 +1,12 @@
 /** Endpoints that read events, for callers with a key: nothing is hidden except secrets. */
 
-import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
-import { SOURCES } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, type Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { UNKNOWN_CONVERSATION, wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import {
+  AGENT_FILTERS,
   EVENT,
   EVENT_OR_NULL,
   EVENT_PAGE,
@@ -20,18 +19,10 @@ import {
   searchPage,
   BLOBS_QUERY,
   PAGING,
-} from '../events/pages.ts'
+} from '../events/search.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, operationsIn, type Operation, int, string } from '../http/operation.ts'
-import {
-  dateTime,
-  oneOf,
-  optional,
-  type Parameter,
-  type Parameters,
-  text,
-  texts,
-} from '../http/parameters.ts'
+import { type Parameters, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
@@ -44,24 +35,6 @@ async function ownPage(store: Store, id: string, query: PageValues): Promise<Eve
   const { id: storedId } = await getConversationOr404(store, id)
   return searchPage(store, filterOf(storedId, query), query)
 }
-
-/** An event kind, as its name or a dotted class path that ends with the name. */
-const kindName = (): Parameter<EventKind> => {
-  const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
-  return {
-    schema: string,
-    omitted: null,
-    read: (values) => kinds.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
-  }
-}
-
-const AGENT_FILTERS = {
-  kind: optional(kindName()),
-  source: optional(oneOf(SOURCES)),
-  body: optional(text()),
-  timestamp__gte: optional(dateTime()),
-  timestamp__lt: optional(dateTime()),
-} as const
 
 const eventOperations = <F extends Parameters>(
   store: Store,

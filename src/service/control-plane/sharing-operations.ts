@@ -23,7 +23,7 @@ import {
   searchPage,
   FILTERS,
   PAGING,
-} from '../events/pages.ts'
+} from '../events/search.ts'
 import { checkIds, batchGet, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import {
   listOf,

@@ -1,5 +1,5 @@
 import { Zip, ZipDeflate } from 'fflate'
-import { wireEvent } from '../events/pages.ts'
+import { wireEvent } from '../events/search.ts'
 import { streamOf } from '../http/app.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'

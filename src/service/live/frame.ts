@@ -10,7 +10,7 @@ import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { withReferences } from '../../store/kit/blobs.ts'
 import { LARGE_STRING } from '../../event/text.ts'
-import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
+import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
 
 /**
  * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `after_delta` for a delta,

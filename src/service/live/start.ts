@@ -1,6 +1,6 @@
 import { readReplyOffset, type ReplyOffset } from '../../conversation/streamed.ts'
 import { isLegalId } from '../../event/ids.ts'
-import { BLOBS_QUERY } from '../events/pages.ts'
+import { BLOBS_QUERY } from '../events/search.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { allItems } from '../../store/kit/query/page.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'

@@ -3,7 +3,7 @@ import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { StoredEvent } from '../../store/contract/query.ts'
 import { shownId } from '../conversations/find-conversation.ts'
-import { wireEvent } from '../events/pages.ts'
+import { wireEvent } from '../events/search.ts'
 import { signWebhook } from './sign.ts'
 import { addressOf, type Webhook } from './webhook.ts'
 

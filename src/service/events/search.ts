@@ -3,20 +3,35 @@ import { edit, editObject } from '../../event/json.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
-import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
+import { type JsonObject, type JsonValue, type Source, SOURCES } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
 import { blobText } from '../../event/text.ts'
 import type { EventFilter, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { maybe } from '../http/operation.ts'
+import { maybe, string } from '../http/operation.ts'
 import { CURSOR_PAGING, MAX_PAGE_BYTES, type PageBody, readByIds } from '../http/page-bytes.ts'
-import { dateTime, oneOf, optional, withDefault } from '../http/parameters.ts'
+import { dateTime, oneOf, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
 
-export const FILTERS = {
-  kind__eq: optional(oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])),
-  timestamp__gte: optional(dateTime()),
-  timestamp__lt: optional(dateTime()),
+const eventKind = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
+
+const TIMES = { timestamp__gte: optional(dateTime()), timestamp__lt: optional(dateTime()) } as const
+
+export const FILTERS = { kind__eq: optional(eventKind), ...TIMES } as const
+
+/** An event kind, as its name or a dotted class path that ends with the name. */
+const kindName: Parameter<EventKind> = {
+  schema: string,
+  omitted: null,
+  read: (values) => eventKind.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
+}
+
+/** The filters of the agent server. */
+export const AGENT_FILTERS = {
+  kind: optional(kindName),
+  source: optional(oneOf(SOURCES)),
+  body: optional(text()),
+  ...TIMES,
 } as const
 
 export const PAGING = {
