@@ -14,7 +14,7 @@ import { readImage } from '../src/messages/files.ts'
 import { isWhitespace } from '../src/event/text.ts'
 import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/app.ts'
-import { hasSecret, masked, secretsIn, shownText } from '../src/service/conversations/secrets.ts'
+import { hasSecret, masked, secretsIn, shownText } from '../src/service/mask-secrets.ts'
 import { lineOf, tokensOf } from '../src/store/kit/query/text-tokens.ts'
 import { costOf, overgrowth } from './growth.ts'
 import {
@@ -137,7 +137,7 @@ const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, w
     redacts,
     ['-----BEGIN PRIVATE KEY-----', '-----END ', 'A', '\n'],
   ],
-  'service/conversations/secrets.ts': [
+  'service/mask-secrets.ts': [
     (text) => [hasSecret(text), shownText(text), secretsIn(text), masked([text])],
     PARTS,
   ],

@@ -1,7 +1,7 @@
 /** Secrets are recognized by place and by form, wherever a client reads them (law W6). */
 
 import { describe, expect, it } from 'vitest'
-import { hasSecret, masked, MASK, withoutSecrets } from '../../src/service/conversations/secrets.ts'
+import { hasSecret, masked, MASK, withoutSecrets } from '../../src/service/mask-secrets.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { costOf } from '../growth.ts'

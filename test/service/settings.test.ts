@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { merge } from '../../src/service/settings/settings-schema.ts'
-import { MASK } from '../../src/service/conversations/secrets.ts'
+import { MASK } from '../../src/service/mask-secrets.ts'
 import { STORES } from './client.ts'
 import { KEY, LLM, overheard, profile, settingsWorld, type Json } from './settings-world.ts'
 

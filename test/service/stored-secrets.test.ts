@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MASK } from '../../src/service/conversations/secrets.ts'
+import { MASK } from '../../src/service/mask-secrets.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { KEY, profile, SECRET, settingsWorld, type Json } from './settings-world.ts'
 

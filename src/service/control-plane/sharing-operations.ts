@@ -13,7 +13,6 @@ import type { Store } from '../../store/contract/store.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { ifDeleted } from '../conversations/conversations.ts'
 import { findPublicConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
-import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import {
   EVENT_OR_NULL,
@@ -39,6 +38,7 @@ import {
 import { CURSOR_PAGING, pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, texts, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { shownText } from '../mask-secrets.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from '../sandbox-files/contract.ts'
 import { CHANGES, changesOf, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
 import { originOf } from './app-conversation-operations.ts'

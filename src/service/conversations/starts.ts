@@ -6,10 +6,10 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { hasSecret, MASK, masked, withoutSecrets } from '../mask-secrets.ts'
 import { type Records, recordsOf } from '../records.ts'
 import type { Sealed, SecretBox } from '../settings/secret-box.ts'
 import { changeRecord, findConversation } from './find-conversation.ts'
-import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 
 const MAX_CHARS = 2 ** 19
 const MAX_CHARS_IN_MEMORY = 2 ** 26

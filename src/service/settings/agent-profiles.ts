@@ -1,7 +1,6 @@
 import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { hasSecret, masked } from '../conversations/secrets.ts'
 import {
   listOf,
   maybe,
@@ -13,6 +12,7 @@ import {
   int,
 } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { hasSecret, masked } from '../mask-secrets.ts'
 import { profileName, SEALED } from './operations.ts'
 import { mergeKnown, type Profiles } from './profiles.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'

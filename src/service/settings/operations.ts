@@ -2,10 +2,10 @@
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { masked, shownText, withoutSecrets } from '../conversations/secrets.ts'
 import { listOf, maybe, objectOf, operationsIn, type Operation, string, bool } from '../http/operation.ts'
 import { matching, text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { masked, shownText, withoutSecrets } from '../mask-secrets.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
 import {
   PROFILE_NAME,

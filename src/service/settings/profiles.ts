@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
-import { hasSecret, shownText } from '../conversations/secrets.ts'
+import { hasSecret, shownText } from '../mask-secrets.ts'
 
 /** A model profile with its secrets. Responses to clients omit the secrets. */
 export interface Profile {

@@ -5,8 +5,8 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { hasSecret, isSecret, isSecretMap, textsIn } from '../conversations/secrets.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
+import { hasSecret, isSecret, isSecretMap, textsIn } from '../mask-secrets.ts'
 import { type Records, recordsOf } from '../records.ts'
 
 export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }

@@ -5,10 +5,10 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { isSecret, MASK, maskedField } from '../conversations/secrets.ts'
 import { bodyOf, closedBody, integer, optionalBody, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { isSecret, MASK, maskedField } from '../mask-secrets.ts'
 
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 

@@ -3,7 +3,7 @@ import { redactText } from '../../context/redaction/redact-text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
 import { orAborted } from '../../conversation/async.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { secretsIn } from '../conversations/secrets.ts'
+import { secretsIn } from '../mask-secrets.ts'
 
 /**
  * Requests one token from a model, to validate its configuration; rejects if that fails. The configuration

@@ -3,10 +3,10 @@
  * position (environment and header values), or by form (known tokens, user parts of URLs).
  */
 
-import { BUILT_IN, builtInFinder } from '../../context/redaction/known-forms.ts'
-import { isObject } from '../../event/json.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { decoded } from '../http/parameters.ts'
+import { BUILT_IN, builtInFinder } from '../context/redaction/known-forms.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import { decoded } from './http/parameters.ts'
 
 export const MASK = '**********'
 
