@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { CLOSE } from '../../src/service/live/frame.ts'
+import { CLOSE } from '../../src/service/live/server-frames.ts'
 import { eventIds, note, notes, type World, type WorldOptions, worldOfTest } from './live-world.ts'
 
 let here: World

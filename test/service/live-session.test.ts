@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { loadLine } from '../../src/event/load.ts'
-import type { Frame } from '../../src/service/live/frame.ts'
+import type { Frame } from '../../src/service/live/server-frames.ts'
 import { FrameCache, session } from '../../src/service/live/live.ts'
 import type { StartValues } from '../../src/service/live/start.ts'
 import type { Store } from '../../src/store/contract/store.ts'

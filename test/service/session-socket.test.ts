@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { CLOSE } from '../../src/service/live/frame.ts'
+import { CLOSE } from '../../src/service/live/server-frames.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { type Client, note, notes, type World, worldOfTest, type WorldOptions } from './live-world.ts'
 

@@ -1,10 +1,5 @@
-import type { Conversation } from '../../conversation/conversation.ts'
 import { readReplyOffset } from '../../conversation/streamed.ts'
-import { freezeJson } from '../../event/freeze.ts'
-import { isObject } from '../../event/json.ts'
-import type { JsonValue } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
-import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
 import {
   boolean,
   integer,
@@ -12,15 +7,14 @@ import {
   optional,
   type Parameters,
   readParameters,
-  type ValidationError,
   type ValuesOf,
   withDefault,
 } from '../http/parameters.ts'
 import { type FailureText, HttpProblem } from '../http/problem.ts'
-import { commandBody, sessionMessage, socketMessage } from '../request-schema.ts'
 import type { Commands } from '../sandbox-files/command-operations.ts'
-import { CLOSE, errorFrame, type Format, type Frame, fresh } from './frame.ts'
+import { sendFrameMessage, sendSessionMessage, startFrameCommand } from './client-frames.ts'
 import type { Live, LiveSession } from './live.ts'
+import { CLOSE, errorFrame, type Format, type Frame, fresh } from './server-frames.ts'
 import { LIVE_QUERY } from './start.ts'
 
 type Close = readonly [code: number, reason: string]
@@ -132,79 +126,13 @@ export function commandsChannel(commands: Commands): Channel {
         for await (const event of events) yield encoded(event)
       })()
     },
-    async receive(text) {
-      const body = readMessage(text)
-      if (body === null || 'code' in body) return body
-      const checked = commandBody.read(body.value)
-      if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
-      await commands.start(checked.value)
-      return null
-    },
+    receive: (text) => startFrameCommand(commands, text),
     failure: ({ code, detail }) => encoded({ kind: 'BashError', ...fresh(), code, detail }),
     slow: [CLOSE.slow, 'Too slow'],
     resume: () => '',
     end: () => stop.abort(),
   }
 }
-
-/** The JSON of a client's frame, or why it is invalid; null for a second authentication frame. */
-function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
-  const read = readFrame(text)
-  return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
-}
-
-export const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
-
-export function readFrame(text: string): { readonly value: JsonValue } | FailureText {
-  let value
-  try {
-    value = JSON.parse(text) as JsonValue
-  } catch {
-    // The parser's message quotes the text, which may contain a key.
-    return invalidFrame('The frame is not JSON.')
-  }
-  const [issue] = freezeJson(value)
-  return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
-}
-
-/** Appends a frame's message and runs the conversation, unless `run` is false. Returns a failure or null. */
-export async function sendFrameMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
-  text: string,
-): Promise<FailureText | null> {
-  const read = readMessage(text)
-  if (read === null || 'code' in read) return read
-  const checked = socketMessage.read(read.value)
-  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
-  const { run = true, ...message } = checked.value
-  await sendMessage(lifecycle, conversation, message, run)
-  return null
-}
-
-/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
-async function sendSessionMessage(
-  lifecycle: Lifecycle,
-  conversation: Conversation,
-  text: string,
-): Promise<FailureText | null> {
-  const read = readMessage(text)
-  if (read === null) return null
-  if ('code' in read) return { ...read, code: 'JSONDecodeError' }
-  const checked = sessionMessage.read(read.value)
-  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
-  const { role, content } = checked.value
-  if (role !== 'user')
-    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
-  await sendMessage(lifecycle, conversation, { content }, true)
-  return null
-}
-
-const errorsText = (errors: readonly ValidationError[]): string =>
-  errors
-    .slice(0, 3)
-    .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
-    .join(' ')
 
 /** Maximum bytes of a frame. A larger one closes the socket: the client reads the event over HTTP. */
 const MAX_SESSION_FRAME = 4 * 2 ** 20

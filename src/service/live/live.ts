@@ -13,7 +13,7 @@ import { type Lifecycle, openConversation } from '../conversations/conversations
 import { wholeInfoOf } from '../conversations/info.ts'
 import type { Runs } from '../conversations/runs.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
-import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
+import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './server-frames.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
 
 /** Maximum number of failed reads in a row, and the milliseconds before the first retry. */

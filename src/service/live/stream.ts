@@ -8,7 +8,7 @@ import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
 import { type Operation, operationsIn, string } from '../http/operation.ts'
 import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
 import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
-import { errorFrame, type Format, type Frame } from './frame.ts'
+import { errorFrame, type Format, type Frame } from './server-frames.ts'
 import type { Live, LiveSession } from './live.ts'
 
 const operation = operationsIn('Events')

@@ -15,17 +15,10 @@ import {
   redactForClient,
   toProblem,
 } from '../http/problem.ts'
-import {
-  type Channel,
-  Closing,
-  commandsChannel,
-  eventsChannel,
-  invalidFrame,
-  readFrame,
-  sessionChannel,
-} from '../live/channels.ts'
-import { CLOSE } from '../live/frame.ts'
+import { type Channel, Closing, commandsChannel, eventsChannel, sessionChannel } from '../live/channels.ts'
+import { invalidFrame, readFrame } from '../live/client-frames.ts'
 import type { Live } from '../live/live.ts'
+import { CLOSE } from '../live/server-frames.ts'
 import { SlowReader } from '../live/start.ts'
 import { authFrame } from '../request-schema.ts'
 import type { Service } from '../service.ts'

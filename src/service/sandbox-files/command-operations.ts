@@ -13,7 +13,7 @@ import {
   withDefault,
 } from '../http/parameters.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
-import { fresh } from '../live/frame.ts'
+import { fresh } from '../live/server-frames.ts'
 import { SlowReader } from '../live/start.ts'
 import { commandBody } from '../request-schema.ts'
 import { type CommandOutput, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'

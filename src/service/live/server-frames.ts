@@ -1,4 +1,4 @@
-/** Frames of live streams, each serialized once for all readers. */
+/** Frames that live streams send, each serialized once for all readers. */
 
 import { updateEvent } from '../../conversation/decide.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'

@@ -1,0 +1,80 @@
+/** Frames that clients send over sockets: messages and commands. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import { isObject } from '../../event/json.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
+import type { ValidationError } from '../http/parameters.ts'
+import type { FailureText } from '../http/problem.ts'
+import { commandBody, sessionMessage, socketMessage } from '../request-schema.ts'
+import type { Commands } from '../sandbox-files/command-operations.ts'
+
+/** The JSON of a client's frame, or why it is invalid; null for a second authentication frame. */
+function readMessage(text: string): { readonly value: JsonValue } | FailureText | null {
+  const read = readFrame(text)
+  return 'value' in read && isObject(read.value) && read.value['type'] === 'auth' ? null : read
+}
+
+export const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
+
+export function readFrame(text: string): { readonly value: JsonValue } | FailureText {
+  let value
+  try {
+    value = JSON.parse(text) as JsonValue
+  } catch {
+    // The parser's message quotes the text, which may contain a key.
+    return invalidFrame('The frame is not JSON.')
+  }
+  const [issue] = freezeJson(value)
+  return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
+}
+
+/** Appends a frame's message and runs the conversation, unless `run` is false. Returns a failure or null. */
+export async function sendFrameMessage(
+  lifecycle: Lifecycle,
+  conversation: Conversation,
+  text: string,
+): Promise<FailureText | null> {
+  const read = readMessage(text)
+  if (read === null || 'code' in read) return read
+  const checked = socketMessage.read(read.value)
+  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
+  const { run = true, ...message } = checked.value
+  await sendMessage(lifecycle, conversation, message, run)
+  return null
+}
+
+/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
+export async function sendSessionMessage(
+  lifecycle: Lifecycle,
+  conversation: Conversation,
+  text: string,
+): Promise<FailureText | null> {
+  const read = readMessage(text)
+  if (read === null) return null
+  if ('code' in read) return { ...read, code: 'JSONDecodeError' }
+  const checked = sessionMessage.read(read.value)
+  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
+  const { role, content } = checked.value
+  if (role !== 'user')
+    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
+  await sendMessage(lifecycle, conversation, { content }, true)
+  return null
+}
+
+/** Starts the command of a frame. Returns why the frame is invalid, or null. */
+export async function startFrameCommand(commands: Commands, text: string): Promise<FailureText | null> {
+  const read = readMessage(text)
+  if (read === null || 'code' in read) return read
+  const checked = commandBody.read(read.value)
+  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
+  await commands.start(checked.value)
+  return null
+}
+
+const errorsText = (errors: readonly ValidationError[]): string =>
+  errors
+    .slice(0, 3)
+    .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
+    .join(' ')
