@@ -42,8 +42,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a stretch is cut',
     file: 'view/condense.ts',
-    find: 'return { from, to: nextStart(units, index + 1) }',
-    replace: 'return { from: index, to: index + 1 }',
+    find: 'ranges.push({ from, to })',
+    replace: 'ranges.push({ from: index, to: index + 1 })',
   },
   {
     name: 'a summary goes into a stretch',
@@ -72,8 +72,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'the length of a view forgets what was forgotten',
     file: 'view/condense.ts',
-    find: 'if (unit !== undefined) length -= eventCount(unit)',
-    replace: 'if (unit !== undefined) length -= 1',
+    find: 'length -= eventCount(unit)',
+    replace: 'length -= 1',
   },
   {
     name: 'a pending batch goes on with a loop',

@@ -7,7 +7,9 @@ import { findEventIn, type Log } from '../log/log.ts'
 import { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
 import {
+  afterFlow,
   eventCount,
+  type Flow,
   flowOf,
   hasStart,
   indexAfter,
@@ -19,7 +21,7 @@ import {
   type Unit,
   type Units,
 } from './units.ts'
-import type { View } from './view.ts'
+import { type View, withUnit } from './view.ts'
 
 interface Range {
   readonly from: number
@@ -44,11 +46,7 @@ export function resolveCondensation(
   log: Log,
 ): ResolvedCondensation {
   const hits = listedUnits(units, event.forgotten_event_ids ?? [], log)
-  const removed: Range[] = []
-  for (const { index } of hits) {
-    if (index < (removed.at(-1)?.to ?? 0)) continue
-    removed.push(stretchAround(units, index))
-  }
+  const removed = stretchesOf(units, hits)
   const offset = event.summary_offset ?? null
   const remaining = hits.reduce((sum, { events }) => sum - events, length)
   if (offset === null || !hasText(event.summary)) return { removed, summaryIndex: null }
@@ -58,35 +56,25 @@ export function resolveCondensation(
 
 export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {
   const { removed, summaryIndex } = resolveCondensation(view, entry, log)
-  if (removed.length === 0 && summaryIndex === null) return { ...view, unhandledCondensationRequest: false }
   const { units } = view
   let { length } = view
   let stored = Vector.empty<Unit>()
   let from = 0
-  const keepTo = (to: number): void => {
-    if (to > from) stored = stored.concat(units.range(from, to))
-    from = Math.max(from, to)
-  }
-  let isInserted = summaryIndex === null
-  for (const range of [...removed, { from: units.length, to: units.length }]) {
-    if (!isInserted && (summaryIndex as number) <= range.from) {
-      keepTo(summaryIndex as number)
-      const next = nextKept(units, removed, summaryIndex as number)
-      const unit = summaryUnit(entry, stored.last(), next)
-      // A condensation's entry is placed like any other: the summary can be listed by its id.
-      entry.unit = unit
-      stored = stored.push(unit)
-      length += 1
-      isInserted = true
-    }
-    keepTo(range.from)
-    for (let index = range.from; index < range.to; index += 1) {
-      const unit = units.get(index)
-      if (unit !== undefined) length -= eventCount(unit)
-    }
+  /** Index of the summary in `stored`. */
+  let index = summaryIndex ?? 0
+  for (const range of removed) {
+    stored = stored.concat(units.range(from, range.from))
+    for (const unit of units.slice(range.from, range.to)) length -= eventCount(unit)
+    index -= Math.max(0, Math.min(range.to, summaryIndex ?? 0) - range.from)
     from = range.to
   }
-  return { units: stored, length, unhandledCondensationRequest: false }
+  stored = stored.concat(units.range(from))
+  const condensed = { units: stored, length, unhandledCondensationRequest: false }
+  if (summaryIndex === null) return condensed
+  const unit = summaryUnit(entry, stored.get(index - 1), stored.get(index))
+  // A condensation's entry is placed like any other: the summary can be listed by its id.
+  entry.unit = unit
+  return withUnit(condensed, unit, index)
 }
 
 export const removedUnits = (above: View, entry: EventEntry<Condensation>, log: Log): Unit[] =>
@@ -162,12 +150,27 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-function stretchAround(units: Units, index: number): Range {
-  const isStart = (index: number): boolean =>
-    hasStart(stretchBefore(units, index), flowOf(units.get(index) as Unit))
-  let from = index
-  while (from > 0 && !isStart(from)) from -= 1
-  return { from, to: nextStart(units, index + 1) }
+/** Returns the stretches that contain the hits. Usually one directly follows another. */
+function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
+  const ranges: Range[] = []
+  const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)
+  let stretch = stretchBefore(units, 0)
+  let to = 0
+  for (const { index } of hits) {
+    if (index < to) continue
+    let from = index
+    if (index > to) {
+      while (!hasStart((stretch = stretchBefore(units, from)), flowAt(from))) from -= 1
+      to = from
+    }
+    do {
+      work.units += 1
+      stretch = afterFlow(stretch, flowAt(to))
+      to += 1
+    } while (to < units.length && !hasStart(stretch, flowAt(to)))
+    ranges.push({ from, to })
+  }
+  return ranges
 }
 
 /** Returns the first index with `offset` unlisted view events before it. Pending batches have no events. */
@@ -179,12 +182,6 @@ function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): numb
     listed += events
   }
   return indexAfter(units, offset + listed)
-}
-
-function nextKept(units: Units, removed: readonly Range[], index: number): Unit | undefined {
-  let next = index
-  for (const { from, to } of removed) if (from <= next && next < to) next = to
-  return units.get(next)
 }
 
 /** Creates the summary. Id, time and source are derived, so that every fold creates the same summary. */

@@ -89,7 +89,7 @@ interface Stretch {
 const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
 /** Effect of units on the open stretch before them. A few sums yield the stretch at any index. */
-interface Flow {
+export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
@@ -131,7 +131,7 @@ export function flowOf(unit: Unit): Flow {
 /** Flow of a unit that no reply continues. */
 const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
 
-const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
+export const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
   loop: flow.loop ?? loop,
   paused: flow.paused ?? paused,
   waits: Math.max(flow.floor, waits + flow.added),
