@@ -7,7 +7,7 @@ import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-us
 import type { State, StateTree } from '../state/state.ts'
 import { loadedEvent } from '../log/entry.ts'
 
-/** Tokens by purpose, with their names on the wire. */
+/** Token counts by purpose, named as on the wire. */
 export interface TokenCounts {
   readonly prompt_tokens: number
   readonly completion_tokens: number

@@ -131,7 +131,7 @@ export function checkNumber(
   )
 }
 
-/** Returns an integer from `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
+/** Returns an integer of at least `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine

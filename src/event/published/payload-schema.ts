@@ -260,7 +260,7 @@ function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<s
 }
 
 /**
- * Whether an action is of this published kind and has its fields. With other fields it is still valid, but
+ * Whether an action is of this published kind and has its fields. With wrong fields it is still valid, but
  * decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
@@ -275,7 +275,7 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation is of this published kind and has its fields. With other fields it is still valid,
+ * Whether an observation is of this published kind and has its fields. With wrong fields it is still valid,
  * but decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }

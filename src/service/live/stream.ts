@@ -15,7 +15,7 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/** Consecutive timers for a write timeout: after a blocked event loop, only one fires before reads. */
+/** Parts of a write timeout: after the event loop was blocked, only one can expire before reads. */
 const TIMERS = 4
 
 /** The stream operation. `identify` returns a key's caller; the key may be deleted during the stream. */

@@ -55,7 +55,7 @@ export interface MemoryLog {
   /** The long strings of the log's events, by hash. */
   readonly strings: Map<string, LargeString>
   readonly shared: SharedStrings
-  /** All events that a search finds. `groups` has the same events by kind and source. */
+  /** All searchable events. `groups` has the same events by kind and source. */
   readonly all: SortedList<LogRow>
   readonly groups: Groups
   readonly laneGroups: Map<number, Groups>
