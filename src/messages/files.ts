@@ -1,4 +1,4 @@
-import { isObject } from '../event/json.ts'
+import { isObject, ownField } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
 import { isWhitespace, objectOf as readObject } from './text.ts'
@@ -91,42 +91,40 @@ type Reading =
 /** Reads a part that is not a plain text or image; null when only its own grammar can express it. O(size). */
 export function readPart(part: OpenPart): Reading | null {
   const json = part as JsonObject
-  return READERS.get(part.type)?.(json) ?? null
+  return ownField(READERS, part.type)?.(json) ?? null
 }
 
-export const isPartType = (type: string): boolean => READERS.has(type)
+export const isPartType = (type: string): boolean => Object.hasOwn(READERS, type)
 
-const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new Map([
-  ['input_text', ({ text }) => textReading(text)],
-  ['input_image', ({ image_url }) => imageReading(image_url)],
-  ['image_url', ({ image_url }) => imageReading(objectOf(image_url)['url'])],
-  ['document', readDocument],
-  ['search_result', readSearchResult],
-  [
-    'input_file',
-    ({ file_data, file_url, file_id, filename }) => openAIFile(file_data, file_url, file_id, filename),
-  ],
-  ['input_audio', readAudio],
-  ['file', readFile],
+const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = {
+  input_text: ({ text }) => textReading(text),
+  input_image: ({ image_url }) => imageReading(image_url),
+  image_url: ({ image_url }) => imageReading(objectOf(image_url)['url']),
+  document: readDocument,
+  search_result: readSearchResult,
+  input_file: ({ file_data, file_url, file_id, filename }) =>
+    openAIFile(file_data, file_url, file_id, filename),
+  input_audio: readAudio,
+  file: readFile,
   // Older names of the AI SDK, in tool results.
-  ['file-data', ({ data, mediaType, filename }) => dataReading(data, mediaType, filename)],
-  ['file-url', ({ url, mediaType }) => urlReading(url, mediaType, null)],
-  ['file-id', ({ fileId }) => referenceReading(fileId, null, null)],
-  ['file-reference', ({ providerReference }) => referenceReading(providerReference, null, null)],
-  ['image-data', ({ data, mediaType }) => dataReading(data, mediaType, null)],
-  ['image-url', ({ url }) => imageReading(url)],
-  ['media', ({ data, mediaType }) => dataReading(data, mediaType, null)],
+  'file-data': ({ data, mediaType, filename }) => dataReading(data, mediaType, filename),
+  'file-url': ({ url, mediaType }) => urlReading(url, mediaType, null),
+  'file-id': ({ fileId }) => referenceReading(fileId, null, null),
+  'file-reference': ({ providerReference }) => referenceReading(providerReference, null, null),
+  'image-data': ({ data, mediaType }) => dataReading(data, mediaType, null),
+  'image-url': ({ url }) => imageReading(url),
+  media: ({ data, mediaType }) => dataReading(data, mediaType, null),
   // MCP, in tool results.
-  ['audio', ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType, null) : null)],
-  ['resource', readResource],
-  ['resource_link', readResourceLink],
+  audio: ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType, null) : null),
+  resource: readResource,
+  resource_link: readResourceLink,
   // Results of some of OpenAI's tools.
-  ['custom_tool_call_output', ({ output }) => textReading(output)],
-  ['shell_call_output', readShellOutput],
-  ['local_shell_call_output', ({ output }) => textReading(output)],
-  ['apply_patch_call_output', ({ output }) => textReading(output)],
-  ['computer_call_output', ({ output }) => imageReading(objectOf(output)['image_url'])],
-])
+  custom_tool_call_output: ({ output }) => textReading(output),
+  shell_call_output: readShellOutput,
+  local_shell_call_output: ({ output }) => textReading(output),
+  apply_patch_call_output: ({ output }) => textReading(output),
+  computer_call_output: ({ output }) => imageReading(objectOf(output)['image_url']),
+}
 
 const PDF = 'application/pdf'
 

@@ -1,4 +1,5 @@
 import { isWorkingResult } from '../event/completion.ts'
+import { ownField } from '../event/json.ts'
 import { isTextPart } from '../event/shapes.ts'
 import type { Content, ImageContent, Observation, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
@@ -10,20 +11,20 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Observation kinds with more than `content` for the model. In a `Map`, a kind can be `constructor`. */
-const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
-  ['TerminalObservation', terminal],
-  ['BrowserObservation', browser],
-  ['TaskObservation', task],
-  ['SleeptimeComputeObservation', sleeptime],
-])
+/** Observation kinds with more than `content` for the model. */
+const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
+  TerminalObservation: terminal,
+  BrowserObservation: browser,
+  TaskObservation: task,
+  SleeptimeComputeObservation: sleeptime,
+}
 
 /**
  * Returns an observation's tool result content. An error begins with a fixed line. Deterministic. For an
  * unknown kind, it is the observation's `content`. O(content).
  */
 export function observationContent(observation: Observation): Content[] {
-  const show = PROJECTIONS.get(observation.kind)
+  const show = ownField(PROJECTIONS, observation.kind)
   const body = show === undefined ? contentIn(observation) : show(observation)
   return observation.is_error === true ? [{ type: 'text', text: ERROR_LINE }, ...body] : [...body]
 }

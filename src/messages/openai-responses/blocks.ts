@@ -222,7 +222,9 @@ export const KINDS = {
   additional_tools: CLIENT_ITEM,
 } as const satisfies Kinds
 
-const REASONING_ID = /^rs[\w-]{0,62}$/
+/** Whether the provider accepts an item's id; a prefix names the kind of item. */
+export const isItemId = (id: unknown, prefix: string): id is string =>
+  typeof id === 'string' && /^[\w-]{1,64}$/.test(id) && id.startsWith(prefix)
 
 const CALL_MORE = {
   ...KINDS.function_call.more,
@@ -253,9 +255,7 @@ export const LIMITS: Limits = {
 /** Whether reasoning can be sent: a legal id and encrypted content, since the provider stores nothing. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
-  return (
-    typeof id === 'string' && REASONING_ID.test(id) && !!encrypted_content && encrypted_content.isWellFormed()
-  )
+  return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()
 }
 
 /** Orders each call after its reasoning, and all texts directly before the first call. */

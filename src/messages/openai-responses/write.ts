@@ -22,7 +22,7 @@ import {
   textPieces,
 } from '../pieces.ts'
 import { writeRequest } from '../write.ts'
-import { isSendable, KINDS, LIMITS, reasoningOf } from './blocks.ts'
+import { isItemId, isSendable, KINDS, LIMITS, reasoningOf } from './blocks.ts'
 import type {
   ResponsesItem,
   ResponsesOutputPart,
@@ -31,10 +31,6 @@ import type {
   ResponsesRequest,
   ResponsesText,
 } from './rules.ts'
-
-const MESSAGE_ID = /^msg[\w-]{0,61}$/
-const CALL_ID = /^fc[\w-]{0,62}$/
-const ANY = /^[\w-]{1,64}$/
 
 interface MessageText {
   readonly piece: TextPiece
@@ -65,10 +61,10 @@ function replyItems(
   let texts: MessageText[] = []
   let isReasoningLost = false
   let reasonedUpTo = 0
-  const mayName = (id: unknown, form: RegExp): id is string =>
-    typeof id === 'string' && form.test(id) && !isReasoningLost && isNew(id)
+  const mayName = (id: unknown, prefix = ''): id is string =>
+    isItemId(id, prefix) && !isReasoningLost && isNew(id)
   const addMessage = (): void => {
-    if (texts.length > 0) items.push(messageItem(texts, (id) => mayName(id, MESSAGE_ID)))
+    if (texts.length > 0) items.push(messageItem(texts, (id) => mayName(id, 'msg')))
     texts = []
   }
   const addReasoning = (item: ReasoningItemModel, position: number): void => {
@@ -102,7 +98,7 @@ function replyItems(
       let sent: JsonObject | null = null
       if (placeholder === null) {
         if (isSealed(LIMITS, value) && !keepsSigned) continue
-        sent = withLegalId(value, (id) => mayName(id, ANY))
+        sent = withLegalId(value, mayName)
         const pair = LIMITS.pairOf(value)
         if (pair !== null) onHalf(pair.id, sent !== null)
         words = unsent(ref)[0]?.placeholder
@@ -201,12 +197,12 @@ function callItem(
   call: Call,
   result: Result | undefined,
   additional: JsonObject | null,
-  mayName: (id: unknown, form: RegExp) => id is string,
+  mayName: (id: unknown, prefix?: string) => id is string,
 ): Written<ResponsesItem> & { readonly output: JsonObject | null } {
   const { id: call_id, name, source } = call
   const { type = 'function_call', id, ...more } = sentMore(additional, LIMITS.more.call) ?? {}
   const typed = typedForm(type, call, result)
-  const named = typed !== null && mayName(id, ANY) ? { id } : {}
+  const named = typed !== null && mayName(id) ? { id } : {}
   if (typed !== null && ('id' in named || !needsId(String(type)))) {
     const block = { type, ...named, call_id, ...typed.fields, ...more }
     return {
@@ -215,7 +211,7 @@ function callItem(
       output: typed.output,
     }
   }
-  const item = mayName(source.responses_item_id, CALL_ID) ? { id: source.responses_item_id } : {}
+  const item = mayName(source.responses_item_id, 'fc') ? { id: source.responses_item_id } : {}
   const extra = type === 'function_call' ? more : {}
   return {
     block: {
