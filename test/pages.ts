@@ -106,7 +106,7 @@ export function project(): Project {
     writeFileSync(file, text)
     return file
   }
-  const exports = Object.fromEntries(Array.from(entries(), ([name, path]) => [name, `./built/${path}.ts`]))
+  const exports = Object.fromEntries(Array.from(entries(), ([name, path]) => [name, `./built/${path}.js`]))
   write('package.json', '{ "type": "module" }')
   const manifest = { name: 'colloquy', type: 'module', exports }
   write('node_modules/colloquy/package.json', JSON.stringify(manifest))

@@ -104,26 +104,25 @@ export const entries = (): Map<string, string> =>
   )
 
 interface BundleOptions {
-  readonly ending: 'js' | 'ts'
   readonly more?: Readonly<Record<string, string>>
   readonly external: readonly (string | RegExp)[]
-  readonly banner?: OutputOptions['banner']
+  readonly output?: OutputOptions
 }
 
 /** Writes the entries and the command as modules that share chunks. */
 export async function bundleLibrary(folder: string, options: BundleOptions): Promise<void> {
-  const { ending, more = {}, external, banner } = options
+  const { more = {}, external, output = {} } = options
   const paths = ['cli/main', ...entries().values()]
   const input = { ...Object.fromEntries(paths.map((path) => [path, join(ROOT, `src/${path}.ts`)])), ...more }
   const bundle = await rolldown({ input, platform: 'node', external: [...external], logLevel: 'silent' })
   await bundle.write({
     dir: folder,
     format: 'es',
-    entryFileNames: `[name].${ending}`,
-    chunkFileNames: `chunks/[name].${ending}`,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
     // The declarations have the docstrings.
     comments: { legal: true, annotation: true, jsdoc: false },
-    ...(banner !== undefined && { banner }),
+    ...output,
   })
   await bundle.close()
   mkdirSync(join(folder, 'cli'), { recursive: true })
@@ -157,7 +156,7 @@ if (import.meta.main) {
   )
   const external = packages.map((name) => new RegExp(`^${name}(/|$)`))
   const dist = join(ROOT, 'dist')
-  await bundleLibrary(dist, { ending: 'js', external })
+  await bundleLibrary(dist, { external })
   await writeInspector(join(dist, 'inspector/page.html'))
   pruneDeclarations(dist)
 }

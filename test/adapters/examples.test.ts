@@ -61,7 +61,7 @@ it('Claude Agent SDK: each start continues the session of the one before, and th
   const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude'), FILE: file }
   const colloquy = (...words: string[]) => {
     // Only the unbundled command finds the page.
-    const main = words[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.ts')
+    const main = words[0] === 'inspect' ? join(ROOT, 'src/cli/main.ts') : join(inject('built'), 'cli/main.js')
     const command = [main, ...words, '--db', file]
     return spawnSync(process.execPath, command, { encoding: 'utf8' }).stdout
   }

@@ -9,7 +9,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { colloquy, folder, lines, output } from './world.ts'
 
-const MAIN = join(inject('built'), 'cli/main.ts')
+const MAIN = join(inject('built'), 'cli/main.js')
 
 const LOG = lines(output('m', 'Hello'), output('n', 'Hello again'))
 

@@ -13,7 +13,7 @@ import { colloquy, folder, lines, type Outcome, SAMPLE, output } from './world.t
  * other tests use the built one.
  */
 const SOURCE = resolve(import.meta.dirname, '../../src/cli/main.ts')
-const MAIN = join(inject('built'), 'cli/main.ts')
+const MAIN = join(inject('built'), 'cli/main.js')
 
 /** Runs the real command. `closeAfter`: close its output after this many bytes. */
 function start(

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { inject, onTestFinished } from 'vitest'
 
-const MAIN = join(inject('built'), 'cli/main.ts')
+const MAIN = join(inject('built'), 'cli/main.js')
 
 export const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 

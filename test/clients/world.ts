@@ -38,7 +38,7 @@ export async function startServer(key: string | null, more: readonly string[] = 
   ]
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(inject('built'), 'cli/main.ts'), 'serve', '--port', '0', ...args, ...more],
+    [join(inject('built'), 'cli/main.js'), 'serve', '--port', '0', ...args, ...more],
     {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -264,7 +264,7 @@ describe('recoverAll()', () => {
 
 describe('waitFor', () => {
   it('keeps the process alive until its time is out', async () => {
-    const src = join(inject('built'), 'index.ts')
+    const src = join(inject('built'), 'index.js')
     const code = `
       import { createEngine, memoryStore } from ${JSON.stringify(src)}
       const conversation = await createEngine({ store: memoryStore() }).create()

@@ -44,7 +44,7 @@ describe('a command that cannot be started', () => {
   })
 
   it('has failed: this process may open no more files', async () => {
-    const shell = join(inject('built'), 'conversation/shell/shell-hook.ts')
+    const shell = join(inject('built'), 'conversation/shell/shell-hook.js')
     const code = join(folder, 'full.mjs')
     writeFileSync(
       code,

@@ -210,7 +210,7 @@ describe('what a command leaves running', () => {
   })
 
   it('is killed when this process exits', async () => {
-    const shell = join(inject('built'), 'conversation/shell/shell-hook.ts')
+    const shell = join(inject('built'), 'conversation/shell/shell-hook.js')
     const file = join(folder, 'exits.mjs')
     writeFileSync(
       file,

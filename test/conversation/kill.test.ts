@@ -49,7 +49,7 @@ interface Told {
 
 /** Runs a process, which may only end by a kill. */
 async function live(kind: string, where: string, seed: number, life: string, report: Told): Promise<void> {
-  const args = [join(inject('built'), 'test/driver.ts'), kind, where, String(seed), life]
+  const args = [join(inject('built'), 'test/driver.js'), kind, where, String(seed), life]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
   let problem = ''

@@ -167,7 +167,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three 
       ['x', 'y', 'z'].map(async (who, seed) => {
         const child = spawn(
           process.execPath,
-          [join(inject('built'), 'test/racer.ts'), name, backend.where, who, String(seed + 7), String(count)],
+          [join(inject('built'), 'test/racer.js'), name, backend.where, who, String(seed + 7), String(count)],
           { stdio: ['ignore', 'pipe', 'pipe'] },
         )
         const [out, problem, [code]] = await Promise.all([

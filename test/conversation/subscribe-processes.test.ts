@@ -27,7 +27,7 @@ it('a subscription sees what another process appends, which is killed and starte
     const before = seen.length
     const child = spawn(
       process.execPath,
-      [join(inject('built'), 'test/sqlite-child.ts'), 'node:sqlite', file, 'forever', `life${life}`],
+      [join(inject('built'), 'test/sqlite-child.js'), 'node:sqlite', file, 'forever', `life${life}`],
       { stdio: 'ignore' },
     )
     const until = Date.now() + 300_000

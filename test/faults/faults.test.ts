@@ -6,7 +6,7 @@ import { isClean, type Outcome, runAll } from './run.ts'
 
 it('24 writers lose and double nothing, and wait for no call without end, whatever fails', async () => {
   const outcomes: Outcome[] = []
-  const program = join(inject('built'), 'test/fault-writer.ts')
+  const program = join(inject('built'), 'test/fault-writer.js')
   await runAll(0, (outcome) => void outcomes.push(outcome), program)
   expect(outcomes).toHaveLength(11)
   expect(outcomes.filter((outcome) => !isClean(outcome))).toEqual([])

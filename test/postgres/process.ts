@@ -12,7 +12,7 @@ export interface OtherProcess {
 }
 
 export async function otherProcess(url: string, schema: string): Promise<OtherProcess> {
-  const child = spawn(process.execPath, [join(inject('built'), 'test/other.ts'), url, schema], {
+  const child = spawn(process.execPath, [join(inject('built'), 'test/other.js'), url, schema], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const gone = once(child, 'close')

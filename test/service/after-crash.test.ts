@@ -32,7 +32,7 @@ interface Life {
 }
 
 async function live(file: string, way: 'hang' | 'reply'): Promise<Life> {
-  const child = spawn(process.execPath, [join(inject('built'), 'test/crash-child.ts'), file, way], {
+  const child = spawn(process.execPath, [join(inject('built'), 'test/crash-child.js'), file, way], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   children.add(child)

@@ -26,7 +26,7 @@ export class Fleet {
   /** Starts a process unless it runs. */
   async start(index: number): Promise<void> {
     if (this.#children[index] !== undefined && this.#children[index] !== null) return
-    const child = spawn(process.execPath, [join(inject('built'), 'test/soak-child.ts'), ...this.#arguments], {
+    const child = spawn(process.execPath, [join(inject('built'), 'test/soak-child.js'), ...this.#arguments], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     this.#children[index] = child

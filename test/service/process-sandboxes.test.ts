@@ -400,7 +400,7 @@ describe('a sandbox', () => {
 describe('no process is left', () => {
   const script = `
 import { existsSync } from 'node:fs'
-import { processSandboxes } from '${join(inject('built'), 'service/node/index.ts')}'
+import { processSandboxes } from '${join(inject('built'), 'service/node/index.js')}'
 const sandboxes = processSandboxes({ directory: process.argv[1], givesFiles: true, specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
 await sandboxes.start('a', 's')
 await sandboxes.start('b', 's')

@@ -144,7 +144,7 @@ const [MEGABYTES, SLACK] = [100, 120]
 
 /** Peak memory of a child process, in MiB. */
 const peakOf = (location: string, work: string): number => {
-  const child = join(inject('built'), 'test/blobs-child.ts')
+  const child = join(inject('built'), 'test/blobs-child.js')
   const { stdout, stderr } = spawnSync(process.execPath, [child, location, work, String(MEGABYTES)], {
     encoding: 'utf8',
   })

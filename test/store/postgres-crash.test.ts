@@ -35,7 +35,7 @@ interface Writer {
 }
 
 function startWriter(schema: string, name: string): Writer {
-  const child = spawn(process.execPath, [join(inject('built'), 'test/writer.ts'), server.url, schema, name], {
+  const child = spawn(process.execPath, [join(inject('built'), 'test/writer.js'), server.url, schema, name], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let complaint = ''

@@ -133,7 +133,7 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
 
 it('no process is kept alive by what listened, once the last watch has ended', async () => {
   const code = `
-    import { postgresStore } from ${JSON.stringify(join(inject('built'), 'store/postgres/index.ts'))}
+    import { postgresStore } from ${JSON.stringify(join(inject('built'), 'store/postgres/index.js'))}
     const store = postgresStore({ url: ${JSON.stringify(testerUrl())}, schema: 'notify_ends' })
     await store.createConversation({ id: 'c' })
     await new Promise((resolve) => {

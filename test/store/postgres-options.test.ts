@@ -126,7 +126,7 @@ it('prepares a limited number of statements, however many forms a query has', as
 
 it('lets the process end when nothing is under way', async () => {
   const database = await testDatabase()
-  const source = join(inject('built'), 'store/postgres/index.ts')
+  const source = join(inject('built'), 'store/postgres/index.js')
   const program = `
 import { postgresStore } from '${source}'
 const store = postgresStore({ url: process.argv[1] })
@@ -140,7 +140,7 @@ setTimeout(() => console.log('something is'), 5_000).unref()`
 
 it('ends after a watch has ended, with nothing else alive', async () => {
   const database = await testDatabase()
-  const source = join(inject('built'), 'store/postgres/index.ts')
+  const source = join(inject('built'), 'store/postgres/index.js')
   const program = `
 import { postgresStore } from '${source}'
 const store = postgresStore({ url: process.argv[1] })

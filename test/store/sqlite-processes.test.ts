@@ -8,7 +8,7 @@ import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { DRIVERS, type Driver, folder, openStore } from './sqlite-drivers.ts'
 
 const FILES = folder()
-const CHILD = join(inject('built'), 'test/sqlite-child.ts')
+const CHILD = join(inject('built'), 'test/sqlite-child.js')
 
 /** Kills per driver; a thorough run uses 100 or more. */
 const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 5)

@@ -13,8 +13,8 @@ import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { end, spawnServer } from './example-server.ts'
 import { startModel } from './scripted-model.ts'
 
-const MAIN = join(inject('built'), 'cli/main.ts')
-const AGENT = join(inject('built'), 'test/colloquy-agent.ts')
+const MAIN = join(inject('built'), 'cli/main.js')
+const AGENT = join(inject('built'), 'test/colloquy-agent.js')
 
 const KEY = 'the-key-of-the-test'
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-served-'))
