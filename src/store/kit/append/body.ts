@@ -1,7 +1,7 @@
 import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
-import { freezeJson, isFrozenJson, MAX_DEPTH } from '../../../event/freeze.ts'
+import { copyJson, freezeJson, isFrozenJson, MAX_DEPTH } from '../../../event/freeze.ts'
 import { isObject } from '../../../event/json.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
@@ -45,6 +45,8 @@ export function ownFact(fact: Fact): Fact {
   // The misplaced values of a quarantined line are in its issues, some levels deeper.
   const isAside = isQuarantined(fact)
   if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
+  const { value, issues } = copyJson(fact)
+  if (issues.length === 0) return value as object as Fact
   const copy = jsonCopy(fact)
   if (copy !== undefined && (freezeJson(copy).length === 0 || isAside)) return copy as object as Fact
   throw new ColloquyError(
