@@ -1,6 +1,6 @@
 /** The tested SQLite drivers, and stores in a temporary folder. */
 
-import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,22 +50,14 @@ export interface Folder {
   remove(): void
 }
 
-export function folder(parent = tmpdir()): Folder {
-  const path = mkdtempSync(join(parent, 'colloquy-sqlite-'))
+export function folder(): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'colloquy-sqlite-'))
   let count = 0
   return {
     path,
     next: () => join(path, `${(count += 1)}.db`),
     remove: () => rmSync(path, { recursive: true, force: true }),
   }
-}
-
-/** A parent for many small files: memory if there is enough, because each file is flushed several times. */
-export function quickParent(): string {
-  const memory = '/dev/shm'
-  if (!existsSync(memory)) return tmpdir()
-  const { bavail, bsize } = statfsSync(memory)
-  return bavail * bsize > 2 ** 30 ? memory : tmpdir()
 }
 
 type Settings = Omit<SqliteStoreOptions, 'file' | 'database'>

@@ -2,9 +2,9 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { storeConformance } from '../../src/testing/index.ts'
-import { DRIVERS, folder, opener, quickParent, ROWS } from './sqlite-drivers.ts'
+import { DRIVERS, folder, opener, ROWS } from './sqlite-drivers.ts'
 
-const FILES = folder(quickParent())
+const FILES = folder()
 afterAll(FILES.remove)
 
 for (const [index, driver] of DRIVERS.entries()) {
