@@ -42,7 +42,7 @@ export type NoteCode =
   | 'stretch'
   /** A reply is placed before messages that its model had not read. */
   | 'placed'
-  /** A reply that had not read this message is placed before it. */
+  /** A reply made without this message is placed before it. */
   | 'passed'
   | 'replaced_prompt'
   | 'says_nothing'

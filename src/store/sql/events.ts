@@ -41,7 +41,7 @@ const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 /** Maximum number of ranges in one statement: preparing a longer one costs more than running it. */
 const MAX_RANGES = 80
 
-/** Segments of a path in the first statement; each later statement has twice as many. */
+/** Segments of a path in the first statement; the number doubles with each statement. */
 const FIRST_SEGMENTS = 2
 
 const NO_SEQ = -1
