@@ -71,7 +71,7 @@ const COMMANDS = {
     shape({
       content: plainContent(),
       meanwhile: meanwhile(),
-      /** Whether the reply is paused during a search, and continued at once. */
+      /** Whether a search pauses the reply, and whether it then continues. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
     }),
   ),

@@ -137,7 +137,7 @@ const MAX_RETRY_WAIT = 2_000
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /** The event that requests the run, stored before its position is known. */
+  /** The id of the event that requests the run, stored before the event. */
   readonly event_id?: string
 }
 
