@@ -33,7 +33,7 @@ export function sectionOf(rows: readonly Row[]): string {
     HEAD,
     '',
     `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists those that do not`,
-    'work, or only in one case:',
+    'work, or work only in one case:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')
