@@ -133,7 +133,7 @@ describe('colloquy serve', () => {
       ['--db', 'postgres://u:pass-word@127.0.0.1:1/x'],
       {},
       1,
-      /^colloquy: postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: PostgreSQL cannot be reached/,
+      /^colloquy: postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: PostgreSQL rejected the call or is unreachable/,
     ],
   ])('refuses %s in one line', async (_what, args, env, code, message) => {
     const port = args.includes('--port') ? [] : ['--port', '0']
