@@ -181,7 +181,7 @@ class ChatSteps {
   }
 
   /**
-   * Reads a whole-chat document, with messages as lines. Its other fields are left out: they change with
+   * Reads a whole-chat document, each message as a line. Its other fields are left out: they change with
    * every message, so existing events of a growing file would change.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
