@@ -3,7 +3,7 @@
 export { type Caller, type Credential, credentialOf, type Identify } from './auth/caller.ts'
 export type { WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 export { type SignedHeaders, signWebhook, verifyWebhook } from './webhooks/sign.ts'
-export type { WebhookOptions } from './webhooks/webhook.ts'
+export type { WebhookOptions } from './webhooks/webhook-options.ts'
 export type { ControlPlane, ControlPlaneOptions } from './control-plane/control-plane.ts'
 export type { StartTask, TaskStatus } from './control-plane/start-tasks.ts'
 export type {

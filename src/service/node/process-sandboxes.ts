@@ -22,7 +22,7 @@ import { Watchdog } from './sandbox/watchdog.ts'
 export interface ProcessSandboxesOptions {
   /** Folder of the sandboxes. Services can share it: each runs the sandboxes that it started. */
   readonly directory: string
-  /** Templates; the first is the default. Default: one without a process. */
+  /** Templates, the default first. If omitted: one without a process. */
   readonly specs?: readonly ProcessSpec[]
   /** Whether clients may use files and commands, with the rights of the service's user. Default: false. */
   readonly givesFiles?: boolean

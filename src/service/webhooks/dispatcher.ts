@@ -23,17 +23,7 @@ import {
   type WebhookStart,
 } from './delivery-cursor.ts'
 import { batchOf, conversationMessage, recordDigest, post } from './payloads.ts'
-import { checkWebhook, type Webhook, type WebhookOptions } from './webhook.ts'
-
-/** How a webhook is called, unless its options differ. Times are in milliseconds. */
-const DEFAULTS = {
-  maxBatchEvents: 100,
-  maxBatchBytes: 2 ** 20,
-  concurrency: 8,
-  timeout: 30_000,
-  retryDelay: 1_000,
-  maxRetryDelay: 60_000,
-}
+import { checkWebhook, type Webhook, type WebhookOptions } from './webhook-options.ts'
 
 interface Delivery {
   readonly engine: Engine
@@ -275,7 +265,7 @@ export class WebhookDispatcher {
   constructor(engine: Engine, webhooks: readonly WebhookOptions[], options: WebhookDispatcherOptions = {}) {
     checkOptionNames(options, 'pollInterval leaseTtl onFailure')
     this.#engine = engine
-    this.#webhooks = webhooks.map((webhook) => checkWebhook(webhook, DEFAULTS))
+    this.#webhooks = webhooks.map(checkWebhook)
     if (new Set(this.#webhooks.map(({ id }) => id)).size < this.#webhooks.length) {
       throw invalid('Two webhooks have the same id. Use unique ids.')
     }

@@ -5,7 +5,7 @@ import type { StoredEvent } from '../../store/contract/query.ts'
 import { shownId } from '../conversations/find-conversation.ts'
 import { wireEvent } from '../events/search.ts'
 import { signWebhook } from './sign.ts'
-import { addressOf, type Webhook } from './webhook.ts'
+import { addressOf, type Webhook } from './webhook-options.ts'
 
 /** One request to a webhook. */
 export interface Message {

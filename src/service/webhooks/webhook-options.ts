@@ -44,13 +44,20 @@ export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
 
-/** The options that are numbers. */
-type Limits = Omit<Webhook, 'url' | 'secret' | 'id' | 'from' | 'kinds' | 'headers'>
+/** Defaults of the options that are numbers. Times are in milliseconds. */
+const DEFAULTS = {
+  maxBatchEvents: 100,
+  maxBatchBytes: 2 ** 20,
+  concurrency: 8,
+  timeout: 30_000,
+  retryDelay: 1_000,
+  maxRetryDelay: 60_000,
+}
 
 const MAX_COUNT = 2 ** 31 - 1
 
 /** @throws ColloquyError `invalid_argument` for an invalid webhook; the message contains no secret. */
-export function checkWebhook(options: WebhookOptions, defaults: Limits): Webhook {
+export function checkWebhook(options: WebhookOptions): Webhook {
   checkOptionNames(
     options,
     'url secret id from kinds headers maxBatchEvents maxBatchBytes concurrency timeout',
@@ -74,13 +81,13 @@ export function checkWebhook(options: WebhookOptions, defaults: Limits): Webhook
     throw invalid(`The headers of webhook ${name} must have valid HTTP names and values.`)
   const webhook: Webhook = {
     from: 'now',
-    ...defaults,
+    ...DEFAULTS,
     ...options,
     headers,
     id,
     kinds: kinds === undefined ? null : new Set(kinds),
   }
-  for (const field of Object.keys(defaults) as (keyof Limits)[]) {
+  for (const field of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const count = webhook[field]
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
       throw invalid(`${field} of webhook ${name} must be an integer from 1 to ${MAX_COUNT}.`)
