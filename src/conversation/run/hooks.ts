@@ -46,9 +46,6 @@ export interface Hook {
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 
-/** Default milliseconds until a shell hook's command is killed. A function as a hook has no time limit. */
-export const HOOK_TIMEOUT = 60_000
-
 export interface HookVerdict {
   readonly events: readonly HookExecutionEvent[]
   readonly blocked: string | null

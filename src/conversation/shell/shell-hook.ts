@@ -5,7 +5,10 @@ import { constants } from 'node:os'
 import { HOOK_EVENT_TYPES } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
-import { HOOK_TIMEOUT, type Hook, type HookOutcome } from '../run/hooks.ts'
+import type { Hook, HookOutcome } from '../run/hooks.ts'
+
+/** Default milliseconds until a hook's command is killed. */
+const TIMEOUT = 60_000
 
 interface Command {
   readonly file: string
@@ -205,7 +208,7 @@ export interface ShellHookOptions {
  */
 export function shellHook(options: ShellHookOptions): Hook {
   checkOptionNames(options, 'on command tools timeout cwd env')
-  const { on, command, tools, timeout = HOOK_TIMEOUT, cwd, env = {} } = options
+  const { on, command, tools, timeout = TIMEOUT, cwd, env = {} } = options
   if (!HOOK_EVENT_TYPES.includes(on)) invalidArgument('on', `must be one of ${HOOK_EVENT_TYPES.join(', ')}`)
   if (!isCommand(command))
     invalidArgument('command', 'must be a line for the shell, or a program and its arguments')
