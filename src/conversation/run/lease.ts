@@ -141,7 +141,7 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   )
 }
 
-/** Minimum and maximum milliseconds between two attempts. The delay doubles after each early attempt. */
+/** Minimum and maximum milliseconds between two attempts. The pause doubles after each early attempt. */
 const MIN_PAUSE = 100
 const MAX_PAUSE = 5_000
 /** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
@@ -157,7 +157,7 @@ export async function awaitLease(
   onWait: () => void,
 ): Promise<HeldLease | null> {
   let previousExpiry: unknown = null
-  let delay = MIN_PAUSE
+  let pause = MIN_PAUSE
   for (;;) {
     if (signal?.aborted === true) return null
     try {
@@ -167,12 +167,12 @@ export async function awaitLease(
       onWait()
       const { expiresAt } = error.data
       // The store's clock may differ from this one: then the lease still holds, and attempts become rarer.
-      delay = expiresAt === previousExpiry ? Math.min(2 * delay, MAX_PAUSE) : MIN_PAUSE
+      pause = expiresAt === previousExpiry ? Math.min(2 * pause, MAX_PAUSE) : MIN_PAUSE
       previousExpiry = expiresAt
       const { status } = (await replica.refresh()).header
       const remaining = typeof expiresAt === 'number' ? expiresAt - Date.now() : 0
       const isLive = status === 'running'
-      const wait = isLive ? Math.min(Math.max(remaining, delay), MAX_WAIT) : delay
+      const wait = isLive ? Math.min(Math.max(remaining, pause), MAX_WAIT) : pause
       await untilRest(replica, wait, isLive, signal)
     }
   }
