@@ -60,17 +60,16 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
   let { length } = view
   let stored = Vector.empty<Unit>()
   let from = 0
-  /** Index of the summary in `stored`. */
-  let index = summaryIndex ?? 0
   for (const range of removed) {
     stored = stored.concat(units.range(from, range.from))
     for (const unit of units.slice(range.from, range.to)) length -= eventCount(unit)
-    index -= Math.max(0, Math.min(range.to, summaryIndex ?? 0) - range.from)
     from = range.to
   }
   stored = stored.concat(units.range(from))
   const condensed = { units: stored, length, unhandledCondensationRequest: false }
   if (summaryIndex === null) return condensed
+  const removedBefore = removed.map(({ from, to }) => Math.max(0, Math.min(to, summaryIndex) - from))
+  const index = removedBefore.reduce((sum, count) => sum - count, summaryIndex)
   const unit = summaryUnit(entry, stored.get(index - 1), stored.get(index))
   // A condensation's entry is placed like any other: the summary can be listed by its id.
   entry.unit = unit
@@ -158,11 +157,15 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   let to = 0
   for (const { index } of hits) {
     if (index < to) continue
-    let from = index
     if (index > to) {
-      while (!hasStart((stretch = stretchBefore(units, from)), flowAt(from))) from -= 1
-      to = from
+      to = index
+      stretch = stretchBefore(units, to)
+      while (!hasStart(stretch, flowAt(to))) {
+        to -= 1
+        stretch = stretchBefore(units, to)
+      }
     }
+    const from = to
     do {
       work.units += 1
       stretch = afterFlow(stretch, flowAt(to))
