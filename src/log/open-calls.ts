@@ -1,9 +1,8 @@
-/** A persistent index of a branch's pending calls. Earlier versions stay valid; a change is O(log k). */
+/** An immutable index of a branch's pending calls. Earlier versions stay valid; a change is O(log k). */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { callIdOf, type DropReason, type EventEntry, isOnPathIn } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
-import { hashLanes } from '../event/text.ts'
 import { work } from './work.ts'
 
 /** The fields by which an index orders a call. They are plain data, so that a header can contain them. */
@@ -111,7 +110,11 @@ const compare = (a: IndexedCall, b: IndexedCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
 /** Priority of a call: a hash of its position, so that a log's author cannot choose the tree's shape. */
-const priority = ({ entry }: IndexedCall): number => hashLanes(String(entry.seq)).high
+function priority(call: IndexedCall): number {
+  let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
+  return (hash ^ (hash >>> 13)) >>> 0
+}
 
 function join<C extends IndexedCall>(
   call: C,

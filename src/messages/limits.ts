@@ -45,6 +45,7 @@ export interface Limits extends GrammarKinds {
   readonly appends: boolean
 }
 
+/** Limits of most grammars. */
 export const COMMON_LIMITS = {
   namedBy: 'type',
   origin: 'completion',

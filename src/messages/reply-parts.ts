@@ -17,17 +17,17 @@ import {
 import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
 import { jsonOf, memoize } from './digest.ts'
 import { isBase64 } from './files.ts'
-import { COMMON_LIMITS } from './limits.ts'
-import type {
-  AssistantTurn,
-  FieldRef,
-  Limits,
-  OtherRef,
-  PartCounts,
-  PartKind,
-  PartRef,
-  PartsInOrder,
-  TextPiece,
+import {
+  type AssistantTurn,
+  COMMON_LIMITS,
+  type FieldRef,
+  type Limits,
+  type OtherRef,
+  type PartCounts,
+  type PartKind,
+  type PartRef,
+  type PartsInOrder,
+  type TextPiece,
 } from './limits.ts'
 import type { AssistantMessage } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
 import { type FileRef, isPdf } from '../files.ts'
-import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
 import {
   base64,
   dataUrl,
@@ -17,7 +16,7 @@ import {
   typed,
   visibleText,
 } from '../shape.ts'
-import { COMMON_LIMITS } from '../limits.ts'
+import { type AcceptedKind, COMMON_LIMITS, type Limits, type PartTable } from '../limits.ts'
 import { allOf, callsBehind } from '../reply-parts.ts'
 
 const cached = {
