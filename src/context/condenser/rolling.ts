@@ -91,9 +91,9 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
- * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
+ * const message = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
  *   content: [{ text: id }] } })
- * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
+ * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(message))
  * const { event } = await condenser.condense(state)
  * event.summary // '6 messages'
  * reduce(state, event).branch.view.length // 4
@@ -130,7 +130,8 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         }
         signal?.throwIfAborted()
         if (event === null) return refuse('blank_summary', plan.triggers)
-        if (!exceedsTokenLimit(reduce(state, event), limits)) return { type: 'condense', event }
+        if (limits.maxTokens === Infinity || !exceedsTokenLimit(reduce(state, event), limits))
+          return { type: 'condense', event }
         refusal = refuse('summary_too_long', plan.triggers)
       }
       return refusal
@@ -174,9 +175,9 @@ const ROOM = 1 / 4
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.
  * @example
- * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
+ * const message = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
  *   content: [{ text: id }] } })
- * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
+ * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(message))
  * planCondensation(state, { maxEvents: 8 }).forgottenIds // ['c', 'd', 'e', 'f', 'g', 'h']
  */
 export function planCondensation(
@@ -232,7 +233,7 @@ interface Way {
  * @example
  * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0,
  *   room: null }
- * condensationOf(plan, 'They said hello.').summary // 'They said hello.'
+ * condensationOf(plan, 'A greeting.').summary // 'A greeting.'
  */
 export function condensationOf(plan: CondensationPlan, summary: string, llmResponseId = ''): Condensation {
   if (isWhitespace(summary)) throw invalid('The summary of a condensation must not be blank.', { summary })
