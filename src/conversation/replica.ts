@@ -48,7 +48,7 @@ export interface CommitOptions {
 /** Milliseconds before a failed poll is retried. */
 const RETRY = 200
 
-/** Approximate bytes of a loaded entry in memory, in addition to its body, and of an entry without body. */
+/** Approximate bytes in memory of a loaded entry, not counting its body, and of an evicted entry. */
 const ENTRY_BYTES = 1_000
 const EVICTED_BYTES = 150
 

@@ -222,9 +222,7 @@ async function* followRun(
   }
 }
 
-/**
- * Whether the reply can still grow: by a run, a working call, or the run that a call's final result needs.
- */
+/** Whether the reply can still grow: by a run, a working call, or the run that a call's result needs. */
 function isActive({ header: { status }, branch }: State, until: RunOptions['until']): boolean {
   if (status === 'running' || until !== 'settled') return status === 'running'
   if (status === 'finished') return branch.workingCalls !== null

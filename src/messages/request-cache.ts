@@ -41,7 +41,7 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/** Maximum number of requests for one first message. They differ in options or grammar. */
+/** Maximum number of requests per first message. They differ in options or grammar. */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */

@@ -71,7 +71,7 @@ export function toSpans(source: State | StateTree, options: SpanOptions = {}): O
 interface TracedConversation {
   readonly id: string
   readonly prefix: string
-  /** Id of the span above: of the call, or of a turn of the parent conversation; null for the root. */
+  /** Id of the span above: a call or a turn of the parent conversation; null for the root. */
   readonly parent: string | null
 }
 

@@ -57,9 +57,7 @@ interface RunEnd {
 /** How a run ended: normally, or with an error that the caller must handle. */
 export type RunResult =
   | (RunEnd & {
-      /**
-       * `running` only if another run was active or had died, and `signal` was aborted before this one began.
-       */
+      /** `running`: another run was active or had died, and `signal` was aborted before this one began. */
       readonly status: Exclude<Status, 'error' | 'stuck'>
       readonly error?: undefined
     })

@@ -80,7 +80,7 @@ export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
 
 /**
  * All calls of replies with pending calls, by LLM response id. A result before these calls ends the search,
- * because real logs repeat response ids. O(events since the first pending call, and of its reply).
+ * because real logs repeat response ids. O(events since the reply of the first pending call).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

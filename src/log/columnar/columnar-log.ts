@@ -75,7 +75,7 @@ export class ColumnarLog {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /** Dropped results (U3) on a position's path, in log order. O(path); O(chunks) if there are none. */
+  /** Dropped results (U3) on a position's path, in log order. O(path); without dropped results, O(chunks). */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const positions: number[] = []

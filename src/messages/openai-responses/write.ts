@@ -423,7 +423,7 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 /**
- * The fields of a call and its output in the form of its type. A result that is one item of this form is sent
+ * The fields and the output of a call in the form of `kind`. A result that is one item of this form is sent
  * as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
  */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {

@@ -150,8 +150,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list: by creation time over the conversations with the filter's first key (all, if it
- * has none), or by time of change over all conversations. O(1).
+ * Returns the walk of a list: over the conversations with the filter's first key (without keys, all) by
+ * creation time, or over all by time of change. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter
