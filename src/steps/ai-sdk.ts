@@ -60,7 +60,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Returns the request's `tools`: the step's tools or, without any, the tools that the history has called. */
+/** Returns the step's tools or, if the step has none, the tools called in the history. */
 function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)
@@ -96,7 +96,7 @@ function ofSdk(tools: AiSdkTools): Tools {
   }
 }
 
-/** Major version of the installed SDK: 7, until it refuses the messages of a request. */
+/** Major version of the installed SDK. Assumed to be 7 until the SDK refuses a request's messages. */
 interface Version {
   current: 6 | 7
 }
@@ -268,8 +268,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Removes `execute`. @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, because the
- * SDK would request no approval, or a tool that nothing executes.
+ * Removes `execute` and `needsApproval`. @throws ColloquyError `invalid_argument` for a tool that nothing
+ * executes, or that has `needsApproval`, because the SDK would not request the approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

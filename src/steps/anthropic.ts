@@ -36,8 +36,8 @@ export interface AnthropicStepOptions extends StepOptions {
  */
 export function anthropicStep({ client, server, ...options }: AnthropicStepOptions): Step {
   const { signs = true } = dialectOf(server)
-  // Models with a thinking budget do not bind thinking to its prefix, and refuse a turn whose calls have lost
-  // theirs.
+  // With a thinking budget, signatures do not depend on earlier messages, and the provider refuses calls that
+  // have lost their thinking.
   const isBound = !hasBudget(options['thinking'])
   return stepOf(
     { ...options, prove: options.prove ?? isBound },
@@ -68,7 +68,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
-/** Whether a request ends in a tool loop without thinking. The provider then refuses to turn thinking on. */
+/** Whether a request ends in a tool loop without thinking. The provider then refuses to enable thinking. */
 function isUnthought({ messages }: AnthropicRequest): boolean {
   const last = messages.at(-1)
   const isLoop =
@@ -82,7 +82,7 @@ function cacheTimeOf(mark: unknown): CacheTime | null {
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }
 
-/** Adds the id of the reply's container to the step's option `container`, which can contain skills. */
+/** Adds the container id of the last reply to the step's option `container`, which can list skills. */
 function withContainer({ container, ...request }: AnthropicRequest, input: unknown): object {
   if (container === undefined) return request
   return { ...request, container: isObject(input) ? { ...input, id: container } : container }

@@ -31,13 +31,13 @@ export interface McpTool {
 
 /** Options of `mcpTools`. */
 export interface McpToolOptions {
-  /** Returns the name that the model sees, for example `files_${name}`. Default: the server's name. */
+  /** Returns the name that the model sees, for example `files_${name}`. Default: the name on the server. */
   readonly name?: (name: string) => string
   /** Returns whether to use a tool of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether to repeat calls, after a crash, of tools that the server declares read-only or idempotent. Use it
-   * only for servers that you trust. Default: false.
+   * Whether calls of tools that the server declares read-only or idempotent are repeated after a crash. Use
+   * this only for servers that you trust. Default: false.
    */
   readonly trustHints?: boolean
   /**
@@ -125,7 +125,7 @@ function toolOf(
       const params = { name: listed.name, arguments: args as Record<string, unknown> }
       const call = client.callTool.bind(client) as unknown as CallTool
       const more = { ...request, signal }
-      // Version 1 has a schema of the result, with a default, before its options; version 2 has only options.
+      // In version 1, the schema of the result is the second argument. Version 2 has no such argument.
       return call.length === 2 ? call(params, more) : call(params, undefined, more)
     },
   }
@@ -156,7 +156,7 @@ function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool
     let wait = POLL_INTERVAL
     for (let failures = 0; ;) {
       if (signal.aborted) {
-        // After the end of this process another one polls the task.
+        // If only this process ends, another process continues to poll the task.
         if (!hasCode(signal.reason, 'closed')) await send('tasks/cancel', { taskId }).catch(() => undefined)
         throw signal.reason
       }

@@ -1,5 +1,3 @@
-/** The step for OpenAI Chat Completions, and for any server with its grammar. */
-
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-chat/blocks.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'

@@ -1,5 +1,3 @@
-/** Requirements of servers beyond the grammars of OpenAI Chat Completions and Anthropic Messages. */
-
 import { invalid } from '../event/check-value.ts'
 import { hashText } from '../event/text.ts'
 import type { WriteOptions } from '../messages/prefix.ts'
@@ -8,7 +6,7 @@ type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'pla
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
-/** Makes ids of nine letters and digits: keeps a valid id, and hashes any other id. O(1) amortised per id. */
+/** Returns ids of nine letters and digits: a valid id unchanged, a hash of any other id. O(1) amortised. */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
   const numbers = new Map<string, number>()
@@ -35,7 +33,6 @@ export const SERVERS = {
 /** Name of a server in {@link SERVERS}. */
 export type ServerName = keyof typeof SERVERS
 
-/** The requirements of a server. @throws ColloquyError `invalid_argument` for an unknown server. */
 export function dialectOf(server: ServerName | undefined): Dialect {
   if (server === undefined) return {}
   if (!Object.hasOwn(SERVERS, server))

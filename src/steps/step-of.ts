@@ -68,7 +68,7 @@ export async function* executeCalls(
   }
 }
 
-/** Executes a call. The returned promise never rejects. */
+/** Never rejects. */
 async function executeCall(
   entry: CallEntry,
   tools: ReadonlyMap<string, StepTool>,
@@ -130,7 +130,7 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Returns the result of a call. An output that only resembles content becomes JSON. Total. */
+/** Returns the result of a call. Output that no event can contain becomes JSON text. Never throws. */
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
@@ -145,7 +145,7 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** Returns the result, or an error result if the log cannot store it: an executed call must have a result. */
+/** Returns an error result if the log cannot store the result, because an executed call must have one. */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
@@ -308,14 +308,14 @@ async function* callModel(
     const reply = await send(request as never, signal, stream)
     if (!isStream(reply)) return yield read(reply as never, options)
     for await (const event of reply) {
-      // A client that ignores the signal continues; no reader waits for it.
+      // Some clients ignore the signal. Nobody waits for the rest of their stream.
       if (signal.aborted) break
       for (const delta of collector.push(event)) publish(delta)
       const error = tooLong(event)
       if (error !== null) throw error
     }
   } catch (error) {
-    // An interrupt by the user keeps the content as an interrupted reply.
+    // After an interrupt, the run itself appends the published text as an interrupted reply.
     const { events } = signal.aborted ? { events: [] } : collector.end()
     if (events.length > 0) yield events
     throw tooLong(error) ?? error
@@ -326,7 +326,7 @@ async function* callModel(
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 
-/** Statuses that can report an overlong request. A 429 also mentions tokens, but reports a rate limit. */
+/** HTTP statuses of an overlong request. A 429 can mention tokens too, but reports a rate limit. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
 const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
@@ -339,7 +339,7 @@ const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
 ])
 
 const SENTENCES: readonly RegExp[] = [
-  // Anthropic, and for `max_tokens` on top of the prompt.
+  // Anthropic: for the prompt, and for the prompt plus `max_tokens`.
   /prompt is too long/i,
   /input length and `max_tokens` exceed context limit/i,
   // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral.

@@ -1,5 +1,3 @@
-/** A tool whose call opens and runs a child conversation. */
-
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
 import { checkOptionNames } from '../event/check-value.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -63,7 +61,7 @@ export function subagent(options: SubagentOptions): StepTool {
       ...(maxDepth !== undefined && { maxDepth }),
       ...(maxChildren !== undefined && { maxChildren }),
       ...(run !== undefined && { run }),
-      // The completion of a working call does not name the child, unlike a SubagentObservation.
+      // Names the child: the completion of a background call does not, unlike a SubagentObservation.
       onOpen: (subagent) => void report?.({ task: { subagent } }).catch(() => undefined),
     })
   }
@@ -75,7 +73,7 @@ export function subagent(options: SubagentOptions): StepTool {
     ...(options.background === true && { background: true }),
     execute: async (args, context) => subagentOutput(await callChild(prompt(args), context)),
     async resume(_, context) {
-      // `execute` derives the same prompt, which the child may already have.
+      // Must be the same prompt as in `execute`, because the child may already have it.
       const checked = await checkArguments({ parameters }, context.call)
       if ('issues' in checked) return new Error(checked.issues)
       return subagentOutput(await callChild(prompt(checked.args), context))

@@ -11,7 +11,7 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/** Reads text, observations, MCP results, content of any grammar, errors and bytes. Others become JSON. */
+/** Reads text, observations, MCP results, content of any grammar, errors and bytes; any other value as JSON. */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)
@@ -125,7 +125,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   } = objectOf(value)
   if (typeof (failed ?? false) !== 'boolean') return null
   const isMarked = failed !== undefined || isObject(structuredContent)
-  // Some tools have a text where the protocol has a list.
+  // Some tools return a text where the protocol requires a list.
   const content = isMarked && typeof list === 'string' ? asTextContent(list) : list
   if (!Array.isArray(content)) return null
   const isContent = 'content' in value && content.every((part) => resultPart(part, blocks) !== null)
@@ -210,7 +210,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   if (type === 'image')
     return Array.isArray(image_urls) ? (plainValue(part) as Content) : imagePart(objectOf(part))
   const block = ownField(blocks, type)
-  // Most objects with a type are no parts, and are not copied.
+  // Most objects with a `type` are not parts, and need no copy.
   if (block === undefined && !isPartType(type)) return null
   const open = plainValue(part) as OpenPart
   return readPart(open) !== null || block?.fits(open) === true ? open : null
@@ -258,7 +258,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns JSON text, in which a part number replaces each image and file, and then the images and files. */
+/** Returns JSON text, then the value's images and files. In the text, a part number replaces each of them. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []
@@ -455,7 +455,7 @@ function builtIn(value: object): unknown {
   try {
     return BUILT_IN.get(tagOf(value))?.(value) ?? value
   } catch {
-    // It only has the name of one.
+    // The object only has the tag of a built-in class.
     return value
   }
 }
@@ -472,7 +472,7 @@ function blobText(value: object): string {
 }
 
 function bytesIn(value: object): Uint8Array | null {
-  // The class of another realm has the same tag.
+  // An object of another realm fails `instanceof`, but has the same tag.
   const tag = tagOf(value)
   if (ArrayBuffer.isView(value) && /^(?:Uint8(?:Clamped)?Array|DataView)$/.test(tag))
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)

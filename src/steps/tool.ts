@@ -1,5 +1,3 @@
-/** A tool: its description for the model, its schema with the check of arguments, and its execution. */
-
 import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { checkOptionNames, invalid } from '../event/check-value.ts'
@@ -49,7 +47,7 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call; otherwise absent. A `task` replaces the task for `resume`. */
+  /** Reports progress of a background call; otherwise absent. `resume` gets the last `task` reported. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -64,7 +62,7 @@ export class LaterResult {
 
   constructor(result: LaterWork, options: BackgroundOptions) {
     this.result = result
-    // A rejection is the result of the call, even if it happens before anything waits for it.
+    // Without a handler, an early rejection would end the process. It later becomes the call's result.
     if (typeof result !== 'function') Promise.resolve(result).catch(() => undefined)
     this.options = options
   }
@@ -166,7 +164,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** Returns the arguments that hooks, policies and users saw. An argument `kind` is read from `tool_call`. */
+/** Returns the arguments that hooks, policies and users saw. An argument `kind` is only in `tool_call`. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}

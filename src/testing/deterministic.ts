@@ -3,7 +3,7 @@ import { checkOptionNames } from '../event/check-value.ts'
 
 /** A clock for tests, which advances only when it is read, or by `advance`. */
 export interface TestClock {
-  /** Returns microseconds since 1970, each later than the last. Pass it as the engine's `clock`. */
+  /** Returns microseconds since 1970, more at each call. Pass this function as the engine's `clock`. */
   readonly micros: () => bigint
   readonly advance: (milliseconds: number) => void
 }
@@ -40,8 +40,8 @@ export function testIds(seed: string | number): () => string {
 }
 
 /**
- * Returns fast-check's scheduler, whose seed decides which promise continues. In properties use
- * `fc.scheduler()`, which can shrink.
+ * Returns fast-check's scheduler. The seed decides the order in which promises continue. In a property, use
+ * `fc.scheduler()` instead, so that fast-check can shrink the order.
  * @example
  * const output = []
  * const scheduler = testScheduler(1)
@@ -63,9 +63,9 @@ export interface ScheduledOptions {
 }
 
 /**
- * Wraps an object so that each method's call and its result wait for their turn. Tests use it to order
+ * Wraps an object so that each call of a method, and each result, waits for its turn. Tests use this to order
  * concurrent calls.
- * @param turn resolves when the call with this label may continue
+ * @param turn resolves when the call or result with this label may continue
  * @example
  * const scheduler = testScheduler(1)
  * const turn = (label) => scheduler.schedule(Promise.resolve(), label)

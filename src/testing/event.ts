@@ -60,7 +60,7 @@ export function frozen<T extends object>(value: T): T {
   return value
 }
 
-/** Generates names of tools. `finish` is the tool that ends a run. */
+/** `finish` is the tool that ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],
@@ -122,7 +122,7 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
     [1, fc.constantFrom('user' as const, 'system' as const, 'assistant' as const, 'tool' as const)],
   )
   const common = shape({ role: roles }, { content: anyContent() })
-  // Rare: a message that always had calls would never merge, nor end a run.
+  // Rare, because a message with calls neither merges with its neighbours nor ends a run.
   const rare = shape(
     {},
     {

@@ -1,5 +1,3 @@
-/** Golden recordings of a fold: what each event of a log changed, kept as text that people review, and compared. */
-
 import { checkOptionNames } from '../event/check-value.ts'
 import { loadLine } from '../event/load.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -22,9 +20,10 @@ interface Line {
 }
 
 /**
- * Returns one JSON line for each event, with its changes to the result of `project` (default: the state): the
- * values that it `set`, and the paths that are `gone`. Values that JSON lacks become objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ date: 0 }`, `{
- * bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the projection) per event.
+ * Returns one JSON line for each event, with its changes to the result of `project` (default: the state): new
+ * values in `set`, removed paths in `gone`. Values that JSON lacks become objects: `{ map: [[key, value]] }`,
+ * `{ set: [] }`, `{ date: 0 }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the
+ * projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)

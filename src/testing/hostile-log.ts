@@ -1,8 +1,3 @@
-/**
- * Arbitraries of hostile logs: decodable events in any order, with the repeated ids and contradictions of
- * real and forged logs.
- */
-
 import * as fc from 'fast-check'
 import { deriveEventId, ROOT } from '../event/ids.ts'
 import { EVENT_KINDS } from '../event/kinds.ts'
@@ -196,7 +191,7 @@ const wordy = (): fc.Arbitrary<Action> =>
 
 type RecordOf = From<JsonObject | null>
 
-/** The event that a reply saw: usually a recent fact, sometimes a later, unknown or invalid one. */
+/** Generates the `after` of a reply: usually a recent fact, sometimes a later, unknown or invalid one. */
 const requested = (ref = back()): fc.Arbitrary<From<JsonValue>> =>
   weighed<From<JsonValue>>(
     [12, ref],
@@ -262,7 +257,7 @@ const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc
   call(always(freshReply), body, mostlyNewCallId(), record)
 const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
   call(always(sameReply), body, mostlyNewCallId(), record)
-/** Calls of a reply that waits for results of the provider's own tools, or contains such results. */
+/** Generates a call of a reply that waits for the provider's own tools, or contains their results. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless(),
@@ -317,7 +312,7 @@ const result = (
 ): fc.Arbitrary<Step> =>
   placed(
     fc.tuple(body, call, name, callId).map(([event, indexOf, nameOf, knownId]) => (written) => {
-      // Before the call ends, because the name may refer to an open call.
+      // Must be read before the call is marked as ended: the name may refer to an open call.
       const action_id = nameOf(indexOf)(written)
       const index = indexOf(written)
       if (index !== null) written.ended.add(index)

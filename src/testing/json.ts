@@ -42,7 +42,7 @@ export function jsonObject(): fc.Arbitrary<JsonObject> {
     .map((text) => parsed(text) as JsonObject)
 }
 
-/** Unknown fields for open shapes; they never override a known field. */
+/** Generates fields that no type defines, so that they never override a known field. */
 export function openFields(): fc.Arbitrary<JsonObject> {
   return weighed(
     [4, fc.constant('{}')],

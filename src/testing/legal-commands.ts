@@ -33,7 +33,7 @@ const meanwhile = () =>
 
 const of = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
-/** The fields of each command, and how often it is drawn. Commands that do not fit the state are skipped. */
+/** Fields and weight of each command. A command that does not fit the state is skipped. */
 const COMMANDS = {
   say: of(
     72,
@@ -71,7 +71,7 @@ const COMMANDS = {
     shape({
       content: plainContent(),
       meanwhile: meanwhile(),
-      /** Whether a search pauses the reply, and whether it then continues. */
+      /** Whether a search pauses the reply, and whether the reply then continues. */
       pauses: fc.constantFrom('no', 'no', 'yes', 'and_goes_on', 'and_goes_on'),
     }),
   ),
@@ -130,7 +130,7 @@ export interface LegalLength {
   readonly maxCommands?: number
 }
 
-/** Generates a plan. By default it has at most 45 commands, and sometimes at most 90. */
+/** Generates a plan. By default, nine of ten plans have at most 45 commands; the others have at most 90. */
 export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
     fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })

@@ -160,7 +160,7 @@ class Server {
     })
   }
 
-  /** Whether the model may reply: a user wrote, no call is pending, nothing is paused. Sets `running`. */
+  /** Whether the model may reply: a user wrote, no call is pending, no pause. If so, sets `running`. */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -199,8 +199,8 @@ class Server {
   }
 
   /**
-   * Whether the next reply continues a paused one, even after HEAD moved back. Such a reply has no thinking,
-   * because thinking starts a turn.
+   * Whether the next reply continues a paused reply, even after HEAD moved back. A continuation has no
+   * thinking, because thinking starts a turn.
    */
   #goesOn(): boolean {
     if (this.#waiting !== null) return true
@@ -240,7 +240,7 @@ class Server {
     const counts = { thinking: thinking.length, texts: text === null ? 0 : 1, calls: calls.length }
     const first = { ...requested, ...this.#searched(searches, counts) }
     for (const [n, call] of calls.entries()) {
-      // A reply without a record must be contiguous.
+      // Without a record, the calls of a reply must be contiguous.
       if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.position : 0)) this.#hear(meanwhile)
       if (n === 0 && searches) this.#waiting = this.events.length
       const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
@@ -271,7 +271,7 @@ class Server {
     if (call !== undefined) this.#answerCall(call, result)
   }
 
-  /** Ends a call. If it waits for confirmation, it can only be rejected. */
+  /** Appends the result of a call. While calls wait for confirmation, skips all results except rejections. */
   #answerCall(call: ActionEntry, { form, content }: Do<'result'> | Do<'settle'>): void {
     const waits = this.#is('waiting_for_confirmation') && form !== 'rejected'
     if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))

@@ -31,7 +31,7 @@ export interface ReplayTestOptions {
  * old states, several at once (R6), and from stored states (R7). The upcaster must be idempotent (E1). Facts
  * and states are deep frozen while it runs; maps, sets and class instances are compared before and after.
  *
- * O(n) calls of `reduce` for a log of n events, about 30 times n, and three readings of each state.
+ * Calls `reduce` about 30 n times for a log of n events, and reads each state three times.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
  *   writes it.
  * @example

@@ -14,7 +14,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/** Converts a value that JSON cannot represent into an object, one level deep. Returns others unchanged. */
+/** Converts a value that JSON cannot represent to an object. Does not convert the values in it. */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }

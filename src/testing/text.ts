@@ -45,7 +45,7 @@ const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).
  */
 export const character = (): fc.Arbitrary<string> => CHARACTER
 
-// Made once: making one costs more than drawing from it.
+// Created once, because creating it costs more than a draw.
 const ANY_TEXT: fc.Arbitrary<string> = weighed(
   [6, words()],
   [3, fc.constantFrom(...TRAPS)],

@@ -1,4 +1,4 @@
-/** Lets the event loop turn once, in every runtime, without waiting for a time. */
+/** Resolves after one turn of the event loop. Works in every runtime, without a timer. */
 
 export function turn(): Promise<void> {
   return new Promise((resolve) => {

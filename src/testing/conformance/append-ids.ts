@@ -170,7 +170,7 @@ function spoil(value: unknown): void {
   try {
     ;(value as { llm_message: { content: unknown[] } }).llm_message.content.push({ text: 'three' })
   } catch {
-    // It is frozen, which is as good as fresh.
+    // The value is frozen, which protects the store as well as a copy would.
   }
 }
 
@@ -210,7 +210,7 @@ export const APPEND_IDS: readonly Check[] = [
     for (const expected of ['any', 'none', 0, 1, 99] as const)
       equal(await store.append(id, [say('m', 'one')], { expected }), known, `expected ${expected}`)
     equal((await store.read(id)).length, 2, 'the length of the log')
-    // The version is wrong as well.
+    // The expected version is wrong too, but ids are compared first.
     const batches = [[say('m', 'two')], [pause('new'), say('m', 'two')]]
     await rejectsEach('id_conflict', batches, (batch) => store.append(id, batch, { expected: 0 }))
   }),

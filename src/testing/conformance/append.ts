@@ -160,7 +160,7 @@ export const APPEND_VERSION: readonly Check[] = [
     }
     const look = async (): Promise<void> => {
       for (; looks.left > 0; looks.left -= 1) {
-        // A store in memory is done within one turn, and would leave the writer none.
+        // Without this wait, reads of an in-memory store would never let the writer run.
         await after(0)
         const events = await store.read(id)
         const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
@@ -327,7 +327,7 @@ export const APPEND_TREE: readonly Check[] = [
       equal((await store.getConversation(id))?.headId, expected, 'the record')
     }
     const back = await store.append(id, [leaf('m', 'b'), leaf('n', 'move0'), pause('z'), leaf('o', 'z')])
-    // The first move was appended while HEAD was at b, and hangs there.
+    // The parent of `move0` is b, because HEAD was b when it was appended.
     const actual = [back.events[2]?.parentId, back.headId]
     equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
   }),

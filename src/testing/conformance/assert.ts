@@ -12,7 +12,7 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
     throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)
 }
 
-/** Fails unless a call fails with an error of the library that has this code; returns that error. */
+/** Fails unless a call fails with a ColloquyError of this code. Returns the error. */
 export async function rejects(
   code: ErrorCode,
   what: string,

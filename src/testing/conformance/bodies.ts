@@ -1,5 +1,3 @@
-/** Checks of what a store must be able to keep: big bodies, any Unicode, odd ids (design D19), any decoded event. */
-
 import * as fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -12,7 +10,7 @@ import { finds, searchAll } from './pages.ts'
 
 type Replace = NonNullable<Store['replaceEvents']>
 
-/** A check of a store that can replace bodies; any other store passes. */
+/** A check of `replaceEvents`. A store without this method passes. */
 const check = (name: string, run: (trial: Trial, replace: Replace) => Promise<void>): Check => ({
   name: `replace: ${name}`,
   async run(trial) {
@@ -98,7 +96,7 @@ const ODD_TEXTS = Object.values({
   syntax: ['\\u0000 \\ " \' % _ ? $1 :a @a {} <a>', ''],
 }).flat()
 
-/** Ids that a database may confuse or misread. Each key is the reason. */
+/** Ids that a database may confuse or misread (design D19). Each key is the reason. */
 const ODD_IDS: readonly string[] = Object.values({
   caseAccentsAndWidth: ['a', 'A', 'a ', ' a', 'á', 'a\u0301', 'ａ', 'ß', 'ss', 'ı', 'I', 'i', 'İ'],
   syntax: ['%', '_', '\\', "'", '"', '?', '$1', '--', ';', '/', '..'],

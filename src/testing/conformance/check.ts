@@ -9,7 +9,7 @@ export interface OwnRows {
   list(tx: unknown): readonly string[] | Promise<readonly string[]>
 }
 
-/** A store to test, empty at first. Everything that a trial opens is closed after it. */
+/** A store to test, empty at first. The kit closes everything that a trial opens. */
 export interface Trial {
   readonly store: Store
   /** Opens the same data once more, as another process would, or as after a crash. */
@@ -70,10 +70,9 @@ export const someOf = <T extends object>(
     .map((entries) => Object.fromEntries(entries.filter((entry) => entry !== undefined)) as Partial<T>)
 }
 
-/** A check that tests only large data. */
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
 
-/** Two checks of a rule, named `[alone, together]`: with one store, and with a second one on the same data. */
+/** Two checks of a rule: `alone` with one store, `together` with two stores on the same data. */
 export const alsoInTwoProcesses = (
   [alone, together]: readonly [string, string],
   run: (store: Store, other: Store, trial: Trial) => Promise<void>,

@@ -55,7 +55,7 @@ export const CURSORS: readonly Check[] = [
         equal(next !== null, limit < 20, `a cursor after the first ${limit} of 20, ${order}`)
       }
     }
-    // What the filter hides must not keep the cursor alive: seven pauses, then no other.
+    // The page has all seven pauses. Later events that the filter excludes must not cause a cursor.
     const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
     const { items, cursor: next } = await store.search(seven)
     equal([items.length, next], [7, null], 'all that the filter lets through')
@@ -71,7 +71,7 @@ export const CURSORS: readonly Check[] = [
       for (const order of ORDERS) {
         const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
         const query = { conversationId: id, order, limit: 3, ...more }
-        // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
+        // New events before, between and after: an offset would repeat events, a time alone would skip some.
         const batch = (nth: number) =>
           ['00', '01', '02'].flatMap((hour) => mixed(4, `x${nth}-${hour}-`, hour))
         await readsWhileWriting(

@@ -17,7 +17,6 @@ export const say = (id: string, text: string, more: Partial<MessageEvent> = {}):
   ...more,
 })
 
-/** The smallest event there is. */
 export const pause = (id: string, more: Identity = {}): PauseEvent => ({ kind: 'PauseEvent', id, ...more })
 
 /** A change of state, which never becomes HEAD. */
@@ -65,7 +64,6 @@ export async function granted(store: Store, id: string, owner: string, ttl: numb
   return lease
 }
 
-/** Puts an item, and returns it as stored. */
 export async function put(
   store: Store,
   id: string,

@@ -79,7 +79,7 @@ export const ITEMS: readonly Check[] = [
       winners(Array.from({ length: 8 }, (_, n) => change(n)))
     equal(await ofEight((n) => [writeItem('x', base.version, n)]), 1, 'winners of a version')
     equal(await ofEight((n) => [writeItem('new', null, n)]), 1, 'winners of a free id')
-    // Each claims a slot if another slot is free: all may see it free, and one may be right.
+    // Each change requires that `lock` does not exist. All can check this, but only one can write it.
     equal(await ofEight((n) => [writeItem(`own${n}`, null, n), look('lock')]), 8, 'those that only look')
     equal(await ofEight((n) => [writeItem(`o${n}`, null, n), writeItem('lock', null, n)]), 1, 'of a lock')
     const [left, right] = [writeItem('p', null, 1), writeItem('q', null, 1)]
@@ -113,7 +113,7 @@ export const ITEM_LISTS: readonly Check[] = [
   test('claim: those that are due, the longest first, each by one of many, until they are due again', async (store) => {
     for (let i = 0; i < 12; i += 1) {
       await put(store, `due${i}`, { i }, { dueIn: 0, keys: { by: String(i) } })
-      // Each by itself, so that their order is known.
+      // Due at different times, so that their order is known.
       await after(2)
     }
     await put(store, 'later', {}, { dueIn: LONG })
@@ -130,7 +130,7 @@ export const ITEM_LISTS: readonly Check[] = [
     const claims = Array.from({ length: 5 }, () => store.claimItems('c', { ttl: LONG, limit: 3 }))
     const ids = pluck((await Promise.all(claims)).flat(), 'id')
     equal(new Set(ids).size, ids.length, 'claimed by one each')
-    // Some may have stepped aside for others: what they left is there for the next.
+    // A concurrent claim may skip items, which the next claim then returns.
     const remaining = await store.claimItems('c', { ttl: LONG })
     equal(ids.length + remaining.length, 10, 'claimed in all')
     equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
@@ -260,7 +260,7 @@ export const ITEM_LISTS: readonly Check[] = [
       equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
       const back = await put(again, 'gone', {})
       holds(back.version > gone.version, 'versions do not repeat')
-      // The process that claimed them is dead, except for one item.
+      // The first process renews one claim. The other claim expires, as after a crash.
       const current = claimed.find(({ id }) => id === 'held')
       await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
       await after(2 * SHORT)

@@ -1,5 +1,3 @@
-/** The conformance kit: named cases that hold any store to the contract, for any test runner. */
-
 import { checkOptionNames } from '../../event/check-value.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { APPEND_IDS, APPEND_IMPORT } from './append-ids.ts'

@@ -1,5 +1,3 @@
-/** Checks that reopening keeps acknowledged data, and that closed objects are unusable. */
-
 import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import { type Check, reopening, test, type Trial } from './check.ts'
@@ -57,7 +55,7 @@ export const LASTING: readonly Check[] = [
       equal(path.length, 10, 'the length of a new branch')
       const next = await again.acquireLease('c', 'you', 600_000)
       holds((next?.generation ?? 0) > lease.generation, 'generations do not repeat')
-      // The first one sees it as well: two processes may hold one conversation.
+      // The first store sees these appends: two processes may use the same conversation.
       const last = (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id
       equal(last, 'zz', 'the log, seen from the first')
       equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')

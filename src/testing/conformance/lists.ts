@@ -124,7 +124,7 @@ export const LISTS: readonly Check[] = [
     for (const [i, [filter, fits]] of filters.entries()) {
       for (const [other, fitsToo] of [[{}, () => true] as const, ...filters.slice(i + 1, i + 8)]) {
         const both = { ...filter, ...other }
-        // Two values for one field: the latter counts.
+        // If both filters set the same field, only the second applies.
         const expected = records.filter(
           (record) => fitsToo(record) && (Object.keys(other)[0] === Object.keys(filter)[0] || fits(record)),
         )

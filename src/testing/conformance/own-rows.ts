@@ -28,7 +28,7 @@ async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<stri
   return matches.toSorted()
 }
 
-/** Work that inserts a row and then throws; if the insertion is asynchronous, it rejects instead. */
+/** Returns work that inserts a row and then throws, or rejects if the insertion is asynchronous. */
 const failing =
   (rows: OwnRows, text: string, error: Error): Within =>
   (tx) => {

@@ -1,5 +1,3 @@
-/** Reads all pages of a query and compares the result with a simple search of the whole log. */
-
 import { isQuarantined } from '../../event/quarantine.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { parseInstant } from '../../event/time.ts'

@@ -52,7 +52,7 @@ export const SNAPSHOTS: readonly Check[] = [
       { part: 2 ** 31 - 1, bytes: every },
       part(10, 0),
       { part: 2, bytes: new Uint8Array(0) },
-      // A view of a piece of memory is that piece.
+      // Only the bytes of the view are saved, not its whole buffer.
       { part: 0, bytes: every.subarray(3, 300) },
       { part: 1, bytes: every.subarray(9, 9) },
     ]

@@ -46,7 +46,7 @@ async function areAllWoken(store: Store, trial: Trial): Promise<void> {
   await Promise.all([woken, ...ids.map((id) => store.append(id, [pause('a')]))])
 }
 
-/** Watches a conversation while another store deletes it and creates it again with equal length. */
+/** Watches a conversation while another store deletes it and creates it again with a log of equal length. */
 async function followsDeletion(watching: Store, writing: Store, trial: Trial): Promise<void> {
   const id = await begin(writing, 'c')
   const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null
@@ -88,7 +88,7 @@ export const WATCHING: readonly Check[] = [
   test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, trial) => {
     let woken = 0
     const endFirst = store.watch('é 😀', () => (woken += 1))
-    // One that ends itself when it is woken.
+    // This watch ends itself when it is woken.
     const endSecond = store.watch('é 😀', () => endSecond())
     const third = leadsTo(trial, store, 'é 😀', 'the third reader', async () => true)
     endFirst()

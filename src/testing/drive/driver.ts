@@ -26,10 +26,7 @@ export interface DrivenServer extends ServerClientOptions {
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
-/**
- * HTTP statuses for a command that does not fit: the conversation runs, nothing waits, or there are too many
- * requests.
- */
+/** HTTP statuses of a refused command, for example while the conversation runs, or when no call waits. */
 const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
@@ -38,7 +35,7 @@ const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'a
 
 const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
 
-/** Milliseconds between two polls, and the polls without change after which a conversation is at rest. */
+/** Milliseconds between two polls; number of unchanged polls after which a conversation is at rest. */
 const PAUSE = 2
 const STILL = 12
 
@@ -156,7 +153,7 @@ export class Driver {
     }
   }
 
-  /** Sends a command. Null if the server refused it, or if the effect is unknown because the server ended. */
+  /** Sends a command. Returns null if the server refused it, or if a restart makes its effect unknown. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>
@@ -260,7 +257,7 @@ export class Driver {
     return out
   }
 
-  /** Waits until a conversation is at rest, interrupting a reply that hangs. @throws LawBroken. */
+  /** Waits until a conversation is at rest; interrupts a hanging reply. @throws LawBroken after the timeout. */
   async rest(of: DrivenConversation): Promise<ServerConversation> {
     const end = Date.now() + this.#timeout
     let still = 0

@@ -1,5 +1,3 @@
-/** The model and the tool of a driven server: plays a script, and counts each call of the tool. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
 import * as fc from 'fast-check'

@@ -1,5 +1,3 @@
-/** Serves a fake provider on loopback, for other processes and clients without a `fetch` option. */
-
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -13,7 +11,7 @@ export interface ProviderServer extends FakeProvider {
 }
 
 /**
- * Starts a `fakeProvider` on a free port of this machine.
+ * Starts a `fakeProvider` on a free loopback port, for other processes and clients without a `fetch` option.
  * @param model as for `fakeProvider`
  * @example
  * const provider = await providerServer(playTurns([{ says: ['Hello!'] }]))
@@ -24,7 +22,7 @@ export interface ProviderServer extends FakeProvider {
 export async function providerServer(model?: Model): Promise<ProviderServer> {
   const provider = fakeProvider(model)
   const server = createServer((incoming, outgoing) => {
-    // A lost connection is lost on the wire too.
+    // If the provider simulates a lost connection, the real one must break too.
     pass(provider, incoming, outgoing).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,8 +1,3 @@
-/**
- * A fake provider that plays a model's script in the grammar of each request, whole or streamed, and rejects
- * invalid requests.
- */
-
 import type { GrammarName } from '../../event/reply.ts'
 import type { Grammar } from '../../messages/grammar.ts'
 import { GRAMMARS } from '../../messages/grammars.ts'

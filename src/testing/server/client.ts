@@ -1,5 +1,3 @@
-/** A thin client of an agent server: the published interface as functions. */
-
 import { checkOptionNames } from '../../event/check-value.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
@@ -236,7 +234,6 @@ async function requestOf(
   return fetch(request)
 }
 
-/** Sends a request, and returns its response with any status. */
 async function send<T>(
   address: ServerAddress,
   method: string,
@@ -380,8 +377,8 @@ export interface StreamQuery extends LiveQuery {
 }
 
 /**
- * Yields the frames of `/api/conversations/{id}/events/stream` until the reader or server ends it. Each
- * position is the `id` of its server-sent event.
+ * Yields the frames of `/api/conversations/{id}/events/stream` until the stream ends. A frame's position is the
+ * `id` of its server-sent event.
  */
 async function* eventStream(
   address: ServerAddress,
@@ -429,13 +426,9 @@ const FINAL: readonly number[] = [1000, 1002, 1003, 1007, 1008]
 const isFinal = (code: number): boolean =>
   FINAL.includes(code) || (code >= 4000 && code < 4008) || code === 4400
 
-/** Milliseconds between two connections without frames. */
+/** Milliseconds before the next connection, if the last one had no frames. */
 const PAUSE = 50
 
-/**
- * Yields every frame after a position, reconnecting as necessary, until the signal is aborted. @throws Error with
- * the close code if the server ended the stream for good.
- */
 export async function* follow(
   connect: (query: LiveQuery) => ServerSocket,
   options: { readonly after?: number; readonly signal?: AbortSignal } = {},

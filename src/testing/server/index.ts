@@ -1,4 +1,4 @@
-/** `colloquy/testing/server`: a client of the published interface, and the cases that hold any server to it. */
+/** Entry `colloquy/testing/server`: a client for the HTTP interface, and conformance cases for servers. */
 
 export {
   type Asked,

@@ -411,7 +411,7 @@ const keepsMessages: Prepared = async (trial) => {
   }
 }
 
-/** Checks that after a crash a run reports it or continues, and that the next message gets a reply. */
+/** Checks that after a crash the conversation comes to rest, and that the next message gets a reply. */
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
@@ -435,7 +435,7 @@ const settlesCalls: Prepared = async (trial) => {
   })
   return async () => {
     await settled(trial, id)
-    // The run that claims the conversation first appends what it found, then results.
+    // Results may be appended after the status has changed.
     await trial.until('P10', 'a call has no result', async () => {
       const log = await trial.log(id)
       return callsIn(log).every((call) => resultsOf(log, call).length > 0)

@@ -44,7 +44,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
       if (round === 3)
         await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
       await received(trial, socket, last)
-      // Frames after it are sent again to the next connection.
+      // The next connection receives all later frames again.
       const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
       const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
       socket.close()
@@ -56,7 +56,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const late = await caughtUp(trial, id, -1)
     whole.close()
     late.close()
-    // Only one of the readers may have received later events of the server itself.
+    // The server may append more events, and one reader may have received them.
     const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
       idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
     const wanted = upToLast(late.frames)

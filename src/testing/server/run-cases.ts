@@ -222,7 +222,7 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
     async () => callsIn(await trial.log(id)).length >= count,
   )
 
-/** Milliseconds of a model's step, and of silence after a pause. */
+/** Milliseconds of a model's step, and milliseconds without a new event after a pause. */
 const MODEL_STEP = 120
 const QUIET = 3 * MODEL_STEP
 
@@ -286,7 +286,7 @@ export const STOPS: readonly ServerCheck[] = [
       const index = log.findIndex(({ kind }) => kind === 'InterruptEvent')
       hold('I4', index >= 0, 'the log has no InterruptEvent')
       const later = log.slice(index).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
-      // The text so far may be kept.
+      // The interrupted reply's text may be appended.
       hold('I4', later.length <= 1, `${later.length} events were appended after the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
       same('I4', 'the last reply', (await trial.replies(id)).at(-1), 'Here again.')

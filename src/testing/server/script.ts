@@ -1,4 +1,4 @@
-/** A script of replies in the user's message, so that a model in any process can continue it. */
+/** Scripts of replies. A script is part of the user's message, so that a model in any process can play it. */
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
@@ -29,8 +29,8 @@ const END = ' END'
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * Returns the turn to play next: in the latest script of the messages, the turn whose index is the number of
- * replies after the script. Without a script or such a turn, returns a reply that states this. O(messages).
+ * Returns the next turn of the latest script: its index is the number of replies after the script. If there
+ * is no script, or no turn is left, returns a reply that states this. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const index = messages.findLastIndex(

@@ -18,7 +18,7 @@ export interface ServerConformanceOptions {
   readonly name: string
   /**
    * Starts the server; resolves when it accepts requests. Called by the first case, and again after each
-   * `stop` and `kill`; it must then serve the data that was stored.
+   * `stop` and `kill`. The server must then still have the data that it stored.
    */
   start(): Promise<ServerClientOptions>
   /** Shuts down the server gracefully. Without it, cases of restarts are skipped. */
@@ -229,7 +229,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** Checks that a response is an error as interface 7 specifies. @throws LawBroken. */
+/** Checks that a response is an error in the form of interface 7. @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
@@ -254,7 +254,7 @@ const isIssue = (issue: unknown): boolean => {
 
 /** A feature that a server may lack. Cases that need it are skipped. */
 export type Capability =
-  /** Public search (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
+  /** Public search (interface 4.1), which `PATCH /api/v1/app-conversations/{id}` enables. */
   | 'sharing'
   /** Messages may have parts of any type, with encrypted content. */
   | 'parts'
@@ -286,7 +286,7 @@ export interface ServerCheck {
   run(trial: Trial): Promise<void>
 }
 
-/** Returns a case. `name`: the laws that the case may find broken, the most likely first, and a sentence. */
+/** Returns a case. `name` contains the laws, separated by spaces, and then a sentence. */
 export function test(name: string, run: ServerCheck['run']): ServerCheck {
   const [, laws = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(.+)$/.exec(name) ?? []
   return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
