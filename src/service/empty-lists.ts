@@ -1,4 +1,4 @@
-/** Endpoints of unsupported features, with empty responses: OpenHands pages call them on every load. */
+/** Endpoints of unsupported features. Their responses are empty. OpenHands web pages call them on every load. */
 
 import { type Operation, operationsIn, type Route } from './http/operation.ts'
 
@@ -36,7 +36,7 @@ const RESPONSES: Readonly<Record<Route, object | null>> = {
   'post /api/automation/v1/telemetry/consent': null,
   'get /api/automation/server_info': NO_AUTOMATIONS,
   'get /api/automation/health': NO_AUTOMATIONS,
-  // Pages create a session before they show files in frames, whose requests cannot have a key in a header.
+  // Web pages create a session before they show files in frames, whose requests cannot have a key in a header.
   'post /api/auth/workspace-session': null,
   'delete /api/auth/workspace-session': null,
 }

@@ -64,7 +64,7 @@ function maskParts(text: string, parts: Iterable<readonly [start: number, end: n
   return shown + text.slice(position)
 }
 
-/** Positions of secrets in the query of a URL, and in the URLs that it contains. */
+/** Positions of secrets in the query of a URL, and in URLs that the query contains. */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {
     let name = /^[&;]/.test(part) ? 0 : part.indexOf('?')
@@ -186,7 +186,6 @@ function secretsOfUrl(text: string): string[] {
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** The texts in a value at any depth, and its numbers as texts. */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]

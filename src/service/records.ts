@@ -7,7 +7,6 @@ import type { Store } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { allItems } from '../store/kit/query/page.ts'
 
-/** A record with its id and version. */
 export interface Kept<T extends object> {
   readonly id: string
   readonly version: number
@@ -20,8 +19,8 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * A change for {@link Records.make}; a null `record` deletes. With `expected`, it fails if the record has
-   * another version; with null, if the record exists.
+   * Returns a change for {@link Records.make}. A null `record` deletes. The change fails if the record's
+   * version is not `expected`; if `expected` is null, it fails if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */

@@ -136,7 +136,7 @@ export const MAX_ORG_ID = 200
 
 const time = z.union([z.string().meta({ format: 'date-time' }), z.null()])
 
-/** A new key. Without `org_id` it is bound to the caller's organization; with null, to none. */
+/** A new key. Without `org_id`, it is bound to the caller's organization; with null, to no organization. */
 export const newKeyBody = closedBody({
   name: text(1, 255),
   not_before: time.optional(),

@@ -73,7 +73,6 @@ import { VERSION } from './version.ts'
 
 const operation = operationsIn('Server')
 
-/** Options of `createService`. */
 export interface ServiceOptions {
   readonly engine: Engine
   /** Session keys, which clients send as `X-Session-API-Key`. Without keys, anybody may call. */
@@ -97,7 +96,7 @@ export interface ServiceOptions {
   readonly credits?: Credits
   /** Maximum number of model profiles, and of agent profiles. Default: 50 each. */
   readonly maxProfiles?: number
-  /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
+  /** Calls a model to validate a profile. Default: Chat Completions at the profile's `base_url`. */
   readonly askLlm?: AskLlm
   /** Rules that redact what anonymous readers of public conversations receive. Default: none. */
   readonly publicRedaction?: RedactionRules

@@ -122,9 +122,8 @@ const MAX_ITERATIONS = 3
 const TIMEOUT = 120_000
 
 /**
- * Answers a question in a copy of the conversation. Calls in the copy need a confirmation, which nobody can
- * give, so no tool is executed. @throws HttpProblem 409 without an answer or an agent, 429 for too many runs,
- * 504 for a timeout.
+ * Asks the agent in a copy of the conversation. Every call in the copy needs a confirmation that nobody can
+ * give, so no tool is executed.
  */
 async function askAside(
   lifecycle: Lifecycle,

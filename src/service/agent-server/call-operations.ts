@@ -20,7 +20,10 @@ import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
 
 const PREFIX = 'ct-colloquy-'
 
-/** Tokens to complete background calls. A call's new token replaces its previous one. Stores only hashes. */
+/**
+ * Tokens to complete background calls. A new token for a call replaces the previous one. The store contains
+ * only hashes of tokens.
+ */
 export class CallTokens {
   readonly #store: Store
   readonly #records: Records<{ readonly hash: string; readonly expires_at: string }>
@@ -34,7 +37,7 @@ export class CallTokens {
 
   async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
     for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
-      // A token that has replaced it meanwhile stays.
+      // The call may have received a new token in the meantime.
       await this.#records.update(id, (token) => (token !== null && isCurrent(token) ? undefined : null))
     const token = newKey(PREFIX)
     const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
@@ -152,7 +155,6 @@ export const callOperations = (
   }),
 ]
 
-/** Appends a completion, and runs the conversation again if it is idle or running. */
 async function end(
   lifecycle: Lifecycle,
   path: { readonly conversation_id: string; readonly action_id: string },
@@ -164,7 +166,7 @@ async function end(
   await lifecycle.runs.request(
     conversation.id,
     async (reserve) => {
-      // Stored first: once the completion is in the log, some process runs the conversation.
+      // Store the request first: once the completion is in the log, some process runs the conversation.
       await reserve(id)
       await append(conversation)
       const completion = await store.get(conversation.id, id)
@@ -174,7 +176,7 @@ async function end(
         canRunAfterCompletion(await conversation.state()) &&
         !(await wasHandled(store, conversation.id, from))
       return { conversation, from: isWanted ? from : null }
-      // A completion is not rejected for want of a slot: its run waits for one.
+      // A completion is accepted even if no slot is free; its run waits for one.
     },
     { needsSlot: false },
   )

@@ -79,10 +79,10 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
 
 const owner = optional(text())
 
-/** True: only archived conversations; false: only others. Default: all. */
+/** `true` selects only archived conversations, `false` only the others. Default: all. */
 const archived = optional(boolean())
 
-/** Accepted for clients that send it: responses never contain skills. */
+/** Ignored, because responses never contain skills; some clients send it. */
 const include_skills = withDefault(boolean(), false)
 
 const order = oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'])
@@ -259,8 +259,8 @@ const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation
 ]
 
 /**
- * Returns a page of conversations. The store filters by status if it knows every status; otherwise, a limited
- * number is opened. A page may be short or empty and still have a next page.
+ * Returns a page, which may be short or empty and still have a next page. The store filters by status if it
+ * knows every status. Otherwise, this function opens a limited number of conversations to read their status.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -284,7 +284,7 @@ async function search(
   })
 }
 
-/** Counts conversations. `exact` with a status opens each conversation of unknown status once. */
+/** With `exact` and a status, opens every conversation whose status is unknown. */
 async function count(
   lifecycle: Lifecycle,
   { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,
@@ -329,7 +329,7 @@ async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Returns null for a deleted conversation. Call sequentially: many might not fit into memory. */
+/** Returns null for a deleted conversation. Call sequentially: many open conversations may not fit into memory. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   input: string | ConversationRecord,

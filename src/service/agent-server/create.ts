@@ -28,7 +28,8 @@ interface Created {
 }
 
 /**
- * Creates a missing conversation, and appends its first message, also after a crash in between.
+ * Creates a conversation unless it exists, and appends its first message. After a crash, a repeated request
+ * does what is still missing.
  * @throws HttpProblem 413 for a start request that is too large, 422 for a reserved id or an unknown parent,
  *   429 for too many runs.
  */
@@ -39,7 +40,7 @@ export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Cre
   const existing = requestedId === null ? null : await findConversation(engine.store, requestedId)
   if (existing !== null) return resumeCreation(lifecycle, existing, body)
   const id = requestedId === null ? newConversationId() : dashedId(requestedId)
-  // Reject a run that cannot begin before the conversation is created.
+  // If the run cannot begin, reject the request before the conversation is created.
   return withReservedRun(lifecycle, id, body, () => make(lifecycle, id, body))
 }
 
@@ -146,7 +147,7 @@ async function recordOf(
   const runs = (body.initial_message ?? null) !== null
   const begins = runs || ((confirmation_policy ?? null) !== null && 'policy')
   const parent = await findParent(engine.store, body.parent_conversation_id ?? null)
-  // These are stored with the conversation, and count.
+  // These fields are stored with the conversation, so they count towards its maximum size.
   const shownFields = { workspace, confirmation_policy }
   return {
     title: body.title ?? null,
@@ -166,10 +167,6 @@ export type Inherit = (
   source: ConversationRecord,
 ) => Promise<Required<Pick<NewConversation, 'metadata' | 'sandboxId'>>>
 
-/**
- * Forks a conversation with its start request, workspace, sandbox and maximum iterations.
- * @throws HttpProblem 409 when the id is in use, 422 for a reserved id; ColloquyError `unknown_event`.
- */
 export async function fork(
   lifecycle: Lifecycle,
   source: Conversation,
@@ -181,7 +178,7 @@ export async function fork(
   const title = body.title ?? null
   const from = body.from_event_id ?? null
   refuseReserved(requestedId, 'id')
-  // A UUID may exist in its other form.
+  // A conversation may already have this UUID in its other form, with or without dashes.
   if (requestedId !== null && (await findConversation(engine.store, requestedId)) !== null)
     throw idInUse(requestedId)
   const record = await source.record()

@@ -1,4 +1,4 @@
-/** Endpoints that read events, for callers with a key: nothing is hidden except secrets. */
+/** Endpoints that read events, for callers with a key. They hide only secrets. */
 
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, type Lifecycle } from '../conversations/conversations.ts'
@@ -27,9 +27,8 @@ import { HttpProblem } from '../http/problem.ts'
 
 const operation = operationsIn('Events')
 
-/** Returns a page of a conversation's events. `id` may be any form of the UUID. */
 async function ownPage(store: Store, id: string, query: PageValues): Promise<EventPageBody> {
-  // Events prove that the conversation exists. A cursor contains the id as it is stored.
+  // Events prove that the conversation exists. The first search fails if the cursor has another form of the id.
   const page = await searchPage(store, filterOf(id, query), query).catch(() => null)
   if (page !== null && page.items.length > 0) return page
   const { id: storedId } = await getConversationOr404(store, id)

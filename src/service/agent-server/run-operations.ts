@@ -39,7 +39,7 @@ import {
 
 const operation = operationsIn('Conversations')
 
-/** Maximum milliseconds that an interrupt waits for the run to end, after it was appended. */
+/** Maximum milliseconds that an interrupt request waits for the run to end. */
 const INTERRUPT_WAIT = 5_000
 
 interface OnConversation<B> {
@@ -64,7 +64,6 @@ export const onConversation = <B = undefined>(
     handle: async ({ path, body }) => work(await openConversation(lifecycle, path.conversation_id), body),
   })
 
-/** Response to a request that needs a run, rejected as a whole because no slot is free. */
 const FULL = { 429: 'Too many runs' }
 const NOT_PENDING = { 409: 'No call waits for confirmation, or a call is not pending' }
 
@@ -74,8 +73,8 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
     otherwise: { 409: 'The conversation is running, or there is no agent', ...FULL },
     async work({ conversation }) {
       const { header, log } = await conversation.state()
-      // To run a conversation that waits for confirmation is to approve; the log contains the approval before
-      // the run.
+      // Running a conversation that waits for confirmation approves its calls. The approval is appended before
+      // the run begins.
       if (header.status !== 'waiting_for_confirmation')
         return lifecycle.runs.start(conversation, log.entries.length)
       lifecycle.runs.checkAgent()
@@ -141,7 +140,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
       }
       await lifecycle.runs.request(conversation.id, async (reserve) => {
         const { header, log } = await conversation.state()
-        // The calls are approved, but the process that acknowledged it died before it ran them.
+        // The calls were approved before, but the process died before it ran them.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
         if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
         await reserve(null)
@@ -159,7 +158,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
         let isIdle = false
         const decide = (state: State): readonly Event[] => {
           const events = decideApprove(state, action_ids)
-          // No status is appended while other calls wait.
+          // While further calls wait for confirmation, the status does not change.
           isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
           return events
         }
@@ -225,7 +224,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** Ids of the actions that were rejected since the first of `actionIds`. @throws ColloquyError `evicted`. */
+/** Ids of the actions that were rejected after the earliest of `actionIds`. @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

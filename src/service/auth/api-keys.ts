@@ -13,11 +13,10 @@ export interface ApiKeyInfo {
   readonly not_before: string | null
   /** The key is invalid from this time on; null if it never expires. */
   readonly expires_at: string | null
-  /** Organization of the key; null for a key that is bound to none. */
+  /** Organization to which the key is bound; null for a key without an organization. */
   readonly org_id: string | null
 }
 
-/** The fields of a new key. */
 export type NewApiKey = Pick<ApiKeyInfo, 'name' | 'not_before' | 'expires_at' | 'org_id'>
 
 interface StoredKey extends ApiKeyInfo {
@@ -44,8 +43,8 @@ const LENGTH = 43
 const USED_EVERY = 300_000
 
 /**
- * Returns the API keys in a store. All processes share them, and reject a deleted key. `list` is O(keys),
- * any other call O(log keys).
+ * Returns the API keys in a store. All processes that use the store share the keys, so a deleted key is invalid
+ * everywhere. `list` is O(keys), any other call O(log keys).
  * @example
  * const keys = apiKeys(memoryStore())
  * const { key } = await keys.create({ name: 'ci', not_before: null, expires_at: null, org_id: null })
@@ -118,7 +117,6 @@ function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
 
 const encoder = new TextEncoder()
 
-/** Returns the SHA-256 hash in hexadecimal digits. */
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const input = typeof data === 'string' ? encoder.encode(data) : data
   const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', input))

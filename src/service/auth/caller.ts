@@ -5,7 +5,7 @@ import type { AllowOrigin } from '../http/cors.ts'
 
 type KeyCheck = (credential: string) => Promise<boolean>
 
-/** Returns a check that compares key hashes in constant time; null without keys: anybody may call. */
+/** Returns a check that compares key hashes in constant time. Null without keys, when anybody may call. */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
@@ -21,7 +21,6 @@ function keyCheck(keys: readonly string[]): KeyCheck | null {
 /** Methods that change nothing. Pages of other sites cannot read their responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** A credential, and where it was found. */
 export interface Credential {
   readonly text: string
   /** A `cookie` needs care: browsers send it with the requests of any page. */
@@ -74,8 +73,9 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 
 /**
  * Returns a check that rejects requests without a valid key. Except for GET and HEAD, it also rejects
- * cross-site requests without a key in a header: otherwise, any web page could send requests as its visitor.
- * If the service has no keys, allowed origins may send such requests. The check throws HttpProblem 401, 403.
+ * cross-site requests without a key in a header: otherwise, any web page could send requests as its visitor. If
+ * the service has no keys, pages of allowed origins may send cross-site requests. The check throws HttpProblem
+ * 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
   return async (request) => {

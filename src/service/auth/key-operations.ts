@@ -26,7 +26,7 @@ export const keyOperations = (
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,
 ): Operation[] => {
-  /** Rejects API keys: a key that could create keys would outlive its own window. */
+  /** Rejects API keys: otherwise, a key could create a key that outlives it. */
   const requireSession = async (request: Request): Promise<void> => {
     const { type } = await identify(request)
     if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a session key.')
@@ -93,7 +93,6 @@ export const keyOperations = (
   ]
 }
 
-/** Returns the organization in the header, checked like `org_id` of a body: 1 to 200 characters. */
 function orgOf({ headers }: Request): string | null {
   const org = headers.get('x-org-id')
   if (org === null || (org !== '' && org.length <= MAX_ORG_ID)) return org
@@ -101,7 +100,7 @@ function orgOf({ headers }: Request): string | null {
   throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 
-/** Returns a time in UTC with milliseconds, as key windows have; null if omitted. @throws HttpProblem 422. */
+/** Converts a time to UTC with milliseconds; null if omitted. @throws HttpProblem 422. */
 function readTime(name: string, input: string | null | undefined): string | null {
   if (input === undefined || input === null) return null
   const micros = isInstant(input) ? parseInstant(input) : undefined

@@ -149,7 +149,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
 
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
 
-/** Returns a page, which may be short if conversations are large or are deleted meanwhile. */
 const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof CURSOR_PAGING>,

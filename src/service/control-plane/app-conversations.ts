@@ -13,7 +13,6 @@ import type { AppUpdate } from '../request-schema.ts'
 import { SANDBOX_STATUSES, NO_STATE, type SandboxState } from './sandbox-provider.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
-/** What the control plane's operations share. */
 export interface ControlPlaneContext {
   readonly lifecycle: Lifecycle
   readonly sandboxes: Sandboxes
@@ -60,7 +59,7 @@ export const APP_CONVERSATION = objectOf({
   observability_span_name: maybe(string),
 })
 
-/** Maximum conversations to look up or open at once: a page must not evict those in use. */
+/** Maximum number of conversations opened at once. More could evict conversations in use from memory. */
 export const AT_ONCE = 10
 
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
@@ -131,7 +130,7 @@ async function describeAppConversation(
   }
 }
 
-/** Changes fields. Null clears the title or repository, not the sharing flag; omitted fields stay. */
+/** Changes the fields in the request. Null clears a field, but leaves `public` unchanged. */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
   id: string,

@@ -39,8 +39,8 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
 }
 
 /**
- * Distinguishes a conversation from a later one with the same id. Ids of start tasks are used, because messages
- * can be queued for a conversation before it is created.
+ * Returns an id that distinguishes a conversation from a later one with the same id. It is the id of the start
+ * task, if any: messages can be queued for a conversation before it is created.
  */
 export const incarnationOf = (record: ConversationRecord): string =>
   appOf(record).start_task_id ?? record.createdAt

@@ -10,21 +10,19 @@ import type { SandboxProvider } from './sandbox-provider.ts'
 import { Sandboxes } from './sandboxes.ts'
 import { type StartTask, StartTasks } from './start-tasks.ts'
 
-/** Options of the control plane. */
 export interface ControlPlaneOptions {
-  /** Runs the sandboxes; closed with the control plane. Default: none; conversations run in the service. */
+  /** Runs the sandboxes; closed with the service. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
-  /** Maximum number of running sandboxes that have a command; one more pauses the oldest. Default: 5. */
+  /** Maximum number of running sandboxes that have a command. Starting another pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
   /** Maximum milliseconds for a sandbox to start. Default: 120,000. */
   readonly sandboxTimeout?: number
-  /** Milliseconds after which another process continues the work of a crashed one. Default: 15,000. */
+  /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly staleAfter?: number
-  /** Called with each failed start, because its client may be gone. Default: none. */
+  /** Called with the task of each failed start, whose client may have disconnected. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
 }
 
-/** Starts conversations and their sandboxes. */
 export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks
@@ -48,7 +46,7 @@ export function createPlane(
   const { provider = null, maxSandboxes = 5, sandboxTimeout = 120_000, staleAfter = 15_000 } = options
   const { store } = lifecycle.engine
   const report = (error: unknown): void => {
-    // Work that the end of the service interrupts has not failed.
+    // Work interrupted by the shutdown has not failed.
     if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) onFailure(error)
   }
   const sandboxes = new Sandboxes(store, { provider, limit: maxSandboxes })

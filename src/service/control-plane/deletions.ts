@@ -1,4 +1,4 @@
-/** Deletes conversations and what is stored for them. After a crash, another process finishes. */
+/** Deletes conversations and what the service stores for them. After a crash, another process finishes. */
 
 import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'
@@ -44,8 +44,9 @@ export class Deletions {
   }
 
   /**
-   * Deletes a conversation. Its start tasks are deleted first, so that they cannot create it again; its
-   * sandbox is deleted in the background unless another conversation uses it. O(its start tasks).
+   * Deletes a conversation. Deletes its start tasks first, so that they cannot create the conversation again.
+   * Deletes its sandbox in the background, unless another conversation uses it. O(start tasks of the
+   * conversation).
    * @throws HttpProblem 404.
    */
   async delete(id: string): Promise<void> {
@@ -72,7 +73,10 @@ export class Deletions {
     }
   }
 
-  /** Erases an event, and the message in a start task that sent it. @throws HttpProblem 404, and as `eraseEvent`. */
+  /**
+   * Erases an event. If a start task sent it as a message, erases that message too. @throws HttpProblem 404;
+   * what `eraseEvent` throws.
+   */
   async erase(id: string, eventId: string, reason?: string): Promise<void> {
     const { lifecycle, tasks } = this.#parts
     const { conversation } = await openConversation(lifecycle, id)

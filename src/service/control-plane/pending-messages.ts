@@ -1,4 +1,4 @@
-/** Messages to conversations that are not ready: each is sent once, in order, even after a restart. */
+/** Queues messages for conversations that are not ready. Sends each once and in order, even after a restart. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
@@ -13,13 +13,16 @@ import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 export const MAX_PENDING = 10
-/** Maximum characters of several pending messages as JSON: each change writes all of them. */
+/** Maximum characters of a queue of several messages as JSON. Each change writes the whole queue. */
 export const MAX_PENDING_TEXT = 2 ** 22
 
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
 const MAX_WAIT = 600_000
 
-/** Messages in order. The record's id is the conversation's id as control plane clients read it. */
+/**
+ * A conversation's messages, in order. The id of the record is the conversation's id in the control plane's
+ * form.
+ */
 interface Queue {
   readonly messages: readonly {
     readonly id: string
@@ -66,9 +69,9 @@ export class PendingMessages {
   }
 
   /**
-   * Stores a message for a conversation, which can be named by its start task.
-   * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox,
-   *   429 beyond the maximum number or length of pending messages.
+   * Stores a message for a conversation. `target` is the id of the conversation or of its start task.
+   * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429
+   *   beyond the maximum number or length of pending messages.
    */
   async add(target: string, content: readonly Content[]): Promise<Queued> {
     const { id: conversationId } = await this.#resolve(target)
@@ -76,7 +79,7 @@ export class PendingMessages {
     const id = newId()
     const created_at = new Date().toISOString()
     const queue = await this.#records.update(key, async (stored) => {
-      // Read again after the queue: messages for another incarnation are obsolete.
+      // Resolve the target again, now that the queue was read: messages for another incarnation are obsolete.
       const { incarnation } = await this.#resolve(target)
       const before = stored?.incarnation === incarnation ? stored : null
       const messages = before?.messages ?? []
@@ -119,7 +122,7 @@ export class PendingMessages {
       return { id: task.planned_id, incarnation: task.id }
     }
     const record = await findConversation(lifecycle.engine.store, task?.planned_id ?? target)
-    // The conversation of a task may be deleted, and its id used by another one.
+    // The task's conversation may have been deleted, and its id reused.
     if (record !== null && (task === null || appOf(record).start_task_id === task.id)) {
       const { sandbox_id: sandboxId } = appOf(record)
       if (sandboxId !== null && (await sandboxes.find(sandboxId)) === null)
@@ -132,7 +135,8 @@ export class PendingMessages {
   async #send(job: Job<Queue>): Promise<void> {
     const { lifecycle, sandboxes } = this.#context
     if ((await this.#tasks.starting(job.id)) !== null) return job.release(this.#retryAfter)
-    // Read after the queue: without this incarnation, the conversation was deleted, or could not be started.
+    // Read the record after the queue. A missing record, or another incarnation, means that the conversation
+    // was deleted or could not be started.
     const record = await findConversation(lifecycle.engine.store, job.id)
     if (record === null || job.record.incarnation !== incarnationOf(record)) return job.finish()
     if ((await sandboxOf(sandboxes, record)).status !== 'RUNNING') {

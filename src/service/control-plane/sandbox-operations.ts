@@ -88,7 +88,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
   }),
   operation('delete /api/v1/sandboxes/{sandbox_id}', {
     name: 'delete_sandbox',
-    // Clients of the public service send the id twice.
+    // Some clients also send the id in the query.
     query: { sandbox_id: optional(text()) },
     otherwise: UNKNOWN,
     handle: ({ path }) => sandboxes.delete(path.sandbox_id),

@@ -13,7 +13,6 @@ export interface SandboxSpec {
 
 export const SANDBOX_STATUSES = ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISSING'] as const
 
-/** Status of a sandbox. */
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
 
 /** The address of a server in a sandbox. */
@@ -23,7 +22,6 @@ export interface ExposedUrl {
   readonly port: number
 }
 
-/** The state of a sandbox. */
 export interface SandboxState {
   readonly status: SandboxStatus
   readonly status_detail: string | null
@@ -44,15 +42,15 @@ export const NO_STATE: SandboxState = {
 
 /**
  * Runs sandboxes. The control plane decides when to start and stop them; the provider does not know about
- * conversations. A failure is reported as ERROR in `state`, with a reason; methods throw only if that is
- * impossible.
+ * conversations. Methods report a failure as the status ERROR of `state`, with a reason. They throw only if
+ * they cannot report the failure that way.
  */
 export interface SandboxProvider {
   /** Files of the sandboxes, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /**
-   * Name of this machine, if other machines cannot reach its sandboxes: a lease in the store then binds each
-   * sandbox to its machine. Default: none; all processes reach all sandboxes.
+   * Name of this machine, if other machines cannot reach its sandboxes. A lease in the store then binds each
+   * sandbox to its machine. Default: none; every process can reach every sandbox.
    */
   readonly machine?: string
   readonly specs: readonly SandboxSpec[]

@@ -1,5 +1,3 @@
-/** The sandboxes of a service: stored records, and a limit beyond which the oldest are paused. */
-
 import { pause, serialQueue } from '../../conversation/async.ts'
 import type { Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -16,9 +14,8 @@ interface SandboxRecord {
   readonly created_at: string
 }
 
-/** A stored sandbox. It counts towards the limit only while `up` is set: it may then be running. */
 interface StoredSandbox extends SandboxRecord {
-  /** Time since which the sandbox may be running; null if it does not run. */
+  /** Time since which the sandbox may be running and counts towards the limit; null if it is not running. */
   readonly up: string | null
   /** The status that another process requests from the process that runs the sandbox. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
@@ -51,7 +48,7 @@ interface SandboxesOptions {
   readonly now?: () => number
 }
 
-/** Sandboxes, whose starts, pauses and resumes run one after the other so that they keep the limit. */
+/** The sandboxes of a service. Starts, pauses and resumes run one after the other to respect the limit. */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number
@@ -91,7 +88,6 @@ export class Sandboxes {
     }))
   }
 
-  /** Returns a page of sandboxes, the newest first. @throws ColloquyError `invalid_cursor`. */
   async list(after: string | null, limit: number): Promise<Page<SandboxRecord>> {
     const { items, cursor } = await this.#records.list({
       by: 'created_at',
@@ -107,7 +103,7 @@ export class Sandboxes {
     return stored === null ? null : withoutUp(stored.record)
   }
 
-  /** The state of a sandbox; MISSING if it is unknown, here or to the provider. */
+  /** Returns the state of a sandbox; MISSING if the store or the provider does not know the sandbox. */
   async state(id: string): Promise<SandboxState> {
     return (await this.states([id])).get(id) ?? NO_STATE
   }
@@ -126,7 +122,7 @@ export class Sandboxes {
   }
 
   /**
-   * Starts a sandbox. O(sandboxes that may run): it queries their states, as `resume` does.
+   * Starts a sandbox. O(sandboxes that may be running), whose states are queried.
    * @throws HttpProblem 409 without a provider and for a sandbox of another machine, 404 for an unknown spec.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
@@ -178,7 +174,7 @@ export class Sandboxes {
   }
 
   /**
-   * Deletes, pauses and resumes sandboxes as other processes requested. Returns the ids of resumed ones.
+   * Deletes, pauses and resumes sandboxes as other processes requested. Returns the ids of resumed sandboxes.
    * @throws the first failure of the provider, after all sandboxes were handled.
    */
   async sweep(): Promise<readonly string[]> {
@@ -202,7 +198,7 @@ export class Sandboxes {
   async #sweep(id: string): Promise<boolean> {
     const record = (await this.#records.find(id))?.record ?? null
     if (record !== null && this.#isElsewhere(record.lease)) {
-      // This machine was silent for longer than its lease, and another one started the sandbox again.
+      // This machine did not renew its lease, and another machine restarted the sandbox.
       await this.#provider?.pause(id)
       this.#begun.delete(id)
     } else if (record === null) {
@@ -365,7 +361,6 @@ const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || stat
 
 interface BringUpOptions {
   readonly mayStart: boolean
-  /** Maximum milliseconds for a sandbox to start. */
   readonly sandboxTimeout: number
   readonly signal: AbortSignal
   readonly onStarted: () => Promise<void>

@@ -53,7 +53,7 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** Serves queries about private conversations: they are checked like all others, but return no events. */
+/** Serves queries about private conversations: validates the query, but returns no events. */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -64,7 +64,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     returns: EVENT_PAGE,
     async handle({ query }) {
       const id = await sharedId(store, query.conversation_id)
-      // An invalid query is the same error for every conversation.
+      // An invalid query must cause the same error for private and public conversations.
       const reads = id === null ? EMPTY_STORE : store
       return searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query)
     },
@@ -126,11 +126,10 @@ export const redactedReads = (store: SharedReads, rules: RedactionRules): Shared
 
 const operation = operationsIn('Conversations')
 
-/** The information about a shared conversation that anybody may read, without secrets. */
 function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
   const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
     appOf(record)
-  // Redact first: without its user, a URL may no longer contain the whole secret.
+  // Redact before `shownText`, which removes users from URLs: a secret may include the user.
   const redacted = (text: string | null): string | null =>
     text === null ? null : shownText(rules === null ? text : redactText(text, rules))
   return {

@@ -111,9 +111,9 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * A page of matching tasks. O(limit) in the order of creation, or in the order of updates without a filter by
- * creation time. Otherwise a limited number of tasks is checked, so a page may be short or empty and still
- * have a next page. Large requests also shorten it.
+ * Returns a page of matching tasks. O(limit), except for a filter by creation time in the order of updates.
+ * Such a search checks a limited number of tasks, so its page may be short or empty and still have a next page.
+ * Large requests also shorten a page.
  */
 async function findTasks(
   { tasks }: ControlPlane,
@@ -156,7 +156,7 @@ async function countTasks(plane: ControlPlane, filter: StartFilter, exact: boole
 
 const atLeast = (instant: string): string => {
   const milliseconds = Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)
-  // The text of a later year begins with a sign, which sorts before digits.
+  // The ISO text of a year after 9999 begins with a sign, which sorts before digits.
   return new Date(Math.min(milliseconds, Date.UTC(9999, 11, 31))).toISOString()
 }
 

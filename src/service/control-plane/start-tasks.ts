@@ -42,7 +42,6 @@ export const TASK_STATUSES = [
   'ERROR',
 ] as const
 
-/** Status of a start task. */
 export type TaskStatus = (typeof TASK_STATUSES)[number]
 
 /** A task that starts a conversation, as clients see it. */
@@ -83,7 +82,7 @@ export const publicTask = ({
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-/** Creates a task's conversation, sends its first message and starts a run. Each part can be repeated. */
+/** Creates a task's conversation, sends its first message and starts a run. Skips what an earlier attempt did. */
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
@@ -140,13 +139,13 @@ async function make(
     })
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error
-    // Another process works on the same task, or used the id.
+    // Another process used the id, perhaps for the same task.
     if (await isMade(engine.store, task)) return engine.open(id)
     throw idInUse(plainId(id))
   }
 }
 
-/** Returns metadata. A child inherits its parent's repository and model unless the request sets them. */
+/** A child inherits its parent's repository and model unless the request sets them. */
 function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
   const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
@@ -165,7 +164,7 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
   }
 }
 
-/** Returns a task, and stores only its secrets. Chooses all ids now, so that nothing is created twice. */
+/** Plans a task; stores only its secrets. Chooses all ids now, so that a retry creates nothing twice. */
 async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,
@@ -201,7 +200,7 @@ async function planTask(
     start_ref,
     created_at: now,
     updated_at: now,
-    // The agent server's form, so that the store rejects a second conversation that is created there.
+    // Same form as ids of the agent server: the store then rejects a second conversation with the id.
     planned_id: wanted === null ? newId() : dashedId(wanted),
     makes_sandbox: known === null && sandboxes.possible,
   }
@@ -363,7 +362,6 @@ export class StartTasks {
     }
   }
 
-  /** Returns the change that frees a task's planned id; none for a task that is over. */
   #freed(task: StoredTask): readonly ItemChange[] {
     return isOver(task) ? [] : [this.#planned.changeOf(plainId(task.planned_id), null)]
   }
@@ -398,7 +396,7 @@ export class StartTasks {
         signal,
         onStarted: () => step({ status: 'WAITING_FOR_SANDBOX' }),
       }).catch(async (error: unknown) => {
-        // A conversation that was made before is ready, whatever happened to its sandbox since.
+        // If an earlier attempt made the conversation, the task is ready, even without the sandbox.
         if (!(error instanceof HttpProblem && (await isMade(lifecycle.engine.store, task)))) throw error
       })
     }
@@ -410,7 +408,7 @@ export class StartTasks {
   }
 
   async #fail(job: Job<StoredTask>, error: unknown, step: TakeStep): Promise<void> {
-    // The task stays for the next process.
+    // Another process continues the task.
     if (this.#closing.signal.aborted || hasCode(error, 'closed') || hasCode(error, 'store_closed')) return
     if (hasCode(error, 'lease_lost')) {
       if ((await this.records.find(job.id)) === null) await this.#undo(job.record)

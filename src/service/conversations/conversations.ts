@@ -16,7 +16,6 @@ import { wasHandled } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 import type { Starts } from './starts.ts'
 
-/** The conversations of a service, and their runs. */
 export interface Lifecycle {
   readonly engine: Engine
   readonly runs: Runs
@@ -42,8 +41,8 @@ export async function openConversation(
 }
 
 /**
- * Calls a function that appends. A conversation in memory is not looked up first: the append fails if it was
- * deleted. @throws HttpProblem 404; what the function throws.
+ * Opens a conversation and calls `append`. Does not look up a conversation that is in memory, because the
+ * append fails if it was deleted. @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(
   lifecycle: Lifecycle,
@@ -51,7 +50,7 @@ export async function appendTo<T>(
   append: (conversation: Conversation) => Promise<T>,
 ): Promise<T> {
   const cached = lifecycle.engine.opened(id)
-  // A process that recorded `running` may have died.
+  // If the status is `running`, the process of the run may have died, and the run must be recovered first.
   if (cached !== null && cached.status !== 'running')
     try {
       return await append(cached.conversation)
@@ -64,7 +63,7 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/** Returns null if the error says that the conversation was deleted; throws any other error. */
+/** Returns null for the error of a deleted conversation; rethrows any other error. */
 export function ifDeleted(error: unknown): null {
   if (isUnknown(error)) return null
   throw error
@@ -90,7 +89,8 @@ interface ClientMessage {
 }
 
 /**
- * Appends a user message, and runs the conversation if `run` is true. Rejects an impossible run first.
+ * Appends a user message, and runs the conversation if `run` is true. If no slot is free for the run, appends
+ * nothing.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(

@@ -18,7 +18,7 @@ export function newConversationId(now = Date.now()): string {
   const [high = 0, low = 0] = bytes.subarray(6, 8)
   if (now > lastTime || counter === MAX_COUNT) {
     lastTime = Math.max(now, lastTime + 1)
-    // The first bit is 0, so that later ids of this millisecond fit.
+    // The counter starts in its lower half, so that later ids of this millisecond fit.
     counter = ((high & 0x07) << 8) | low
   } else counter += 1
   for (let index = 0; index < 6; index += 1)
@@ -35,7 +35,7 @@ const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9
 /** Path segments that are not ids: the names of other operations, and dot segments. */
 const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-text', 'count'])
 
-/** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
+/** Rejects the id of a new conversation if no URL could contain it. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
   if (id === null || !NOT_IN_PATHS.has(id)) return
   const msg = 'Value error, the id is reserved: URLs use it for another path'
@@ -50,7 +50,10 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** The control plane's form: a UUID in lowercase without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The control plane's form. A UUID stored in uppercase is unchanged: no other form would find it. */
+/**
+ * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged: a lookup by
+ * another form would not find it.
+ */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** Finds a conversation by its id; a UUID may be in any form. Null for an unknown or invalid id. */
@@ -64,7 +67,7 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/** Record of a public conversation, or null; both take equally many store calls. */
+/** Returns the record of a public conversation, or null. Makes the same number of store calls for both. */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,
@@ -80,14 +83,12 @@ export async function getConversationOr404(store: Store, id: string): Promise<Co
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
-/** The conversation that a request names as its parent. @throws HttpProblem 422 for an unknown id. */
 export async function findParent(store: Store, id: string | null): Promise<ConversationRecord | null> {
   const record = id === null ? null : await findConversation(store, id)
   if (id !== null && record === null) throw missing('parent_conversation_id', 'conversation', id)
   return record
 }
 
-/** A 422 for a field that names something unknown. */
 export const missing = (field: string, what: string, id: string): HttpProblem =>
   invalid({
     type: 'value_error',

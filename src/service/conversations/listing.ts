@@ -1,4 +1,4 @@
-/** Lists of conversations, with cursors that stay valid whichever index the store uses. */
+/** Lists of conversations. Their cursors stay valid even if the next page is read with another store filter. */
 
 import type {
   ConversationFilter,
@@ -21,7 +21,7 @@ interface Listing {
   readonly limit: number
 }
 
-/** A page that matches the store's filter. It may be short or empty and still have a next page. */
+/** A page that matches `storeFilter`. It may be short or empty and still have a next page. */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,
   storeFilter: ConversationFilter,
@@ -46,13 +46,11 @@ export const COUNTED = {
   returns: { type: 'integer' },
 } as const
 
-/** Returns a count as a response. The header `x-count` shows whether it is exact or a minimum. */
 export const countReply = ({ count, more }: Count): Response =>
   new Response(JSON.stringify(count), {
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },
   })
 
-/** The ids of a conversation's children and forks, the oldest first. */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const

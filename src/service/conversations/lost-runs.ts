@@ -9,7 +9,6 @@ import type { WorkingCalls } from './working-calls.ts'
 
 type OnFailure = (error: unknown) => void
 
-/** Checks for lost runs when it starts, and then at an interval. */
 export class LostRuns {
   readonly #engine: Engine
   readonly #runs: Runs
@@ -91,7 +90,7 @@ export class LostRuns {
             for (const rest of jobs.slice(index)) rest.abandon()
             throw error
           }
-          // The other jobs must not be held by this process if the store fails now.
+          // If the store fails now, this process must not keep the remaining jobs.
           if (hasCode(error, 'unknown_conversation')) await job.finish().catch(() => job.abandon())
           else {
             job.abandon()

@@ -83,14 +83,13 @@ export type Agent = (
 export interface AgentContext {
   /**
    * Issues a token with which one background call can be completed without a key: `POST` to its `path` with
-   * `Authorization: Bearer <token>`. It expires after `seconds`, by default 86,400 (a day); a new token for
-   * the call replaces it. Do not put it into the `content` or `task` of a result, which all readers of the
-   * log see.
+   * `Authorization: Bearer <token>`. The token expires after `seconds`, by default 86,400 (a day). A new token
+   * for the call replaces it. Do not put a token into the `content` or `task` of a result, which all readers of
+   * the log see.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
 
-/** A token for one background call. */
 export interface CallToken {
   readonly token: string
   readonly expires_at: string
@@ -116,8 +115,8 @@ export interface RunRequest {
 }
 
 /**
- * Reserves a slot for a run, and stores which event requests it. With null, for a request that appends
- * nothing, it only reserves. @throws HttpProblem 429; what the store throws.
+ * Reserves a slot for a run, and stores the id of the event that requests the run. A request that appends no
+ * event passes null, which only reserves the slot. @throws HttpProblem 429; what the store throws.
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
@@ -129,7 +128,7 @@ export type RunCopy = (
 
 const noSlot = (): void => undefined
 
-/** Milliseconds between two checks for a free slot, and of another process's run that is about to end. */
+/** Milliseconds between two checks for a free slot, or for the end of another process's run. */
 const CHECK_INTERVAL = 100
 const MAX_RETRY_WAIT = 2_000
 
@@ -155,7 +154,7 @@ export async function positionOf(
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
-  /** Settled for the callers that wait now; later ones wait for another promise. */
+  /** Settled for the callers that wait now. Later callers wait for a new promise. */
   durable: PromiseWithResolvers<void>
   readonly requests: Set<Job<WantedRun>>
   state: 'open' | 'done' | 'failed'
@@ -166,7 +165,7 @@ function release(command: RunCommand): void {
   command.durable = Promise.withResolvers()
 }
 
-/** The runs of one service. The store's lease prevents two runs of one conversation in all processes. */
+/** The runs of one service. A lease in the store prevents a second run of a conversation in any process. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
@@ -216,7 +215,6 @@ export class Runs {
     }
   }
 
-  /** @throws HttpProblem 409 without an agent. */
   checkAgent(): void {
     if (!this.possible) {
       throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations. Pass `agent`.')
@@ -224,9 +222,9 @@ export class Runs {
   }
 
   /**
-   * Appends an event that requests a run, and starts it as `join` does. `append` first calls `reserve`, which
-   * reserves a slot and stores the request, so the run is certain once the event is visible. Without an
-   * agent, only `append` is called. Returns the result of `append`.
+   * Appends an event that requests a run, then starts the run as `join` does. `append` must call `reserve`
+   * before it appends: the request is then stored, so a crash cannot lose the run of a visible event. Without
+   * an agent, only appends. Returns the result of `append`.
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
    */
@@ -273,10 +271,10 @@ export class Runs {
   }
 
   /**
-   * Starts a run; resolves when it has begun or ended. After a second, `join` handles it.
+   * Starts a run. Resolves when the run has begun or ended. After a second, leaves the run to `join`.
    * @param from the length of the log
-   * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what
-   *   the agent, the store and `join` throw.
+   * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what the
+   *   agent, the store and `join` throw.
    */
   async start(conversation: Conversation, from: number): Promise<void> {
     const begun = this.#begin(conversation, from)
@@ -292,7 +290,7 @@ export class Runs {
     const runOver = new AbortController()
     let isWaiting = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
-    // Wait until the agent exists: the status of a crashed run is still `running`.
+    // Wait for `running` only once the agent exists: until then, `running` may be the status of a crashed run.
     const ended = this.#run(conversation, from, () => {
       this.#begun.add(id)
       resolve(conversation.waitFor('running', { signal: runOver.signal }))
@@ -316,11 +314,11 @@ export class Runs {
   }
 
   /**
-   * Ensures that a run handles the events before `from`: the active run, or another one after it if the
-   * active run is ending. A later pause cancels this. The work waits for a free slot and for the store.
-   * Resolves when a run with a lease will handle the events; after a second, stores a job that any process
-   * can execute, and resolves. Also resolves when no run is needed, or when the run failed, which its log or
-   * `onFailure` reports.
+   * Ensures that a run handles the events before `from`: the active run, or a new run if the active run is
+   * ending. Waits for a free slot and for the store. A pause after `from` cancels this. Resolves when a run
+   * with a lease will handle the events. After a second, stores a job that any process can execute, and
+   * resolves. Also resolves when no run is needed, or when the run failed, which its log or `onFailure`
+   * reports.
    * @param job the stored request, which ends with the command
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
@@ -333,7 +331,7 @@ export class Runs {
       this.#commands.set(id, command)
       this.#carryOut(conversation, command)
     }
-    // A message after a pause requests a run.
+    // A later message requests a run even after a pause.
     command.from = Math.max(command.from, from)
     if (job !== null) command.requests.add(job)
     if ((await endsWithin(RESPONSE_TIME, command.durable.promise)) || job !== null) return
@@ -345,9 +343,10 @@ export class Runs {
   }
 
   /**
-   * Handles a crashed run: continues it if unfinished, else recovers it, and ends the lease. Resolves to
-   * false if another process runs it or if no slot is free. Also resolves to false after a second; the work
-   * then continues in the background. Agent failures are passed to `onFailure`.
+   * Handles a crashed run: continues the run if it is unfinished, otherwise recovers the conversation and ends
+   * the lease. Resolves to false if another process runs the conversation or if no slot is free. Also resolves
+   * to false after a second, while the work continues in the background. Agent failures are passed to
+   * `onFailure`.
    * @param expired whether the store reported the lease as expired; otherwise this process's clock decides
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */
@@ -363,7 +362,7 @@ export class Runs {
     const { onFailure, store } = this.#options
     const lease = await store.getLease(id)
     if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
-    // Without a lease, another library wrote that status.
+    // Without a lease, another library wrote the status `running`.
     const state = await conversation.state()
     if (this.possible && lease !== null && hasUnfinishedRun(state)) {
       try {
@@ -386,7 +385,7 @@ export class Runs {
     await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
-  /** Ids of the conversations whose run has its step, so this service may hold their lease. */
+  /** Ids of the conversations whose lease this service may hold: the agent has returned their step. */
   get ids(): readonly string[] {
     return [...this.#begun]
   }
@@ -404,7 +403,7 @@ export class Runs {
     const step = await agent(conversation, await starts.of(record))
     onAgent()
     const limits = typeof maxIterations === 'number' ? { maxIterations } : {}
-    // Clients run a new conversation too, and expect a run that ends at once.
+    // Clients may run a conversation without messages, and expect that the run ends at once.
     await conversation.run(step, { ...options, ...limits, from }).catch(nullOn('empty_view'))
   }
 
@@ -481,8 +480,7 @@ export class Runs {
       }
       if (!hasCode(error, 'already_running')) throw error
       const { status } = (await conversation.state()).header
-      // A step may continue long after a pause; if the process dies meanwhile, the conversation is left as
-      // paused.
+      // A step may continue long after a pause. If its process dies meanwhile, the conversation stays paused.
       if (status === 'paused' && isLatest()) release(command)
       if (status !== 'running') {
         // The run is beginning or ending; if its process is dead, its lease expires.

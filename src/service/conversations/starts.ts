@@ -1,5 +1,3 @@
-/** Start requests: fields for the agent, which the service stores, and shows without their secrets. */
-
 import { LRUCache } from 'lru-cache'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -22,7 +20,10 @@ export interface StartMetadata {
 
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
-/** A service's start requests. Without a sealing key, secrets are held only in process memory. */
+/**
+ * Stores the fields of start requests that agents receive, and shows them without secrets. Without a sealing
+ * key, secrets are held only in this process's memory.
+ */
 export class Starts {
   readonly #store: Store
   readonly #box: SecretBox
@@ -54,8 +55,8 @@ export class Starts {
   }
 
   /**
-   * The whole start request, for the agent. Secrets that are only in one process's memory are missing in
-   * other processes, and after that process ends.
+   * Returns the whole start request, for the agent. Secrets in the memory of one process are missing in other
+   * processes, and after that process ends.
    * @throws HttpProblem 409 for secrets that were sealed with another key.
    */
   async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {
@@ -107,7 +108,6 @@ export class Starts {
     if (record === null || startOf(record.metadata).start_ref !== ref) await this.forget({ metadata })
   }
 
-  /** Calls a function, and `forgetUnlessMade` if it fails. @throws what the function throws. */
   async orForget<T>(planned: Planned, work: () => Promise<T>): Promise<T> {
     try {
       return await work()

@@ -14,7 +14,6 @@ interface ZipFile {
   readonly text: string
 }
 
-/** File names: `meta` for the conversation's information, `event` for the event at a position. */
 interface Layout {
   readonly meta: string
   readonly event: (seq: number, id: string) => string
@@ -56,7 +55,7 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
 /** A zip, written on demand: only one file, and the names of all files, are in memory. */
 async function* zipOf(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
-  // The first day of the format: the events contain their own times.
+  // The earliest date that a zip can contain. The events contain their own times.
   const mtime = new Date(1980, 0, 1)
   const written: Uint8Array[] = []
   const zip = new Zip((error, chunk) => {

@@ -1,5 +1,3 @@
-/** Runs conversations again when background calls end, and continues the work of dead processes. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { workExpiresAt } from '../../conversation/background.ts'
 import type { Engine } from '../../conversation/engine.ts'
@@ -14,19 +12,18 @@ import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { wasHandled } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 
-/** A conversation with working calls: completions after a position of its log have not been handled. */
+/** A conversation with working calls. Completions at `from` or later in its log have not been handled. */
 interface WatchedConversation {
   readonly conversation_id: string
   readonly from: number
 }
 
-/** Whether a completion starts a run: only in the status `idle` or `running`. */
 export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 
 /**
- * Watches conversations with working calls. A job for a conversation is stored before its first working
- * result is appended, so another process watches it after a crash.
+ * Watches conversations with working calls, and runs a conversation again when a call ends. Stores a job before
+ * the first working result of a run is appended, so another process continues after a crash.
  */
 export class WorkingCalls {
   readonly #engine: Engine

@@ -74,10 +74,13 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/** Characters of a piece that are searched again with the next: more than `encrypted_content` has. */
+/**
+ * Characters at the end of a piece that are searched again with the next piece: more than the name
+ * `encrypted_content` has.
+ */
 const OVERLAP = 32
 
-/** Masks encrypted content. A blob without it is searched only once, any other one at each read. */
+/** Masks encrypted content. Searches a blob without it only once, and any other blob at each read. */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()
   return async (id, hash, range) => {
@@ -102,7 +105,7 @@ async function mayHoldSecret(content: AsyncIterable<Uint8Array>): Promise<boolea
   let end = ''
   for await (const part of decodeText(content)) {
     const text = end + part
-    // Letters of the name may be escaped, at any level of quoting.
+    // Letters of `encrypted_content` may be escaped, at any level of quoting.
     if (mentionsSecret(text) || text.includes(String.raw`\u00`)) return true
     end = text.slice(-OVERLAP)
   }
@@ -123,7 +126,7 @@ async function textOf(content: AsyncIterable<Uint8Array>): Promise<string> {
 /** Maximum characters before the data of a data URL. */
 const MAX_START = 1_000
 
-/** The bytes that a data URL, or base64 alone, encodes, decoded piece by piece. */
+/** Responds with the bytes that a data URL or plain base64 encodes, decoded piece by piece. */
 async function decodedResponse(
   { content }: BlobContent,
   hash: string,
@@ -143,7 +146,7 @@ async function decodedResponse(
   const headers = {
     ...headersOf(hash, tag),
     'accept-ranges': 'none',
-    // Formats that browsers show and cannot run, by their first bytes; others are sent as bytes.
+    // Browsers show images, but cannot run them. All other content is sent as bytes.
     'content-type': imageTypeOf(first) ?? HEADERS['content-type'],
   }
   if (hasTag(requested.get('if-none-match'), tag)) return new Response(null, { status: 304, headers })

@@ -26,7 +26,6 @@ const kindName: Parameter<EventKind> = {
   read: (values) => eventKind.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
 }
 
-/** The filters of the agent server. */
 export const AGENT_FILTERS = {
   kind: optional(kindName),
   source: optional(oneOf(SOURCES)),

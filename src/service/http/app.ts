@@ -194,11 +194,11 @@ const notJson = (error: string): ValidationError => ({
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** @throws HttpProblem 400 for a truncated body, 413 for one of more than `maxBytes`. */
+/** @throws HttpProblem 400 for a truncated body, 413 for a body of more than `maxBytes`. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get('content-length')
   if (Number(length) > maxBytes) throw tooLarge(maxBytes)
-  // The server ends a body at its declared length, and reads it faster whole than as a stream.
+  // The server ends a body at its declared length. Reading the whole body at once is faster than a stream.
   const bytes =
     length === null
       ? await readStream(request, maxBytes)
@@ -241,7 +241,7 @@ export function streamOf(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint
       else controller.enqueue(value as Uint8Array<ArrayBuffer>)
     },
     cancel() {
-      // Not awaited: it resolves at the next piece.
+      // Not awaited, because `return` resolves only at the next piece.
       void Promise.resolve(pieces.return?.()).catch(() => undefined)
     },
   })

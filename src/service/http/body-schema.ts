@@ -34,12 +34,11 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
 }
 
-/** An id that every store accepts. */
 export const id = z
   .string()
   .regex(LEGAL_ID, 'Must be 1 to 200 characters of well-formed Unicode, without control characters.')
 
-/** Text that every store accepts. @param min minimum characters @param max maximum characters */
+/** Text of `min` to `max` characters that every store accepts. */
 export const text = (min: number, max: number) =>
   z
     .string()
@@ -72,7 +71,6 @@ export const tags = z
   })
   .meta({ maxProperties: MOST_TAGS })
 
-/** A part of a message, as an event contains it. */
 export const content = z.union([
   textContent,
   z.strictObject({
@@ -95,7 +93,6 @@ export const sentMessage = {
   sender: text(1, 200).optional(),
 }
 
-/** Policy that decides which calls a user must confirm. */
 export const confirmationPolicy = z.looseObject({
   kind: z.enum(['AlwaysConfirm', 'NeverConfirm', 'ConfirmRisky']),
   threshold: z.enum(['LOW', 'MEDIUM', 'HIGH']).optional(),
@@ -119,7 +116,7 @@ const secretSource = z.union([
   z.looseObject({ kind: z.literal('LookupSecret'), url: text(1, 4_096) }),
 ])
 
-/** Secrets for the agent, by name: each is a text, or the source of a text. */
+/** Secrets for the agent, by name. A value is the secret itself or its source. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))
 
 /** Fields of a new conversation that its agent receives. */

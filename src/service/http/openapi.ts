@@ -7,7 +7,7 @@ import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** The version of the published HTTP interface (interface section 9). */
+/** The version of the published HTTP interface. */
 const VERSION = '0.0.1'
 
 export function openApi(operations: readonly Operation[]): JsonObject {
@@ -140,7 +140,6 @@ function describeOperation(operation: Operation): JsonObject {
   }
 }
 
-/** The content of a response: a problem for a failure, none for 204 and redirects. */
 function contentOf(status: number, success: JsonObject): JsonObject {
   if (status >= 400) return PROBLEM
   return status === 204 || status >= 300 ? {} : success

@@ -34,11 +34,11 @@ interface Described {
   readonly status?: number
   /** Default: application/json. */
   readonly mediaType?: string
-  /** Descriptions of other responses, by status. A successful one has the schema of `returns`. */
+  /** Descriptions of other responses, by status. A successful response has the schema of `returns`. */
   readonly otherwise?: Readonly<Record<number, string>>
 }
 
-/** A `name`, to which the path and method are appended as in published ids, or a whole `operationId`. */
+/** A whole `operationId`, or a `name` to which the path and the method are appended. */
 export type OperationName =
   | { readonly name: string; readonly operationId?: never }
   | { readonly operationId: string; readonly name?: never }
@@ -89,7 +89,7 @@ export const operationsIn =
   ): Operation => {
     const [method = '', path = ''] = route.split(' ')
     const words = (name ?? operationId).split('_')
-    // Parameters are read by the same table from which their types are derived.
+    // The cast is safe: parameters are read by the same table from which their types are derived.
     return {
       tag,
       ...spec,

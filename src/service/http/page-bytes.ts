@@ -63,13 +63,16 @@ interface PageParts<R, T> {
   readonly cursor: string | null
   readonly limit: number
   readonly read: (cursor: string | null, limit: number) => Promise<Page<R>>
-  /** The response items; null for each that is left out. */
+  /** Returns the response items; null for each item to leave out. */
   readonly show: (some: readonly R[]) => Promise<readonly (T | null)[]>
-  /** Whether `read` itself filters. A short page then means that it has checked its maximum of items. */
+  /** Whether `read` itself filters. A short page then means that `read` checked its maximum number of items. */
   readonly isCompared: boolean
 }
 
-/** Returns a page. It may be short if items are large, and even empty if the maximum number was checked. */
+/**
+ * Returns a page. It may be short if items are large, and even empty if the maximum number of items was
+ * checked.
+ */
 export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): Promise<PageBody<T>> {
   const { limit, read, show, isCompared } = parts
   const items: T[] = []

@@ -19,7 +19,6 @@ export interface Parameter<T> {
   readonly read: (raw: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
 
-/** The parameters of one part of a request, by name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
 export type ValuesOf<P extends Parameters> = {
@@ -74,7 +73,6 @@ export function integer(range: { readonly min?: number; readonly max?: number })
   }
 }
 
-/** A boolean: `true`, `1`, `yes`, `on`, `t`, `y` or their opposites, in any letter case. */
 export const boolean = (): Parameter<boolean> => ({
   schema: { type: 'boolean' },
   omitted: null,
@@ -118,14 +116,12 @@ export const dateTime = (): Parameter<string> => ({
   },
 })
 
-/** A string parameter that can be repeated; its value is the list of strings. */
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
   omitted: null,
   read: (raw) => ({ value: raw }),
 })
 
-/** An optional parameter; null if it is omitted. */
 export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
   ...parameter,
   schema: { anyOf: [parameter.schema, { type: 'null' }] },
@@ -155,7 +151,6 @@ export function readParameters<P extends Parameters>(
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
 }
 
-/** The text with its percent encoding decoded; the text itself if the encoding is invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

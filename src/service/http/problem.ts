@@ -19,7 +19,6 @@ export class HttpProblem extends Error {
   }
 }
 
-/** A 422 response. */
 export const invalid = (...errors: readonly ValidationError[]): HttpProblem => new HttpProblem(422, errors)
 
 const RULES = redactionRules()

@@ -31,11 +31,14 @@ export class Closing extends Error {
 export interface Channel {
   /** Returns the frames. @throws HttpProblem 422 for an invalid query; other HttpProblems; `Closing`. */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
-  /** Call it after `open`. Returns why the frame is invalid, or null. @throws errors of its operation. */
+  /**
+   * Handles a client's frame; call it after `open`. Returns why the frame is invalid, or null. @throws errors
+   * of the operation that the frame requests.
+   */
   readonly receive: (text: string) => Promise<FailureText | null>
   readonly failure: (failure: FailureText) => Uint8Array
   readonly slow: Close
-  /** Returns a text on how to resume, which is appended to the reason for a close. */
+  /** Returns how to resume, as a text to append to the reason for a close. */
   readonly resume: () => string
   readonly end: () => void
 }
@@ -78,7 +81,7 @@ export function eventsChannel(live: Live, id: string): Channel {
   }
 }
 
-/** Query parameter: replay events after this position; -1: all. Default: live events only. */
+/** `after_seq`: replay the events after this position; -1 replays all. Default: only new events. */
 const SESSION_QUERY = { after_seq: optional(integer({})) } as const
 
 export function sessionChannel(live: Live, id: string): Channel {
@@ -115,7 +118,7 @@ const COMMANDS_QUERY = {
   resend_all: withDefault(boolean(), false),
 } as const
 
-/** `/sockets/bash-events`: events of commands outside conversations; a client's frame starts a command. */
+/** `/sockets/bash-events`: sends events of commands outside conversations. A client's frame starts a command. */
 export function commandsChannel(commands: Commands): Channel {
   const stop = new AbortController()
   return {
@@ -134,12 +137,13 @@ export function commandsChannel(commands: Commands): Channel {
   }
 }
 
-/** Maximum bytes of a frame. A larger one closes the socket: the client reads the event over HTTP. */
+/** Maximum bytes of a frame. A larger frame closes the socket, and the client must read the event over HTTP. */
 const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
- * Translates one stream's frames. An item is a streamed reply. The id of its event is unknown before the
- * append, so `item_aborted` with reason `replaced` ends the item right before its durable event.
+ * Translates the frames of one stream. A streamed reply is an item. The id of the reply's event is unknown
+ * before the append, so an `item_aborted` with the reason `replaced` ends the item right before the durable
+ * event.
  */
 class SessionFrames {
   readonly #afterSeq: number | null

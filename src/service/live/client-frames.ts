@@ -1,5 +1,3 @@
-/** Frames that clients send over sockets: messages and commands. */
-
 import type { Conversation } from '../../conversation/conversation.ts'
 import { freezeJson } from '../../event/freeze.ts'
 import { isObject } from '../../event/json.ts'
@@ -45,7 +43,7 @@ export async function sendFrameMessage(
   return null
 }
 
-/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
+/** Appends a session socket's message and always runs the conversation. Ignores other fields of the frame. */
 export async function sendSessionMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,
@@ -63,7 +61,6 @@ export async function sendSessionMessage(
   return null
 }
 
-/** Starts the command of a frame. Returns why the frame is invalid, or null. */
 export async function startFrameCommand(commands: Commands, text: string): Promise<FailureText | null> {
   const read = readMessage(text)
   if (read === null || 'code' in read) return read

@@ -43,7 +43,6 @@ export interface LiveSession {
   readonly end: () => void
 }
 
-/** The streams of one service, over whatever transport. */
 export class Live {
   readonly lifecycle: Lifecycle
   readonly options: Required<LiveOptions>
@@ -181,10 +180,10 @@ class RunEnds {
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
  * events and deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the
- * conversation is paused, and is the last frame of every run: a client that started a run waits for it. If
- * the reader's log is not this one, at the start or later, it yields a `reset` and starts again at the log's
- * first event. A slow client does not delay others. The stream throws `unknown_conversation` when the
- * conversation is deleted, and the store's error when the store stays unavailable.
+ * conversation is paused. It is also the last frame of every run, so that a client that started a run can wait
+ * for it. If the reader has read another log, at the start or later, the stream yields a `reset` and starts
+ * again at the log's first event. A slow client does not delay others. The stream throws `unknown_conversation`
+ * when the conversation is deleted, and the store's error when the store stays unavailable.
  * @throws HttpProblem 422; what the store throws.
  */
 export async function session(
@@ -219,7 +218,7 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
 }
 
 /**
- * @param start the position after which to begin; null when the reader's log is not this one
+ * @param start the position after which to begin; null when the reader has read another log
  * @param resumeFrom how much of a reply the reader has received; null if nothing
  */
 async function* stream(
@@ -258,7 +257,7 @@ async function* stream(
           yield stateFrame(last, 'caught_up', { position: last, replayed: last - from }, 'caught_up')
         }
         if (item.type === 'reset') {
-          // Read first: if this fails, the next subscription begins with the reset.
+          // Read the state first: if the read fails, the next subscription begins with the reset again.
           const now = await fullState(parts)
           ;({ end, status } = now)
           last = from = -1
@@ -314,7 +313,7 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/** Caches frames up to a number of characters, and always the last one, which many readers may need. */
+/** Caches frames up to a number of characters. Always keeps the latest frame, which many readers may need. */
 export class FrameCache {
   readonly #chars: number
   /** Frames by event object: another log may have another event with the same id and position. */
@@ -333,7 +332,6 @@ export class FrameCache {
     return this.#size
   }
 
-  /** Returns the frame of an event; null for a quarantined line. */
   event(item: LoggedEvent): Frame | null {
     const cached = this.#cached.get(item.fact)
     // Forks share event objects.

@@ -13,13 +13,13 @@ import { LARGE_STRING } from '../../event/text.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
 
 /**
- * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, `after_delta` for a delta,
- * `blobs` for an event with references.
+ * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta` for
+ * a delta, and `blobs` for an event with references.
  *
  * Types: `event` is an event of the log; `state` is a state update that is not in the log, with key
- * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log
- * was replaced, so discard everything; `delta` is a StreamingDeltaEvent; `error` is a ServerErrorEvent of
- * this stream.
+ * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log was
+ * replaced, so discard everything; `delta` is a StreamingDeltaEvent; `error` is a ServerErrorEvent of this
+ * stream.
  */
 export type Format = 'event' | 'envelope'
 
@@ -27,7 +27,6 @@ export type FrameType = 'event' | 'state' | 'caught_up' | 'reset' | 'delta' | 'e
 
 const encoder = new TextEncoder()
 
-/** A frame, which serializes its event once for all readers. */
 export class Frame {
   readonly type: FrameType
   /** The reader has received the log up to this position and resumes after it. -1: nothing yet. */
@@ -72,13 +71,12 @@ export class Frame {
     return `{"type":"${this.type}","position":${this.position},${resumeOffset}"event":${this.#event}${this.#blobs}}`
   }
 
-  /** The text as UTF-8. Do not write to it. */
+  /** The text as UTF-8. Do not change the bytes, which all readers share. */
   bytes(format: Format): Uint8Array {
     return (this.#bytes[format] ??= encoder.encode(this.text(format)))
   }
 }
 
-/** Returns the frame of an event; null for a line that is not an event. */
 export function eventFrame(item: LoggedEvent): Frame | null {
   const event = wireEvent(item)
   if (event === null) return null
@@ -89,7 +87,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   })
 }
 
-/** Frame of a delta that ends at `resumeOffset`. Has an id and time: clients ignore events without them. */
+/** Frame of a delta that ends at `resumeOffset`. Clients ignore events without an id and a time. */
 export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
   new Frame(
     'delta',
@@ -119,7 +117,7 @@ export const fresh = (): { readonly id: string; readonly timestamp: string } => 
   timestamp: new Date().toISOString(),
 })
 
-/** Close codes: those of RFC 6455 where one fits, else application codes. */
+/** Close codes: from RFC 6455 if one of its codes fits, otherwise application codes. */
 export const CLOSE = {
   away: 1001,
   tooLarge: 1009,

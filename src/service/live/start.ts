@@ -26,8 +26,8 @@ export const LIVE_QUERY = {
 } as const
 
 /**
- * The start parameters of a request. `after_event_id` and `after` take precedence over `resend_mode`. If both
- * are set, the event must be at that position.
+ * The start parameters of a request. `after_event_id` and `after` take precedence over `resend_mode`. If a
+ * request has `after_event_id` and `after`, the event must be at that position.
  */
 export interface StartValues {
   readonly after: number | null
@@ -51,8 +51,8 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * Position to begin after, by default the log's `end`. Null if this log lacks the position or the event: the
- * reader has read another log, or this log has lost its end.
+ * Returns the position to begin after, by default the log's `end`. Null if the log lacks the requested position
+ * or event: the reader has read another log, or this log has lost its end.
  */
 export async function startAfter(
   store: Store,
@@ -77,7 +77,10 @@ export async function startAfter(
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
-/** Returns the first position with this time or a later one. Reads all such events: times may decrease. */
+/**
+ * Returns the first position whose event has this time or a later one. Reads all such events, because the times
+ * in a log may decrease.
+ */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
   const read = (page: object) => store.search({ conversationId: id, timestampGte, ...page })

@@ -15,10 +15,12 @@ const operation = operationsIn('Events')
 
 const QUEUE = 256 * 2 ** 10
 
-/** Parts of a write timeout: after the event loop was blocked, only one can expire before reads. */
+/**
+ * Number of timers, one after the other, in a write timeout. After the event loop was blocked, only one timer
+ * can expire before pending reads run.
+ */
 const TIMERS = 4
 
-/** The stream operation. `identify` returns a key's caller; the key may be deleted during the stream. */
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   return [
@@ -54,7 +56,7 @@ function lastEventId({ headers }: Request): Partial<StartValues> {
   if (header === '') return {}
   const [, position, resumeOffset] = /^(-1|\d+)(?:;(.+))?$/.exec(header) ?? []
   const after = Number(position)
-  // The header is the reader's latest position; the URL has the first one.
+  // The header has the reader's latest position, the URL only its first position.
   if (Number.isSafeInteger(after))
     return { after, after_event_id: null, ...(resumeOffset !== undefined && { after_delta: resumeOffset }) }
   throw invalid({

@@ -1,4 +1,4 @@
-/** Admits sockets, and limits their total bytes, which a limit for each socket would not do. */
+/** Admits sockets, and limits the bytes of all sockets together. */
 
 import type { IncomingMessage } from 'node:http'
 import { credentialOf, FOREIGN_ORIGIN, type Identify, isAllowed, isForeign } from '../auth/caller.ts'

@@ -1,5 +1,3 @@
-/** Canvas extensions in one folder: their sources are in it, and their installed copies in `.installed`. */
-
 import { constants, realpathSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -23,9 +21,9 @@ interface Manifest extends JsonObject {
 }
 
 /**
- * Returns the Canvas extensions of a folder. Clients can install only its subfolders. Each is copied to
- * `.installed/<name>`, and its state is written to `.installed/<name>.json`. Backend programs of extensions
- * are not started. @throws Error if the folder does not exist.
+ * Returns the Canvas extensions of a folder. Clients can install only subfolders of the folder. An installed
+ * extension is copied to `.installed/<name>`, and its state is written to `.installed/<name>.json`. Backend
+ * programs of extensions are not started. @throws Error if the folder does not exist.
  * @example
  * const extensions = directoryExtensions('.')
  * await extensions.list() // []
@@ -77,7 +75,7 @@ export function directoryExtensions(folder: string): CanvasExtensions {
     })
     return to
   }
-  /** Replaces an installed folder; the old one is restored if that fails. */
+  /** Replaces an installed folder. If that fails, restores the previous folder. */
   const swap = async (from: string, name: string): Promise<void> => {
     const to = join(installed, name)
     const previous = join(staging, `${name}.previous`)

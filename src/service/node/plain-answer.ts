@@ -2,8 +2,8 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Serves an upgrade as a plain connection. Node has detached its parser; `shouldUpgradeCallback` would
- * prevent that in a newer Node. @param head the bytes after the request head
+ * Serves an upgrade request as a plain request. Node has already detached the connection from its parser; a
+ * newer Node can prevent that with `shouldUpgradeCallback`. @param head the bytes after the request head
  */
 export function serveWithoutUpgrade(
   server: Server,

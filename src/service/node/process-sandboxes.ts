@@ -1,5 +1,3 @@
-/** A sandbox provider that runs each sandbox as a local process group in its own folder. */
-
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -18,11 +16,10 @@ import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
-/** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
   /** Folder of the sandboxes. Services can share it: each runs the sandboxes that it started. */
   readonly directory: string
-  /** Templates, the default first. If omitted: one without a process. */
+  /** Templates, the default template first. Default: one template without a process. */
   readonly specs?: readonly ProcessSpec[]
   /** Whether clients may use files and commands, with the rights of the service's user. Default: false. */
   readonly givesFiles?: boolean
@@ -51,8 +48,8 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
 
 /**
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
- * service's user. Of the service's environment variables they receive only PATH, LANG, LC_ALL, TZ and TMPDIR.
- * A helper process ends them when the provider or the service ends, even if the service is killed.
+ * service's user. Of the service's environment variables they receive only PATH, LANG, LC_ALL, TZ and TMPDIR. A
+ * helper process ends the commands when the provider or the service ends, even if the service is killed.
  * @throws ColloquyError `invalid_argument` for invalid specs and unknown options.
  * @example
  * const sandboxes = processSandboxes({
@@ -83,7 +80,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const specOf = (specId: string): ProcessSpec | undefined => specs.find(({ id }) => id === specId)
   const hasCommand = (specId: string): boolean => specOf(specId)?.command !== null
   const isPaused = (id: string): boolean => {
-    // A folder without a stored state may be no sandbox.
+    // Without a stored state, the folder may be no sandbox, and does not count as paused.
     const state = live.get(id)?.state ?? stateOf(readClaim(folderOf(id)), false)
     // A closed provider refuses commands for another reason.
     return !closed && state.status === 'PAUSED'
@@ -110,7 +107,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
-    // Without a command, all processes use the stored state. If it was not stored, keep it in memory.
+    // Without a command, all processes use the stored state. If storing failed, the state stays in memory.
     const isStored = readClaim(directory)?.state.status === 'RUNNING'
     if (!hasCommand(specId) && sandbox.state.status === 'RUNNING' && isStored) live.delete(id)
     await commands.resume(id)
@@ -197,7 +194,7 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
 interface Claim {
   /** The process that runs the command; null if no process does. */
   readonly pid: number | null
-  /** Start time of the process, if the system reports it: its pid may be reused. */
+  /** Start time of the process, because its pid may be reused. Null if the system does not report it. */
   readonly began: string | null
   readonly state: SandboxState
 }
@@ -220,7 +217,7 @@ function writeClaim(directory: string, state: SandboxState, pid: number | null):
   try {
     const claim: Claim = { pid, began: startTimeOf(process.pid), state }
     const temporary = `${fileIn(directory)}.${process.pid}`
-    // The key of its server is not for other users of the machine.
+    // The state contains the key of the sandbox's server, which other users of the machine must not read.
     writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600 })
     renameSync(temporary, fileIn(directory))
   } catch {

@@ -8,7 +8,7 @@ import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
 
-/** Longer paths could be created name by name, but not opened or deleted. */
+/** Maximum bytes of a path. Longer paths could be created name by name, but not opened or deleted. */
 export const MAX_PATH_BYTES = 4_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
@@ -68,7 +68,6 @@ export function sandboxFiles(
         const files = await Promise.all(
           entries.map(async (entry): Promise<FileEntry | null> => {
             const full = join(folder, entry.name)
-            // Symbolic links are not followed.
             const facts = await lstat(full).catch(() => null)
             if (facts === null) return null
             const is_directory = facts.isDirectory()
@@ -102,7 +101,7 @@ export function sandboxFiles(
       })
     },
     makeFolder: async (path) => {
-      // The first folder may be made before the first sandbox.
+      // The root may not exist before the first sandbox.
       await guarded(() => mkdir(root, { recursive: true }))
       const folder = await within(path, true)
       await guarded(() => mkdir(folder, { recursive: true }))
@@ -191,8 +190,8 @@ const SAFE_SETTINGS = [
 ].flatMap((one) => ['-c', one])
 
 /**
- * Runs git; null if it fails. Diffs ignore the folder's filters, so filtered files are compared as they are.
- * @param root the folder of all sandboxes: git ignores a repository of this folder or of one above it
+ * Runs git; null if it fails. Diffs ignore the filters of the folder, and compare files as they are on disk.
+ * @param root the folder of all sandboxes; git ignores a repository of this folder itself or above it
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
   const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {

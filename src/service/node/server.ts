@@ -24,7 +24,6 @@ export const DEFAULT_PORT = 8000
 /** Milliseconds for releasing leases after the deadline. */
 const RELEASE_TIMEOUT = 500
 
-/** Options of `serve`. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
   /** Address to listen on; any but loopback requires keys. Default: 127.0.0.1. */
@@ -33,7 +32,10 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly port?: number
   /** Approximate maximum bytes of idle conversations in memory. Default: 256 MiB. */
   readonly cacheBytes?: number
-  /** Rules that redact everything before it is stored, even for agents and users. Default: none. */
+  /**
+   * Rules that redact everything before it is stored. Agents and users then see only the redacted form.
+   * Default: none.
+   */
   readonly storedRedaction?: RedactionRules
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
@@ -73,7 +75,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     )
   }
   const store = rules === undefined ? originalStore : redactingStore(originalStore, rules)
-  // Shared replies are not redacted: they stay in the process.
+  // Shared replies are stored without redaction, so with rules, replies stay in the process.
   const shareReplies = rules === undefined
   const engine = createEngine({ store, shareReplies, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
@@ -122,21 +124,22 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   }
 }
 
-/** Handles a WebSocket upgrade. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Options of `listen`. */
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>
   /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string
   /** 0 for a free port. Default: 8000. */
   readonly port?: number
-  /** Handles WebSocket upgrades. Other upgrades are served as requests; without this option, all are. */
+  /**
+   * Handles WebSocket upgrades. All other upgrade requests are served as plain requests. Default: none;
+   * WebSocket upgrades are then served as plain requests too.
+   */
   readonly upgrade?: Upgrade
   /**
-   * Whether to reject requests whose `Host` is not this machine, and sockets from pages of other sites: for a
-   * service without keys. Default: false.
+   * For a service without keys: whether to reject requests whose `Host` is not this machine, and sockets from
+   * pages of other sites. Default: false.
    */
   readonly onlyLocal?: boolean
   /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */
@@ -155,7 +158,6 @@ export interface ListenOptions {
   readonly shutdownTimeout?: number
 }
 
-/** A listening HTTP server. */
 export interface Listening {
   readonly url: string
   readonly port: number
@@ -262,12 +264,15 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /** Accepts the kernel's connections, which closing would reset. A turn of the event loop accepts one. */
+  /**
+   * Accepts connections that wait in the kernel, which closing would reset. Each turn of the event loop accepts
+   * one.
+   */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
     for (;;) {
       const before = accepted
-      // The first turn may be past its polling.
+      // The current turn may have polled already.
       await nextTurn()
       await nextTurn()
       if (accepted === before || accepted >= maximum || performance.now() >= limit) return
@@ -320,7 +325,7 @@ function cutOff(response: Response, outgoing: { destroy(): unknown }): Response 
   const passed = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // A listener on `closed`, since a writer that waits for a slow reader does not read.
+        // Listen on `closed`: while the server waits for a slow reader, it does not call `pull`.
         reader.closed.catch((error: unknown) => {
           if (error instanceof SlowReader) outgoing.destroy()
           else controller.error(error)

@@ -202,7 +202,7 @@ class Connection {
 
   #report(failure: FailureText): void {
     const { socket, options, channel } = this.#parts
-    // A client that sends nonsense and reads no errors is sent no more of them.
+    // A client that sends invalid frames and does not read the errors receives no more errors.
     if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
     this.#outlet.write(channel.failure(failure))?.catch(() => undefined)
   }
@@ -271,7 +271,7 @@ class Inbox {
     this.#budget = budget
     socket.on('message', (data, isBinary) => {
       if (socket.readyState !== socket.OPEN) return
-      // Text arrives as one buffer, by the socket's own `binaryType`.
+      // With the default `binaryType`, each frame arrives as one buffer.
       const bytes = (data as Buffer).byteLength
       this.#isWhole = true
       if (!this.#isOpen && bytes > MAX_FIRST_FRAME) return overflow('first')
@@ -328,7 +328,7 @@ interface OutletOptions {
   readonly maxBytes: number
   /** Milliseconds without progress after which a full queue fails. */
   readonly writeTimeout: number
-  /** Shared by all sockets; when it is spent, each may queue one frame. */
+  /** Budget shared by all sockets. When it is spent, each socket may queue one frame. */
   readonly budget: Budget
 }
 
@@ -412,9 +412,15 @@ export class Outlet {
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /** Maximum unauthenticated sockets; one more closes the oldest of the busiest address. Default: 1,024. */
+  /**
+   * Maximum unauthenticated sockets. Another socket closes the oldest socket of the address that has the most.
+   * Default: 1,024.
+   */
   readonly maxUnauthenticated?: number
-  /** Maximum unauthenticated sockets of a network address; one more closes its oldest. Default: 256. */
+  /**
+   * Maximum unauthenticated sockets of a network address. Another socket closes the oldest socket of its
+   * address. Default: 256.
+   */
   readonly maxUnauthenticatedPerAddress?: number
   /** Approximate maximum of received bytes buffered for all sockets together. Default: 256 MiB. */
   readonly maxInbound?: number
@@ -422,7 +428,6 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
   readonly maxOutbound?: number
 }
 
-/** Sockets of one service. */
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
@@ -436,9 +441,9 @@ const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
  * Returns the WebSocket side of a service, for Node: `/sockets/events/{conversation_id}`,
- * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass `upgrade` to `listen`, and call
- * `close` in `onShutdown`, as `serve` does. Without keys, it rejects sockets from pages of other origins,
- * except `allowOrigins`: browsers let any page open a socket to this machine. docs/interface.md describes
+ * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass `upgrade` to `listen`, and call `close`
+ * in `onShutdown`, as `serve` does. A service without keys rejects sockets from pages of other origins, except
+ * `allowOrigins`, because browsers let any page open a socket to this machine. docs/interface.md describes
  * frames, start positions and close codes.
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -607,7 +612,7 @@ interface UnauthenticatedBounds {
   readonly perAddress: number
 }
 
-/** Unauthenticated sockets. Evicts the oldest at the maximum: clients that send a key at once get in. */
+/** Unauthenticated sockets. At the maximum, evicts the oldest: clients that send a key at once are admitted. */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void
@@ -627,7 +632,6 @@ class Unauthenticated<T> {
     for (const sockets of this.#waiting.values()) yield* sockets
   }
 
-  /** Adds a socket; returns a function that removes it. */
   add(address: string, socket: T): () => void {
     const sameAddress = this.#waiting.get(address)
     if (sameAddress !== undefined && sameAddress.size >= this.#bounds.perAddress)

@@ -1,5 +1,3 @@
-/** Creates directories in one folder, and nowhere else. */
-
 import { constants, realpathSync } from 'node:fs'
 import { lstat, mkdir, open } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'

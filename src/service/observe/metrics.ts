@@ -19,7 +19,6 @@ export interface Histogram {
   readonly observe: (value: number, labels?: Labels) => void
 }
 
-/** The metrics of one service. */
 export interface Metrics {
   readonly counter: (name: string, help: string) => Counter
   readonly measured: (name: string, help: string, read: () => number) => void
@@ -28,7 +27,10 @@ export interface Metrics {
   readonly text: () => string
 }
 
-/** Maximum series of a metric; further ones share one without labels, so clients cannot fill the memory. */
+/**
+ * Maximum series of a metric. All further series share one without labels, so that clients cannot fill the
+ * memory.
+ */
 const MAX_SERIES = 2_000
 
 export function createMetrics(): Metrics {

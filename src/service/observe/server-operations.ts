@@ -43,7 +43,7 @@ export const serverOperations = (
     otherwise: { 503: 'The store does not respond, or the service is shutting down' },
     async handle() {
       if (live.isClosing) throw new HttpProblem(503, 'The service is shutting down.')
-      // Only callers with a key see the error, from any other operation.
+      // The response omits the store's error, because this operation needs no key.
       const isWritable = store.listConversations({ limit: 1 }).then(canWrite)
       if (!(await endsWithin(READY_TIMEOUT, isWritable).catch(() => false)))
         throw new HttpProblem(503, 'The store cannot be read. Check its database.')
@@ -84,7 +84,7 @@ const HEADERS = {
   'content-security-policy': "frame-ancestors 'none'",
 }
 
-/** `/inspect`: the page contains no conversation, so it needs no key. No operation without a page. */
+/** `/inspect`. The page contains no conversation, so it needs no key. */
 export const inspectorOperations = (page: string | null): Operation[] =>
   page === null
     ? []

@@ -31,9 +31,9 @@ export class Users {
   }
 
   /**
-   * Creates a user with an API key bound to the organization, returned once. An existing user gets no second
-   * key. In an organization, the subject alone identifies a user: a new e-mail address replaces the old one,
-   * and users can share an address. Users without a subject are identified by address.
+   * Creates a user with an API key that is bound to the organization and returned only once. An existing user
+   * gets no second key. In an organization, the subject alone identifies a user: a new e-mail address replaces
+   * the old one, and users can share an address. Users without a subject are identified by address.
    */
   async provision(
     org_id: string,
@@ -42,7 +42,7 @@ export class Users {
     keyName: string | null,
   ): Promise<{ readonly user: User; readonly key: string | null; readonly isNew: boolean }> {
     const email = address.toLowerCase()
-    // No address contains a line break.
+    // No e-mail address contains a line break, so the two forms never collide.
     const id = await sha256(subject === null ? `${org_id}\n${email}` : `${org_id}\n\n${subject}`)
     const known = await this.#records.find(id)
     if (known !== null) {
@@ -62,7 +62,7 @@ export class Users {
       isNew = before === null
       return before ?? { user_id: crypto.randomUUID(), subject, email, org_id, key_id: created.id }
     })
-    // Another request was faster: the user has one key.
+    // Another request created the user first. Delete the second key.
     if (!isNew) await this.#keys.remove(created.id)
     return { user: user as User, key: isNew ? created.key : null, isNew }
   }
@@ -90,7 +90,6 @@ interface OrganizationParts {
 
 const operation = operationsIn('Organizations')
 
-/** The organization of an API key; for other callers, the `X-Org-Id` header. Null if there is none. */
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
   if (caller.type === 'api_key') return caller.key.org_id
   const named = headers.get('x-org-id')
@@ -172,7 +171,10 @@ interface Day {
   readonly count: number
 }
 
-/** Limits operations by a quota of all processes. One operation uses one unit, unless nothing is started. */
+/**
+ * Limits operations by a daily quota that all processes share. An operation that starts a conversation uses one
+ * unit.
+ */
 export function withQuota(
   operations: readonly Operation[],
   store: Store,

@@ -53,7 +53,7 @@ const STOPPED = -15
 export class Commands {
   readonly #files: SandboxFiles | null
   #events: CommandEvent[] = []
-  /** Number of events that are no longer stored. `#cleared` has this number after the last `clear`. */
+  /** Number of events that are no longer stored. `#cleared` is this number after the latest `clear`. */
   #dropped = 0
   #cleared = 0
   #text = 0
@@ -81,8 +81,8 @@ export class Commands {
   }
 
   /**
-   * Starts a command. `output` resolves when the command has ended, and rejects if it cannot be run; readers
-   * then receive an output with the error.
+   * Starts a command. `output` resolves when the command has ended. If the command cannot be run, `output`
+   * rejects, and readers receive an output event with the error.
    * @throws HttpProblem for an invalid folder, and without a folder.
    */
   async start(body: {
@@ -122,9 +122,9 @@ export class Commands {
   }
 
   /**
-   * Events from now on, or all stored ones first, each once and in order, until the signal is aborted. A
-   * reader has no queue: it reads the history, and throws SlowReader if events were dropped before it read
-   * them.
+   * Returns new events, after all stored events if `includeStored` is true, each once and in order, until the
+   * signal is aborted. A reader has no queue: it reads the stored events, and throws SlowReader if an event was
+   * dropped before it was read.
    * @throws HttpProblem 429 for too many readers.
    */
   follow(includeStored: boolean, signal: AbortSignal): AsyncGenerator<CommandEvent, void, undefined> {
@@ -170,7 +170,7 @@ export class Commands {
   }
 }
 
-/** Returns an absolute `cwd` as it is; creates a relative one in the folder of the sandboxes. */
+/** Returns an absolute `cwd` unchanged; creates a relative `cwd` in the folder of the sandboxes. */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd

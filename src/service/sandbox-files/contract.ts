@@ -35,7 +35,7 @@ export interface CommandOutput {
 
 /**
  * Every path is absolute, and inside the folder of a sandbox after symbolic links are resolved.
- * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown one, 409 for a
+ * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown path, 409 for a
  *   paused sandbox, 507 if the disk is full.
  */
 export interface SandboxFiles {

@@ -1,6 +1,6 @@
 /**
  * File, command and git operations of the service, and of one conversation (below its path, or with `?cid=`).
- * Paths in the latter default to the conversation's folder, and must be inside it.
+ * In operations of a conversation, paths default to its folder, and must be inside the folder.
  */
 
 import { isObject, textAt } from '../../event/json.ts'
@@ -132,7 +132,7 @@ export function scopedOperations(
   }
   const bind = ({ handle, path: route, query = {} }: Operation, conversationId: string) => {
     const bound: Operation['handle'] = async (input) => {
-      // The editor's URL needs no files.
+      // The editor's status needs no files.
       if (route === '/api/vscode/status') return handle(input)
       const scoped = await scope(conversationId)
       const inside = (path: unknown, loc: string[]): Promise<string> => pathIn(scoped, path, loc)

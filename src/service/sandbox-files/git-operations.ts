@@ -61,7 +61,8 @@ const DIFF_OPTIONS = [
 ] as const
 
 /**
- * The files that changed since a revision (default: HEAD), and untracked ones; empty without a repository.
+ * Returns the files that changed since a revision (default: HEAD), and untracked files; empty without a
+ * repository.
  * @throws HttpProblem 400 for an invalid or unknown revision.
  */
 export async function changesOf(
@@ -115,8 +116,9 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
 }
 
 /**
- * The text of a file in the working tree and at a revision (default: HEAD), or after and before a commit;
- * null where the file does not exist. @throws HttpProblem 400 for an invalid revision, and as `files.read`.
+ * Returns two texts of a file: in the working tree and at a revision (default: HEAD), or after and before a
+ * commit. A text is null if the file does not exist.
+ * @throws HttpProblem 400 for an invalid revision; what `files.read` throws.
  */
 export async function diffOf(
   files: SandboxFiles,

@@ -10,7 +10,6 @@ export interface Profile {
   readonly llm: JsonObject
 }
 
-/** The model profiles of a service. */
 export class Profiles {
   readonly #stored: SealedMap
 
@@ -75,7 +74,7 @@ const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_s
 export const isKeySet = (llm: JsonObject): boolean =>
   SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
 
-/** A configuration with null for its keys. Secrets in its URLs are removed. */
+/** Returns a model configuration with null for its keys, and without secrets in its URLs. */
 export function withoutKeys(llm: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(llm).map(([name, value]): [string, JsonValue] => {

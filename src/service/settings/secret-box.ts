@@ -1,5 +1,3 @@
-/** Encrypts values that may contain secrets. Without a key, rejects secrets: they are never plain text. */
-
 import { serialQueue } from '../../conversation/async.ts'
 import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
@@ -11,17 +9,16 @@ import { type Records, recordsOf } from '../records.ts'
 
 export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }
 
-/** Encrypts and decrypts values. */
 export interface SecretBox {
   /** Whether values are stored as plain text, because there is no key. */
   readonly isOpen: boolean
   /**
-   * Encrypts a value for one place; it cannot be decrypted for another.
+   * Encrypts a value for a location. The value cannot be decrypted for another location.
    * @throws HttpProblem 409 for a value with a secret, if there is no key.
    */
   readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
   /**
-   * Decrypts a value that was encrypted for this place.
+   * Decrypts a value that was encrypted for this location.
    * @throws HttpProblem 409 for a value that was encrypted with another key, or changed.
    */
   readonly open: (location: string, stored: Sealed) => Promise<JsonObject>
@@ -99,7 +96,7 @@ function toBase64(bytes: Uint8Array): string {
 interface SealedMapOptions {
   /** Collection of the record. A value encrypted for it cannot be decrypted for another collection. */
   readonly collection: string
-  /** Noun for a value in error messages. They never repeat a name: it may be a secret sent by mistake. */
+  /** Noun for a value in error messages, which never repeat a name: it may be a secret sent by mistake. */
   readonly noun: string
   readonly limit: number
 }

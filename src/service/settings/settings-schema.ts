@@ -150,10 +150,10 @@ export const storeBody = silent(
 )
 
 /**
- * Merges maps at any depth; replaces lists and other values; null deletes a field; a masked value keeps the
- * stored one.
- * @throws HttpProblem 400 for a masked secret in a list item that matches no stored item, or several
- *   different ones.
+ * Merges `diff` into an object: merges nested objects, and replaces lists and other values. Null deletes a
+ * field; a masked value keeps the stored value.
+ * @throws HttpProblem 400 for a masked secret in a list item that matches no stored item, or several different
+ *   items.
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])
@@ -168,7 +168,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/** Replaces masked items by stored ones. Equal masks are restored in order, if their number is unchanged. */
+/** Replaces masked items by stored items. Equal masks are restored in order, if their number is unchanged. */
 function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))

@@ -16,7 +16,7 @@ interface Validation {
   readonly error: { readonly type: string; readonly message: string } | null
 }
 
-/** A failure with a fixed message: a provider's response may quote the key. */
+/** A failure with a fixed message, because a provider's message may quote the key. */
 class Refusal extends Error {
   readonly type: string
 
@@ -40,7 +40,7 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
     if (!(error instanceof Error)) return refused('Error', WITHHELD)
     const secrets = secretsIn(llm)
     const type = /^\w{1,64}$/.test(error.name) ? scrubSecrets(error.name, secrets) : null
-    // Cut first: half of a secret is secret, too.
+    // Cut before the check, which also finds a secret that the cut has shortened.
     const message = scrubSecrets(error.message.slice(0, MAX_MESSAGE), secrets)
     return refused(type ?? 'Error', message ?? WITHHELD)
   }
@@ -64,7 +64,7 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
       redactionRules({ secrets: values.filter((value) => value.length >= MIN_SECRET) }),
     )
   } catch {
-    // A secret that is part of every mask.
+    // `redactionRules` rejects a secret that is part of every mask.
     scrubbed = text
   }
   const lowerCase = scrubbed.toLowerCase()

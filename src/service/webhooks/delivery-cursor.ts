@@ -22,7 +22,6 @@ const NO_NEWS: News = { first: null, isChanged: false, isDeleted: false }
 interface Marking {
   readonly store: Store
   readonly collections: Collections
-  /** Conversations created since this time on the store's clock are sent from their beginning; null: all. */
   readonly since: string | null
 }
 
@@ -46,7 +45,7 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes all conversations due that were created since `since`, on the store's clock. For earlier
+ * Makes every conversation due for sending that was created since `since`, on the store's clock. For earlier
  * conversations, only new events are sent. Can be repeated.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
@@ -63,7 +62,10 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
   await mark(marking, created)
 }
 
-/** Makes conversations due for sending. Those being sent, or waiting for a retry, are checked again later. */
+/**
+ * Makes conversations due for sending. A conversation that is being sent, or waits for a retry, is checked
+ * again later.
+ */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
@@ -95,7 +97,7 @@ async function changesFor(
     const { collection, version, body } = item
     const cursor = cursorOf(item)
     const unchanged = { collection, id, expected: version }
-    // The write makes the current sender lose its job, which is due for another one.
+    // This write ends the lease of the current sender. Another sender can claim the job at once.
     if (cursor.next === null && first !== null)
       return [{ ...unchanged, put: itemOf({ ...cursor, next: first }, 0) }]
     if (item.dueAt === null) return [{ ...unchanged, put: { body, dueIn: 0 } }]
@@ -108,7 +110,7 @@ async function changesFor(
     { collection: cursors, id, expected: null, put: itemOf(cursor, 0) },
   ]
   if (record === null) {
-    // A conversation that was created and deleted since is not sent; the deletion of an earlier one is.
+    // A conversation without a cursor may be older than `since`; its deletion is then sent.
     if (since === null || !isDeleted) return []
     return begin({ born: '', next: null, until: null, digest: '', status: null })
   }
@@ -118,11 +120,14 @@ async function changesFor(
 }
 
 export interface DeliveryCursor {
-  /** When the conversation was created: a later one may have its id. */
+  /** Creation time of the conversation: a later conversation may have its id. */
   readonly born: string
   /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
-  /** End of the message being sent, or null. Stored first, so that a crash resends the same message. */
+  /**
+   * End of the message that is being sent, or null. Stored before sending, so that a crash resends the same
+   * message.
+   */
   readonly until: number | null
   /** Digest of the last sent record; null until the receiver has accepted the creation. */
   readonly digest: string | null
@@ -184,7 +189,7 @@ export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   status: null,
 })
 
-/** The cursor of a conversation that existed before the webhook: it sends only events from `next` on. */
+/** The cursor of a conversation that existed before the webhook. Only events from `next` on are sent. */
 const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
   ...newCursor(record),
   next,

@@ -99,7 +99,7 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/** Ends the job and returns true; with news, keeps the lease and returns false. @throws `lease_lost`. */
+/** Ends the job and returns true. If there is news, deletes it, keeps the lease and returns false. */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,
@@ -183,7 +183,8 @@ class Sender {
     const room = concurrency - this.#busy.size
     if (room <= 0) return true
     const repeating = [...this.#busy.values()].filter(Boolean).length
-    // Retries use at most half of the capacity, so that hanging ones do not block the others. A capacity of one alternates.
+    // Retries use at most half of the capacity: hanging retries do not block the rest. A capacity of one
+    // alternates.
     const limit = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
@@ -239,11 +240,10 @@ class Sender {
   }
 }
 
-/** Options of a webhook dispatcher. */
 export interface WebhookDispatcherOptions {
   /** Milliseconds between polls for changes and retries. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds after which another process continues the work of a crashed one. Default: 15,000. */
+  /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly leaseTtl?: number
   /**
    * Called with each failed attempt and the webhook's id; with a failure of the store, the id is empty.

@@ -16,7 +16,7 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Maximum bytes of a response that is read to reuse its connection; a longer one is cancelled. */
+/** Maximum bytes of a response that is read to reuse its connection. A longer response is cancelled. */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Sends a message once. Throws unless the receiver accepts it. */
@@ -28,7 +28,7 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     method: 'POST',
     body: message.body,
     headers: headersOf(headers, { 'content-type': 'application/json', ...message.headers, ...signed }),
-    // The operator configured no other address.
+    // Follow no redirect: the operator configured only this address.
     redirect: 'manual',
     signal: ended,
   }).catch((error: unknown) => {
@@ -43,14 +43,14 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
-/** Returns why a request failed: the cause of a fetch error has the reason, its message has not. */
+/** Returns why a request failed. A fetch error has the reason in its cause, not in its message. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns all headers. Those of the service take precedence, also over names in another letter case. */
+/** Returns all headers. The service's headers replace configured headers, in any letter case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
   required: Readonly<Record<string, string>>,

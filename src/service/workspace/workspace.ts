@@ -67,7 +67,6 @@ export interface Workspace {
   readonly createDirectory: (path: string) => Promise<void>
 }
 
-/** Operations that create directories. Without a workspace, they reject every path. */
 export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
   (['/api/file/create_directory', '/file/create_directory'] as const).map((path) =>
     operation(`post ${path}`, {
@@ -91,7 +90,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
     }),
   )
 
-/** Workspaces that clients save for their pages: names of folders, which the service never opens. */
+/** Workspaces that clients save: names of folders, which the service never opens. */
 interface Saved {
   readonly workspaces: readonly Item[]
   readonly workspaceParents: readonly Item[]

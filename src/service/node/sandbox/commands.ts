@@ -1,4 +1,4 @@
-/** Commands in the folders of sandboxes, paused with their sandbox, and ended with it or this process. */
+/** Runs commands in sandbox folders. A command is paused with its sandbox, and ends with it or this process. */
 
 import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
@@ -40,8 +40,8 @@ export class SandboxCommands {
   }
 
   /**
-   * Runs a command until its end or timeout, with only PATH of the service's environment. Ends the processes
-   * that it leaves behind, where the system shows them, and ignores their output.
+   * Runs a command until its end or timeout, with only PATH of the service's environment. Then ends the
+   * processes that the command leaves behind, where the system shows them, and ignores their output.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')

@@ -17,10 +17,16 @@ export interface Ended {
   readonly cause?: Error
 }
 
-/** Script that waits for the line `go`, sent once the watchdog knows the command; else exits with 125. */
+/**
+ * Shell script that waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125
+ * if the line does not arrive.
+ */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
-/** Starts a command, which begins when `go` is called. Its `pid` is undefined if it cannot be started. */
+/**
+ * Starts a shell, which executes the command when `go` is called. `child.pid` is undefined if the shell cannot
+ * be started.
+ */
 export function spawnGated({ command, cwd, env }: GroupCommand): {
   readonly child: ChildProcess
   readonly go: () => void
@@ -36,7 +42,7 @@ export function spawnGated({ command, cwd, env }: GroupCommand): {
   return { child, go: () => void gate?.end('go\n') }
 }
 
-/** Signals a process group. Returns false if it has no process. */
+/** Signals a process group. Returns false if the group has no process. */
 export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
   try {
     return pid !== undefined && process.kill(-pid, signal)
@@ -83,7 +89,6 @@ export class Group {
     this.ended = ended
   }
 
-  /** Starts a command. @throws Error if not even the shell can be started. */
   static async start(command: GroupCommand, watchdog: Watchdog, output: Output): Promise<Group> {
     const { child, go } = spawnGated(command)
     const { promise, resolve, reject } = Promise.withResolvers<Ended>()

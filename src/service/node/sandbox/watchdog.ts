@@ -3,12 +3,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Environment variable by which processes that left their group are found, where the system shows it. */
+/** Environment variable that identifies processes that left their group. It is visible only on Linux. */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
- * Arguments: the mark and the present groups. Reads `+group` and `-group` until the service is gone, then
- * ends remaining groups and marked processes.
+ * Shell script. Its arguments are the mark and the current groups. It reads lines `+group` and `-group` until
+ * the service is gone, then ends the remaining groups and the marked processes.
  */
 const SCRIPT = `trap '' HUP INT TERM
 mark=$1
@@ -61,7 +61,7 @@ export class Watchdog {
   }
 
   #start(): void {
-    // It receives the groups as arguments: this process may die before it can write anything.
+    // The groups are passed as arguments, because this process may die before it can write them.
     const groups = Array.from(this.#groups, String)
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark, ...groups], {
       // Its own group, so that a signal of the terminal does not end it first.
