@@ -2,7 +2,7 @@ import { eventCount, isDerived, isPending, stretchStarts, type Unit, unitEvents 
 import { vectorOf } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 
-/** What may be forgotten although it stays by default. */
+/** Parts of the view that may be forgotten, although they stay by default. */
 export interface Permissions {
   /** Whether the latest system prompt may leave the view. It is sent anyway. Default: no. */
   readonly forgetSystemPrompt?: boolean

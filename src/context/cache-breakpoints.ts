@@ -5,9 +5,9 @@ import { isVisible } from '../messages/neutral.ts'
 
 /**
  * Marks at most four parts with `cache_prompt`, Anthropic's maximum: the first part of the system prompt,
- * which conversations share; its last part; the end of the stable prefix, which was the end of the previous
- * request; and the end of this request. Other marks are removed. Pass the result to `toAnthropic`. Empty
- * parts, thinking and calls are not marked. O(parts).
+ * which conversations share; the last part of the system prompt; the end of the stable prefix, which was the
+ * end of the previous request; and the end of this request. Other marks are removed. Pass the result to
+ * `toAnthropic`. Empty parts, thinking and calls are not marked. O(parts).
  * @param stable number of leading messages that the previous request had too:
  *   `stablePrefix(previous, messages)`
  * @throws ColloquyError `invalid_argument` for an invalid number.
@@ -40,7 +40,6 @@ function lastMark(messages: readonly NeutralMessage[], end: number): string | nu
   return null
 }
 
-/** Marks a message's parts. Returns the same object if nothing changes. */
 function withMarks<M extends NeutralMessage>(message: M, isMarked: (part: number) => boolean): M {
   const wrong = message.content.some((part, index) => (part.cache_prompt === true) !== isMarked(index))
   if (!wrong) return message

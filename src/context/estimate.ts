@@ -24,18 +24,18 @@ const FRAME = 4
 /** Maximum cost of an image that a provider scales down. */
 const IMAGE_TOKENS = 1600
 
-/** Maximum UTF-16 units of a text in a part of a reply; a longer text counts as a file. */
+/** A text in `reply.parts` with more UTF-16 units than this counts as a file. */
 const FILE = 65_536
 
-/** Base64 characters per token: a scanned page has 100 kB, a page of text 10 kB. */
+/** Base64 characters of a file per token. A page has about 10 kB as text, and 100 kB as a scan. */
 const PER_TOKEN = 64
 
 /**
  * Estimates the tokens of messages, without a tokenizer: a token is 5.5 lowercase letters or spaces, 1.6
- * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600.
- * Any other part counts as its text or as an image, whichever is more, plus 1 for each 64 characters that
- * are not text. Thinking, reasoning (even encrypted) and `parts` of replies count in full, except that a
- * text of more than 65,536 units in `parts` counts 1 for each 64. The request's tools are not counted.
+ * capitals, digits or signs, or one East Asian character. Each message and call adds 4, each image 1,600. Any
+ * other part counts as its text or as an image, whichever is more, plus 1 for each 64 characters that are not
+ * text. Thinking, reasoning (even encrypted) and `parts` of replies count in full, but in `parts`, a text of
+ * more than 65,536 units counts 1 for each 64. The request's tools are not counted.
  *
  * For recorded agent runs, the result is 0.85 to 1.4 times the count of current tokenizers. Leave room, or pass
  * your own counter. O(content).

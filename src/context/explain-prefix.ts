@@ -8,11 +8,14 @@ export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field that differs, such as `content[0].text`; empty if the whole part differs or is missing. */
+  /**
+   * Path of the field that differs, such as `content[0].text`. Empty if all of the message, `system` or
+   * `tools` differs or is missing.
+   */
   readonly path: string
 }
 
-/** The fields of the prefix, in the order in which providers read them. */
+/** The fields that precede the messages, in the order in which providers read them. */
 const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
   ['tools', 'tools'],
   ['system', 'system'],
@@ -23,7 +26,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 
 /**
  * Returns the first difference between two requests, or null if the next one only adds to the previous.
- * Accepts requests of any grammar, whole or only their messages; ignores cache marks. O(size).
+ * Accepts whole requests of any grammar, or only their messages. Ignores cache marks. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }
@@ -65,7 +68,7 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) })
 }
 
-/** Steps of a path to a tool, its function, a system part, a message or a block, also in results. */
+/** Steps of a path that lead to a tool, a system part, a message or a block, but not into their data. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** Whether `cache_control` is a cache mark at a path. In arguments or a schema it is data for the model. */

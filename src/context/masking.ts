@@ -1,8 +1,3 @@
-/**
- * Masks old tool results in messages to save tokens. Masks many at once and rarely, because each change
- * invalidates the cache and the reasoning after it.
- */
-
 import { checkNumber, checkOptionNames } from '../event/check-value.ts'
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage, ToolMessage } from '../messages/message.ts'
@@ -30,11 +25,11 @@ const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
  * Returns a function that replaces old tool results in messages with a placeholder, whenever that saves at
- * least `stride` tokens. Calls stay, and so do `is_error`, the `keepLast` latest results, and results that
- * are no longer than the placeholder.
+ * least `stride` tokens. Never changes calls, `is_error`, the `keepLast` latest results, or a result that the
+ * placeholder would not shorten.
  *
- * The function depends only on the messages: a masked result stays masked, and earlier messages change at
- * most tokens / stride times. Masking twice changes nothing (law K7). O(content).
+ * The output depends only on the messages. As a conversation grows, a masked result stays masked, and earlier
+ * messages change at most tokens / stride times. Masking twice changes nothing (law K7). O(content).
  * @throws ColloquyError `invalid_argument` for an invalid number, and later if the counter returns one.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })

@@ -15,7 +15,7 @@ import { ellipsize, textsOf } from './text.ts'
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
-  /** Returns a text for `nudgeMessage` if equal calls failed `action_error` times without a nudge, or null. */
+  /** Returns a text for `nudgeMessage` after `action_error` equal failed calls without a nudge; else null. */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }
@@ -123,7 +123,7 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** The calls of a step as text. Secrets are masked before a name is cut. */
+/** Secrets are masked before `quote` cuts a name, because a mask must replace the whole secret. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())
@@ -146,10 +146,7 @@ interface Window {
   readonly turns: readonly Turn[]
 }
 
-/**
- * Returns at most `size` units after the last user message and the last pending batch. Events outside the
- * view (pauses, state updates, hooks) do not count; a message of the environment is not a user's. O(size).
- */
+/** Returns at most `size` units, newest first, after the last user message and pending batch. O(size). */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   // The message may be forgotten; its position remains known.
   const since = lastUserMessage?.seq ?? -1
@@ -177,7 +174,6 @@ export interface StuckThresholds {
   readonly alternating_pattern: number
 }
 
-/** Name of a loop pattern. */
 export type StuckPattern = keyof StuckThresholds
 
 /** Thresholds that replace the defaults: integers from 1, or Infinity to disable a pattern. */
@@ -245,7 +241,6 @@ const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(ke
 /** Source, tool and action. Thought, ids and summary do not count: different text is no progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
-  // A call without an action is identified by its arguments.
   const what = action ?? null
   return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
 }
@@ -282,7 +277,7 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/** Returns the text of a nudge after `count` failures; null also if a nudge followed the first failure. */
+/** Returns a nudge after exactly `count` failures; null if a nudge already followed the first failure. */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn

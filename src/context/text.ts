@@ -26,7 +26,6 @@ export const splits = (text: string, index: number): boolean => (text.codePointA
 export const textsOf = (content: readonly Content[]): string[] =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
 
-/** Returns the texts of the parts; for images their number, for other parts the name. */
 export const shownOf = (content: readonly Content[]): string[] =>
   content.map((part) => {
     if (isTextPart(part)) return part.text

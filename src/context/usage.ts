@@ -18,14 +18,12 @@ export interface TokenCounts {
   readonly context_window: number
 }
 
-/** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /** In the producer's currency, usually US dollars; 0 for records of replies, which have no price. */
+  /** Sum of the reported costs, usually in US dollars. Records of replies have no cost, and count as 0. */
   readonly cost: number
 }
 
-/** Tokens and costs. */
 export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */
@@ -38,9 +36,9 @@ export interface Usage extends TokenCounts {
 
 /**
  * Returns the tokens and costs that events report. State updates with the key `stats` have running totals;
- * the latest of each usage id counts. The records of replies (`reply.tokens`, `reply.usage`) count if no such
- * update follows, because its totals include them. Values that are not positive numbers count as 0. O(events
- * + size of the updates).
+ * the latest of each usage id counts. A reply's record (`reply.tokens`, `reply.usage`) counts only if no such
+ * update follows, because the totals of a later update include it. Values that are not positive numbers count
+ * as 0. O(events + size of the updates).
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
  *   accumulated_token_usage: { prompt_tokens: 10 } } } }

@@ -1,5 +1,3 @@
-/** Explains why the model may or may not see an event. */
-
 import { checkOptionNames } from '../event/check-value.ts'
 import { completionOf, progressOf } from '../event/completion.ts'
 import { kindOf, type LogWarning } from '../log/entry.ts'
@@ -93,7 +91,6 @@ function notesOn(subject: Subject, verdict: Verdict, state: State): Note[] {
   ]
 }
 
-/** Why the call that an event names was not working. */
 function idleNotes({ entry, derived }: Subject, state: State): Note[] {
   const { event, parent, seq, inTree } = entry
   if (event === null || derived || !inTree || completes(entry) !== null) return []
@@ -170,7 +167,6 @@ function batchNotes(
   return notes
 }
 
-/** Whether the call of an event is still working, or which message completed the call. */
 function workNotes(
   { entry }: Subject,
   { calls, results }: BatchUnit,

@@ -1,12 +1,9 @@
-/** Explanation of one event: whether the model may see it, and the facts of the fold that decide it. */
-
 import { ownField } from '../event/json.ts'
 import { replyOf } from '../event/reply.ts'
 import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 import { objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
-/** Why an event is in the view or not. */
 export type VerdictCode =
   | 'unit'
   /** In the view: part of a batch that has all its results. */
@@ -110,11 +107,6 @@ const RULES: Readonly<Record<string, string>> = {
  */
 export const ruleOf = (rule: string): string | null => ownField(RULES, rule) ?? null
 
-/**
- * Returns a number with its noun.
- * @example
- * [counted(1, 'event'), counted(2_048, 'event')] // ['1 event', '2,048 events']
- */
 export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`
 

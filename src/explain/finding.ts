@@ -27,7 +27,6 @@ export const FINDING_KINDS = [
   'law',
 ] as const
 
-/** Kind of a finding. */
 export type FindingKind = (typeof FINDING_KINDS)[number]
 
 /** A problem or a notable fact of a conversation. */

@@ -1,5 +1,3 @@
-/** Problems and notable facts of a conversation, the worst first. */
-
 import { estimateTokens } from '../context/estimate.ts'
 import { explainPrefix, type PrefixChange } from '../context/explain-prefix.ts'
 import { redact } from '../context/redaction/redact.ts'
@@ -63,7 +61,6 @@ interface More extends Partial<Pick<FindingDraft, 'rule' | 'law' | 'cost'>> {
   readonly ids?: readonly (string | null | undefined)[]
 }
 
-/** Creates a finding. Each event is listed once. */
 function finding(
   kind: FindingKind,
   severity: Severity,
@@ -85,7 +82,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Returns the writer that treats later system prompts so that fewer replies lose their signed parts. */
+/** Returns the writer whose treatment of later system prompts removes signed parts from fewer replies. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
@@ -110,7 +107,6 @@ function requestOn(
   return { messages, written: { ...list, tools: branch.systemPrompt?.event.tools ?? [] }, leftOut }
 }
 
-/** One finding for each repair and grammar. */
 function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
   if (head === null) return
@@ -195,7 +191,7 @@ function resultFinding(
 const withoutAdvice = (message: string): string =>
   message.replace(/; a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
-/** What is checked, and what is known about the conversation. */
+/** Options of `findings`. */
 export interface FindingOptions {
   /** Grammars in which requests are checked. Default: the grammars of the log's replies, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
@@ -229,9 +225,9 @@ const FINDERS: readonly Finder[] = [
 ]
 
 /**
- * Returns the problems and notable facts of a conversation, worst first, causes before consequences:
- * warnings of replay, broken laws, requests that do not extend the previous one, loops, interrupted replies,
- * abandoned branches, condensations that forgot the task, likely secrets. Each lists its evidence; `explain`
+ * Returns the problems and notable facts of a conversation, worst first, causes before consequences: warnings
+ * of replay, broken laws, requests that do not extend the previous one, loops, interrupted replies, abandoned
+ * branches, condensations that forgot the task, likely secrets. Each finding lists its evidence. `explain`
  * explains one event.
  *
  * O(n log n + size). It also writes two requests for each of the latest 64 events that change earlier
@@ -327,7 +323,7 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   return null
 }
 
-/** Maximum number of changes to check, the latest ones. Each needs two requests. */
+/** Maximum number of changes to check, from the latest. Each needs two requests. */
 const MAX_CHANGES = 64
 
 interface RequestPoint {
@@ -408,7 +404,7 @@ function judgeRequest(
 ): FindingDraft | null {
   const [was, is] = [request(branchOf(before)), request(branchOf(head))]
   if (was.written === null || is.written === null) return null
-  // A prompt without tools proves nothing: the program may pass others.
+  // A system prompt without tools proves nothing: the program may pass its tools elsewhere.
   const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
   const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
   if (change === null) return null
@@ -533,7 +529,7 @@ type CallCheckpoint = Checkpoint & EventEntry<ActionEvent>
 
 const isCallCheckpoint = (entry: Checkpoint): entry is CallCheckpoint => entry.event?.kind === 'ActionEvent'
 
-/** Whether a call repeats another. Ids alone do not prove it: many servers number calls in each reply. */
+/** Whether a call repeats another. Equal ids alone prove nothing: many servers number calls per reply. */
 function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): boolean {
   const one = before.event
   const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
@@ -590,8 +586,8 @@ const LEAST_WORD = 4
 const SHARE = 0.25
 
 /**
- * Condensations of HEAD's branch that removed the first or latest user message, with few of its words in the
- * summary. A guess: a summary in another language is reported too.
+ * Condensations of HEAD's branch that removed the first or latest user message, and whose summary contains
+ * few terms of the message. This is a guess: a summary in another language is reported, too.
  */
 function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null

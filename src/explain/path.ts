@@ -18,7 +18,7 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
   return path.toReversed()
 }
 
-/** The first entry from `above` to `below` that meets a condition, as all after it must. O(log depth) checks. */
+/** Returns the first entry for which `isSo` is true; once true, it must stay true. O(log depth) checks. */
 export function firstBetween(
   above: Entry,
   below: Entry,
@@ -33,7 +33,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Why the call that an event names was not working at that event. `candidates` may have completed it. */
+/** Why the call that an event names was not working. `candidates` are entries that may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -75,7 +75,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** The last move to the entry at a position, or below it. */
+  /** Index in `moves` of the last move to an entry or a descendant, by the entry's position. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {
@@ -100,7 +100,7 @@ export const describeParent = ({ parent }: Entry): string =>
 
 /**
  * Entries that would be on an event's branch up to HEAD if the entry `by` had not moved HEAD off the branch;
- * null if a later entry moves HEAD off it, too.
+ * null if a later entry moves HEAD off the branch, too.
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()
@@ -111,7 +111,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     if (!entry.inTree) continue
     const before = logPrefix(log, seq, null)
     const isNamedOn = (id: unknown): boolean | null => {
-      // A state update would be in the same position, without content.
+      // Without the move, an event `by` would be missing, but a state update `by` would still exist.
       const isRemoved = id === by.id && by.canBeHead
       const named = typeof id === 'string' && !isRemoved ? findEventIn(before, id) : undefined
       return named === undefined ? null : isOn(named)

@@ -65,14 +65,14 @@ export const removedWholeUnits = (entry: Checkpoint, log: Log): Unit[] =>
 export const countIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
-/** Whether no later condensation lists the removed unit, and its calls have results. */
+/** Whether the unit would be in the view at `below` without this removal. */
 export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): boolean {
   const calls = unit.type === 'batch' ? [...unit.calls] : []
   const results = calls.map((call) => resultOfCall(call, below))
   if (results.includes(null)) return false
   const stretch = stretchOf([...branch.view.units], unit)
   const path = pathBetween(by, below).slice(1)
-  // Calls that started another batch may have joined it.
+  // Later calls of the same reply started another batch. They would have joined this one.
   const mates = callsOfReplies(repliesOf(stretch), path, below)
   if (mates === null) return false
   return !isListed([...stretch.flatMap((one) => [...unitEvents(one)]), ...results, ...mates], path)

@@ -119,7 +119,7 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const later = wouldFollow(state, subject.entry, by)
   if (later === null) return false
   const stretch = stretchOf([...position.branch.view.units], position.unit)
-  // No path shows whether a call of its reply would join it.
+  // If a later call is of the same reply, no path shows whether it would have joined the batch.
   if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   const events = stretch.flatMap((unit) => [...unitEvents(unit)])
   return !isListed(events, later)
@@ -209,7 +209,7 @@ function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry
 /** Whether the view at `below` would contain the batch of `call` if `result` ended the call. */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
   const path = pathBetween(call, below)
-  // Until the later result, calls that started another batch may join this one.
+  // The batch would have stayed open until `result`, so later calls of its reply would have joined it.
   const mates = callsOfReplies([responseIdOf(call)], path, below)
   if (mates === null || isListed([result, ...mates], path)) return false
   const subject = { entry: call as Checkpoint, id: call.id, derived: false }

@@ -1,12 +1,11 @@
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 
-/** Why a view is condensed: a request in the log, its tokens, or its events. */
+/** Why a view is condensed: the log requests it, or the view has too many tokens or events. */
 export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
-/** Why a condensation was refused. */
 export type RefusalCode =
-  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` unless it is required. */
+  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` for an optional condensation. */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
@@ -23,14 +22,13 @@ export interface RefusalReason {
   /** One sentence, without the summariser's error. */
   readonly message: string
   readonly triggers: readonly CondensationTrigger[]
-  /** Whether it is required: the log requests a condensation, or the tokens exceed the limit. */
+  /** Whether the condensation is required: the log requests it, or the tokens exceed the limit. */
   readonly required: boolean
   /** `never`: the same view will be refused again. `later`: the summariser may succeed next time. */
   readonly again: 'never' | 'later'
   readonly cause?: unknown
 }
 
-/** A condenser's decision. */
 export type CondenserDecision =
   | { readonly type: 'keep' }
   /** Append the event at HEAD. It shortens the view and clears the request. */
@@ -39,9 +37,9 @@ export type CondenserDecision =
 
 /**
  * Decides which events of a view to forget, and changes nothing. `run(step, { condenser })` executes the
- * decision. Other callers do so themselves. For `condense`, append the event. For `refuse` with `required`,
- * end the run with a ConversationErrorEvent or call the model anyway; otherwise continue. Call the condenser
- * again only after the view has changed, or, if `again` is `later`, after some time.
+ * decision. If you call a condenser yourself, append the event of `condense`. For `refuse` with `required`,
+ * end the run with a ConversationErrorEvent, or call the model anyway. Otherwise continue. Call the condenser
+ * again after the view has changed or, if `again` is `later`, after some time.
  */
 export interface Condenser {
   readonly handlesRequests: boolean

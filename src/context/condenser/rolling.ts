@@ -1,5 +1,3 @@
-/** The rolling condenser: its limits, its plan of what to forget, and the summary that replaces it. */
-
 import { checkNumber, checkOptionNames, invalid, invalidArgument } from '../../event/check-value.ts'
 import type { Condensation } from '../../event/types.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -22,9 +20,9 @@ import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } 
 
 /** When a view is condensed, and by how much. */
 export interface CondensationLimits extends Permissions {
-  /** Maximum number of events in the view. A longer view is cut to about half of it. Default: 240. */
+  /** Maximum number of events in the view. A longer view is cut to about half the maximum. Default: 240. */
   readonly maxEvents?: number
-  /** Maximum tokens of a request. A longer one is cut to about half of it. Default: unlimited. */
+  /** Maximum tokens of a request. A longer one is cut to about half the maximum. Default: unlimited. */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
@@ -101,7 +99,7 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 export function rollingCondenser(options: RollingOptions): Condenser {
   checkOptionNames(options, LIMIT_NAMES, 'eventBudget totalBudget summarise retries')
   const limits = checkLimits(options)
-  // It would otherwise only appear as a failed summary of a long conversation.
+  // Without this check, the mistake would appear only as a failed summary of a long conversation.
   if (typeof options.summarise !== 'function') invalidArgument('summarise', 'must be a function')
   const budget = checkBudget(options)
   const retries = checkNumber('retries', options.retries ?? 3, { least: 0 })
@@ -165,12 +163,12 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * Decides which events of a view to forget, and why, without calling a model. Returns `keep` within the
- * limits if the log requests no condensation, and `refuse` if too little can be forgotten. The first events
- * and the end of the view stay; with the summary they are about half of the limit, or of the view if the log
- * requests a condensation. The system prompt, the last user message and pending calls always stay. The
- * summary is placed after the last forgotten event. If this forgets too little, a condensation that the log
- * or the token limit requires can also remove the first events and the end.
+ * Decides which events of a view to forget, and why, without calling a model. Returns `keep` if the view is
+ * within the limits and the log requests no condensation. Returns `refuse` if too little can be forgotten.
+ * The first events and the end of the view stay. With the summary, they are about half of the limit, or half
+ * of the view if the log requests a condensation. The system prompt, the last user message and pending calls
+ * always stay. The summary is placed after the last forgotten event. If this forgets too little, a
+ * condensation that the log or the token limit requires can also remove the first events and the end.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

@@ -73,7 +73,7 @@ export function excerpt(text: string, limit: number): string {
 
 const notice = (missing: number): string => `\n[… ${missing} characters left out …]\n`
 
-/** Maximum length of each text. Short texts leave their share of `total` to others. */
+/** Maximum length of each text. Short texts leave the rest of their share of `total` to longer texts. */
 export function fairLimit(lengths: readonly number[], max: number, total: number): number {
   const sorted = lengths.toSorted((a, b) => a - b)
   let remaining = total
@@ -86,7 +86,6 @@ export function fairLimit(lengths: readonly number[], max: number, total: number
   return max
 }
 
-/** What a summary prompt contains. */
 export interface SummaryPromptInput {
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
@@ -130,7 +129,6 @@ const tagged = (name: string, attributes: string, text: string): string =>
 
 const quoted = (text: string): string => JSON.stringify(text)
 
-/** An event as text. */
 export interface SummaryEvent {
   readonly id: string
   readonly label: string

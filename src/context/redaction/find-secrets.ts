@@ -53,8 +53,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
 
 /**
  * Joins overlapping hits, because separate masks would leave part of a secret readable. The surest hit
- * determines the mask; of equally sure hits, the longest. Drops hits inside `masks`; widens a hit over those
- * it overlaps.
+ * determines the mask; of equally sure hits, the longest. Drops hits inside `masks`, and widens a hit to
+ * include each mask that it overlaps.
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []
@@ -87,7 +87,7 @@ export const MIN_SECRET = 8
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
-/** Finds secrets unchanged, with `+` for spaces, and in base64, where the hit is the whole base64 text. */
+/** Finds each secret as it is, with `+` for spaces, and in base64 (the hit is the whole encoded text). */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)

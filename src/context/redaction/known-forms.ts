@@ -64,7 +64,6 @@ const FORMS = [
   { name: 'private_key', trigger: /PRIVATE KEY/, pattern: findPrivateKeys },
 ] as const satisfies readonly SecretForm[]
 
-/** Name of a built-in pattern that finds secrets. */
 export type BuiltInPattern = (typeof FORMS)[number]['name']
 
 export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
@@ -113,7 +112,7 @@ const BOUNDARY =
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** Finds private keys. One pattern would search for the end of a key from each beginning. */
+/** Finds private keys. One pattern for a whole key would take quadratic time. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
@@ -157,9 +156,9 @@ const MAX_REMEMBERED_KEYS = 10_000
 export type IsSecretField = (key: string) => boolean
 
 /**
- * Returns a function that checks whether adjacent parts of a key are one of the names: `api_key` is in
- * `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` in `access_token`, but not in `tokens` or `nextPageToken`, a
- * cursor. Ignores case. O(length), and O(1) for a known key.
+ * Returns a function that checks whether adjacent parts of a key are one of the names. For example, `api_key`
+ * is in `apiKey`, `APIKEY` and `X-Api-Key-2`, and `token` is in `access_token`. But `token` is neither in
+ * `tokens` nor in `nextPageToken`, which is a cursor. Ignores case. O(length), and O(1) for a known key.
  */
 export function secretFields(names: readonly string[]): IsSecretField {
   const secretNames = new Set(names.map((name) => nameParts(name).join('')))
@@ -194,14 +193,14 @@ const containsName = (words: readonly string[], names: ReadonlySet<string>): boo
     })
   })
 
-/** A key in quotes before a colon and a text or a list; its letters may be escaped. */
+/** Matches a quoted key and a colon before a string or list. `escape` is a pattern for escaped letters. */
 const keyPattern = (escape: string): string =>
   String.raw`(?:"((?:[^"\\\n]${escape}){1,${MAX_NAME_LENGTH}})"|'((?:[^'\\\n]${escape}){1,${MAX_NAME_LENGTH}})')\s{0,32}:\s{0,32}(?=["'[])`
 
 const PLAIN_KEY = keyPattern('')
 const ESCAPED_KEY = keyPattern(String.raw`|\\u00[0-7][0-9a-fA-F]`)
 
-/** Finds the values of secret fields in JSON, cut JSON, or something like it. */
+/** Finds the values of secret fields in JSON, in truncated JSON, and in similar text with single quotes. */
 export function fieldFinder(isSecretField: IsSecretField): Finder {
   return (text, report) => {
     const keys = new RegExp(text.includes(String.raw`\u00`) ? ESCAPED_KEY : PLAIN_KEY, 'g')
@@ -212,7 +211,7 @@ export function fieldFinder(isSecretField: IsSecretField): Finder {
   }
 }
 
-/** Reports the text at an index, or each text of the list there; returns the end index. */
+/** Reports the string at `from`, or each string of the list at `from`. Returns the end index. */
 function reportValues(text: string, from: number, report: ReportHit): number {
   const isList = text[from] === '['
   const separator = /[\s,[\]]{0,64}/y

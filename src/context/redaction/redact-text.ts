@@ -50,7 +50,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns a text unchanged, because it is useless unless complete; null if it contains a literal secret. */
+/** Returns a text unchanged, or null if it contains a literal secret. With a mask it would be useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -87,7 +87,7 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** Current key before and after redaction; empty before an object's next key. A list has its parent's. */
+  /** The key before and after redaction; empty before an object's next key. A list has its parent's key. */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }
@@ -130,7 +130,7 @@ function jsonKeys(text: string): ReadonlySet<string> {
   return keys
 }
 
-/** The redacted token; null for one that stays sealed. */
+/** Returns the redacted token, or null if the token is sealed and stays unchanged. */
 function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
   if (!token.startsWith('"')) {
     const mask = redactNumber(token, rules)

@@ -104,7 +104,7 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
 }
 
 /**
- * A provider accepts thinking blocks only if all are unchanged: if one contains a secret, all lose their
+ * A provider accepts thinking blocks only if all are unchanged. So if one contains a secret, all lose their
  * signatures, and an encrypted block becomes a mask.
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
@@ -126,22 +126,26 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
   return isClean && redacted === thinking && !isOpen(signature) ? null : redacted
 }
 
-/**
- * Treatment of a field: unchanged (`keep`); unchanged if it is an instant (`time`) or a known tool's name
- * (`name`), else as text; JSON text that stays JSON (`arguments`); complete or null (`sealed`); each text and
- * number masked whole (`secret`); JSON whose base64 is a file (`bytes`); signed blocks (`thinking`); any JSON
- * (`open`, and fields without a shape); or one or several objects with a shape, whose keys are never secrets.
- */
+/** How the redaction treats a field. */
 type Treatment =
+  /** Any JSON, as in fields without a shape. */
   | 'open'
   | 'keep'
+  /** Kept if it is an instant, else `open`. */
   | 'time'
+  /** Kept if it is the name of a known tool, else `open`. */
   | 'name'
+  /** JSON text that stays JSON. */
   | 'arguments'
+  /** Kept, or null if it contains a literal secret. */
   | 'sealed'
+  /** Each text and number is masked whole. */
   | 'secret'
+  /** JSON whose base64 is a file. */
   | 'bytes'
+  /** Signed blocks. */
   | 'thinking'
+  /** One or several objects. The names of these fields are never secrets. */
   | Treatments
 
 interface Treatments {
@@ -278,9 +282,9 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
  *
  * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields stay. So the log
  * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A
- * signature covers the whole reply: a masked reply loses all its signatures, its `encrypted_content` is null,
- * and only the kinds of its `parts` are kept. For a reply of several events use `redactLog`; a redacting
- * store does this within one append.
+ * signature covers the whole reply. So a masked reply loses all its signatures, its `encrypted_content`
+ * becomes null, and only the kinds of its `parts` are kept. For a reply of several events use `redactLog`; a
+ * redacting store does this within one append.
  * @example
  * const rules = redactionRules({ fields: ['password'] })
  * const error = { kind: 'AgentErrorEvent', tool_name: 'login', tool_call_id: 'c', error: '{"password":"hunter2"}' }
@@ -291,7 +295,7 @@ export function redact<F extends Fact>(fact: F, rules: RedactionRules): F {
   return (isQuarantined(fact) ? redactLine(fact, rules) : redactEvent(fact, rules)) as F
 }
 
-/** Conversation and position of a log. */
+/** Options of `redactLog`. */
 export interface RedactLogOptions {
   /** Conversation id, from which missing event ids are derived. Default: the empty string. */
   readonly conversationId?: string
@@ -322,7 +326,7 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** Every event of a reply with a mask loses its signatures. */
+/** Redacts facts. If an event of a reply is masked, all events of that reply lose their signatures. */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()
@@ -356,8 +360,8 @@ function redactEvent(event: Event, rules: RedactionRules): Event {
     if (redacted === body) return event
     const decoded = decodeEvent(redacted)
     if (decoded.ok && decoded.warnings.length === 0) return decoded.event
-    // Some fields of a published action or observation accept only certain texts or numbers: those are not
-    // secrets, unless the event was invalid before.
+    // Actions and observations of known tools have fields that accept only certain values. Such a value is
+    // not a secret, and stays, unless the event was already invalid.
     knownPaths ??= new Set(issuesOf(event).map(({ loc }) => loc.join('.')))
     const before = unchanged.size
     for (const { loc, type } of decoded.ok ? decoded.warnings : decoded.issues) {

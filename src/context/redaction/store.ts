@@ -15,9 +15,10 @@ import type { RedactionRules } from './rules.ts'
  * written. `append` returns what was stored: tools see masks, and must get secrets from elsewhere.
  *
  * A retry with the original body is recognized while the rules stay the same. If an event of a reply is
- * masked, all its events in that append lose their signatures; earlier appends do not change. In an import
- * with an expected version, a redacted event without an id gets the id derived from its original body (design
- * D15). Queries, ids, items and unstored deltas are not redacted. An append costs O(size of the facts) more.
+ * masked, all events of that reply in the same append lose their signatures. Earlier appends do not change.
+ * In an import with an expected version, a redacted event without an id gets the id derived from its original
+ * body (design D15). Queries, ids, items and unstored deltas are not redacted. An append costs O(size of the
+ * facts) more.
  * @throws the store's errors.
  * @example
  * const store = redactingStore(memoryStore(), redactionRules({ secrets: ['correct horse battery'] }))
