@@ -210,7 +210,7 @@ export const COMMANDS = {
     options: {
       ...VIEWED,
       ...LEAF,
-      // With fewer there is nothing to keep after a summary.
+      // With fewer, no event could stay next to the summary.
       'max-events': required(option('N', numberIn(4))),
       summary: option('TEXT', asVisible),
     },
@@ -291,7 +291,7 @@ export const COMMANDS = {
       const { output } = options
       const layout = layoutOf(options)
       if (output === undefined && layout !== 'jsonl') fail(`export --format ${layout} needs --output PATH`)
-      // Import would read it as an array, or as base_state.json.
+      // Import would read a file with this extension as one JSON document, or as a zip.
       if (layout === 'jsonl' && /\.(?:json|zip)$/i.test(output ?? ''))
         fail('--format jsonl cannot write a .json or .zip file: use --output PATH.jsonl, or another --format')
     },

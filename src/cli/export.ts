@@ -106,7 +106,7 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
   const { raw } = fact
   if (/[\ud800-\udfff]/u.test(raw)) return false
   if (where === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
-  // Its bytes were not text; the replacement characters are, and must not be read as the event.
+  // The bytes were not UTF-8. `raw` has replacement characters, and must not be read as the event.
   if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
   const { fact: again, broken } = decodePiece(Buffer.from(raw))
   // The first line decides whether a file is an array, or JSON at all.
@@ -124,7 +124,7 @@ export interface Target {
   readonly force: boolean
 }
 
-/** Writes under a temporary name, then renames: a failure leaves the previous content. @throws FileError */
+/** Writes under a temporary name, then renames, so a failure leaves the old content. @throws FileError */
 export async function writeTo(target: Target, write: (path: string) => Promise<void>): Promise<void> {
   const output = resolve(target.output)
   const name = `.${basename(output).slice(0, 100)}.${randomBytes(6).toString('hex')}`

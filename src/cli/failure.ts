@@ -1,5 +1,3 @@
-/** Errors that end a command: a wrong command line, or a file or database that cannot be used. */
-
 import { getSystemErrorMessage } from 'node:util'
 
 /** An invalid command line: one line on standard error and exit code 2. */
@@ -16,7 +14,7 @@ export class FileError extends Error {
   override readonly name = 'FileError'
   /** Code of the error; part of the `--json` contract. */
   readonly code: string
-  /** The file or database that is wrong; null for the input of the command. */
+  /** The file or database that cannot be used. Null for the one that the command's report names (`About`). */
   readonly subject: string | null
 
   constructor(code: string, message: string, subject: string | null = null) {
@@ -29,7 +27,6 @@ export class FileError extends Error {
 const DENIED = ['unreadable', 'permission denied; change the permissions, or use another path'] as const
 const FULL = ['unwritable', 'the disk is full; free space, and repeat the command'] as const
 
-/** Code and message of file system errors; other errors have the system's message. */
 const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: string]>> = {
   ENOENT: ['not_found', 'no such file or directory'],
   ENOTDIR: ['not_found', 'not a directory'],

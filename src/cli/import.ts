@@ -121,7 +121,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   const { session, sidecarFiles, form, facts } = source
   if (session === null)
     return [await copyConversation(copy, { form, facts }, planImport(copy, name, sidecarFiles))]
-  // A wrong --from would otherwise store a conversation whose id the right import then finds taken.
+  // Otherwise a wrong --from would store a conversation, and the correct import would find its id in use.
   if (session.facts.length > 0 && session.facts.every(({ fact }) => isQuarantined(fact)))
     throw new FileError('no_events', `contains no record of a session of ${session.format}: change --from`)
   const reports: ImportReport[] = []
@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records in each subagent which call of the log opened it; either may be imported first. O(facts). */
+/** Records in each subagent which call of the log opened it. Works in any order of imports. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -211,7 +211,7 @@ async function create(
   }
 }
 
-/** Sets the time zone of an empty conversation; rejects another one for a conversation with events. */
+/** Sets the time zone of an empty conversation. Rejects a different zone for a conversation with events. */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
   if (timeZone === undefined || timeZone === (record.timeZone ?? 'UTC')) return record
@@ -225,7 +225,7 @@ async function checkZone({ store, request }: Copy, record: ConversationRecord): 
 interface Plan {
   readonly id: string
   readonly description: Description
-  /** HEAD in the documents of the conversation; null for an empty HEAD, undefined if they record none. */
+  /** HEAD in the documents; null if it is before every event, undefined if the documents have no HEAD. */
   readonly head?: string | null | undefined
   readonly notes: readonly string[]
 }
@@ -234,7 +234,7 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   const { conversation, timezone: timeZone = null } = request.options
   const notes = session.notes.map(({ what, count, line }) => `${what}: ${count}, first on line ${line}`)
   const own = legalId(session.id)
-  // A session within another has no id of the command line.
+  // --conversation names only the outermost session.
   const chosen = parentId === null ? conversation : undefined
   if (own !== null && chosen !== undefined && dashed(chosen) !== dashed(own))
     notes.push(`its id in the file is ${quoted(dashed(own))}`)
@@ -348,7 +348,7 @@ async function append(
     if (!hasCode(error, 'version_conflict')) throw error
   }
   if (batch.length > 1) {
-    // By halves, to find the line: an event that exists already is not appended again.
+    // Append by halves to find the conflicting line. Events that already exist are not appended again.
     const half = Math.ceil(batch.length / 2)
     const front = await append(store, conversation, batch.slice(0, half), expected)
     const back = await append(store, conversation, batch.slice(half), front.length)
@@ -405,7 +405,7 @@ async function moveHead(
 
 const kindOf = (fact: Fact): string | null | undefined => (isQuarantined(fact) ? fact.event_kind : fact.kind)
 
-/** The event that moves HEAD, with a UUID, which agent servers can read in a file's name. */
+/** Returns the event that moves HEAD. Its id is a UUID, because agent servers expect one in a file's name. */
 function headMove(conversation: string, position: number, value: string | null): Event {
   const text = JSON.stringify([conversation, position, value])
   const hash = createHash('sha256').update(text).digest('hex')

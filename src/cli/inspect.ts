@@ -1,4 +1,4 @@
-/** Opens the inspector over files or a database, as a page that is served here, or as one file. */
+/** Shows files or a database in the inspector: on a local server, or in one HTML file. */
 
 import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -51,7 +51,7 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
 /** Paths of the page: in the package, and in `dist` when the command runs from sources. */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
-/** The page of the inspector. @throws FileError if it was not built. */
+/** @throws FileError if the page was not built. */
 export async function readTemplate(): Promise<string> {
   const texts = TEMPLATES.map((path) => readFile(new URL(path, import.meta.url), 'utf8'))
   return Promise.any(texts).catch(() => {
@@ -89,7 +89,7 @@ async function logsIn(store: Store, label: string, options: Options<'inspect'>, 
       await page.complain(`shows the newest ${maximum} conversations; pass --conversation ID for another one`)
       break
     }
-    // The conversations that one started may be anywhere in the list.
+    // The conversations that a conversation started may be anywhere in the list.
     if (root === null || (record.parentConversationId !== null && record.id !== root.id))
       titles.push(titleOfRecord(record))
   }
@@ -112,7 +112,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
   readonly state: State | null
 }
 
-/** Returns a log for the page. `redact` also masks its title, notes and warnings, which may quote it. */
+/** Returns a log for the page. `redact` also masks title, notes and warnings, which may quote the log. */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(
@@ -134,7 +134,7 @@ function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const loaded = log.loaded.map(({ upcasts }, seq): Loaded => {
     return { fact: facts[seq] as Fact, upcasts, warnings: metadata.warnings[seq] ?? [] }
   })
-  // Findings quote names and texts of the shown facts.
+  // Findings quote facts, so they are computed from the redacted ones.
   const state = redact && log.state !== null ? replay(facts, { conversationId }) : log.state
   return {
     ...head,
@@ -147,7 +147,6 @@ function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   }
 }
 
-/** A log and the sessions within it. A session may have a title and a name of its own. */
 function documentsOf(
   log: Log,
   { title, name, parent }: Pick<LogTitle, 'title' | 'name' | 'parent'>,

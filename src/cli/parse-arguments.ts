@@ -53,7 +53,7 @@ const PARSER_OPTIONS: NonNullable<ParseArgsConfig['options']> = {
   version: { type: 'boolean', short: 'V' },
 }
 
-// Not strict: the strict parser's messages are several sentences long, and it accepts no `-x` as a value.
+// Not strict: the strict parser's messages are several sentences long, and it rejects `-x` as a value.
 const tokensOf = (argv: readonly string[]) =>
   parseArgs({ args: [...argv], options: PARSER_OPTIONS, strict: false, allowPositionals: true, tokens: true })
     .tokens

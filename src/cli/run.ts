@@ -44,7 +44,6 @@ import { whyView } from './show/why.ts'
 /** How to call colloquy here: in its own repository it is not a command of the shell. */
 const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
-/** Kinds that the tree of the demo leaves out. */
 const HIDDEN_KINDS: readonly string[] = ['ObservationEvent', 'CondensationRequest']
 
 function* showDemo(page: Page, recording: Recording, file: string): IterableIterator<string> {
@@ -102,7 +101,6 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
 
 type Action<Name extends CommandName> = (request: RequestOf<Name>, page: Page) => Promise<number>
 
-/** The function of each command, or its view if it shows a recording. */
 const ACTIONS: { readonly [Name in CommandName]: Name extends FileCommand ? View<Name> : Action<Name> } = {
   check: checkView,
   replay: replayView,
@@ -208,7 +206,7 @@ async function demo(_request: RequestOf<'demo'>, page: Page): Promise<number> {
 }
 
 function sinkOf(stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }): Sink {
-  // An error is also an event, which would end the process without a listener; the write itself rejects with it.
+  // Without a listener, an error event would end the process. The write rejects with the same error.
   stream.on('error', () => {})
   return {
     isTTY: stream.isTTY === true,

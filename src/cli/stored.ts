@@ -72,7 +72,7 @@ const searchText: List<'search-text', TextHit> = {
     return items.map(({ conversationId, seq, role, timestamp, snippet, ranges }) => {
       const id = pad(shownId(conversationId, ids), ids)
       const lead = `  ${shownTime(timestamp)}  ${id}  ${`#${seq + 1}`.padStart(6)}  `
-      // From shortly before the first match, so that a narrow page shows it.
+      // Starts shortly before the first match, so that a narrow page shows the match.
       const text = glimpse(snippet.slice(Math.max(0, (ranges[0]?.[0] ?? 0) - 20)))
       return page.eventRow({ lead, described: { role, tone: 'text', subject: '', text } })
     })
@@ -236,7 +236,7 @@ async function post<T>(store: Store, path: string, body: object): Promise<T> {
         : detail.map(({ msg }) => msg.replace(/^Value error, /, '')).join('; ')
     throw new FileError('unexpected', message)
   } finally {
-    // The service that runs a sandbox deletes it.
+    // Waits for background jobs. A job that deletes a sandbox is left to the service that runs the sandbox.
     await service.controlPlane.deletions.worker.settle()
     await engine.close()
   }

@@ -15,7 +15,7 @@ const HIDDEN = '***'
 
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/** Matches the password of a database URL, in a line up to its last @. Any argument may contain one. */
+/** Matches the password of a database URL in a line that is cut before its last @. */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)

@@ -46,7 +46,6 @@ async function openStore({ kind, target }: Address, { write, listen = false, ful
   }
 }
 
-/** Removes passwords from errors, and names the database. */
 function cleanError(error: unknown, { label, withoutPassword }: Address): unknown {
   if (!(error instanceof Error) || error instanceof FileError) return error
   error.message = withoutPassword(error.message)

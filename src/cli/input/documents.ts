@@ -40,14 +40,14 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
   }
 }
 
-/** HEAD recorded in base_state.json: an id, null for an empty HEAD, undefined if none is recorded. */
+/** HEAD in base_state.json: an id, null if it is before every event, undefined if the file has no HEAD. */
 export function headIn({ baseState }: Documents): string | null | undefined {
   if (baseState?.['head_is_empty'] === true) return null
   const leaf = baseState?.['leaf_event_id']
   return typeof leaf === 'string' ? leaf : undefined
 }
 
-/** The stored documents with later changes, and the fields that an agent server needs. */
+/** Returns the stored documents, updated from the record, with the fields that an agent server needs. */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
   const kept = asObject(record.metadata[KEPT])
   const stored = { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
@@ -116,7 +116,7 @@ const sameInstant = (before: string | null, now: string): boolean =>
 /** Raised when a field changes its meaning. */
 const VERSION = 1
 
-/** `colloquy.json`, or null where the other documents contain all of it. */
+/** Returns `colloquy.json`, or null if the other documents contain all its fields. */
 export function ownDocument(record: ConversationRecord, documents: Documents): JsonObject | null {
   const description = describeDocuments(documents)
   const isComplete =

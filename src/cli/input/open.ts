@@ -37,7 +37,7 @@ const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] 
   { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
 ]
 
-/** @throws FileError when it has another format, and the errors of the file system. */
+/** @throws FileError for an unsupported format; the errors of the file system. */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   const isFile = name !== '-'
   if (isFile && (await stat(name)).isDirectory()) return openDirectory(name)
@@ -180,7 +180,7 @@ export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>)
 const joined = (parts: Buffer[], last: Buffer): Buffer =>
   parts.length === 0 ? last : Buffer.concat([...parts.splice(0), last])
 
-/** Splits a stream into lines; blank lines are counted and skipped. Memory for one chunk and one line. */
+/** Skips blank lines, but counts them. Holds one chunk and one line in memory. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator<Piece[]> {
   const parts: Buffer[] = []
   let line = 0
@@ -200,7 +200,7 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterableIterator
   if (!last.every(isSpace)) yield [{ line: line + 1, bytes: last }]
 }
 
-/** The text of each element of a valid array: numbers and keys stay as they are written. O(length). */
+/** The text of each element of a valid array. Parsing would lose digits and repeated keys. O(length). */
 function elementsOf(text: Buffer): Piece[] {
   const pieces: Piece[] = []
   let from = text.indexOf('[') + 1
@@ -230,7 +230,7 @@ const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 export type DocumentName = (typeof DOCUMENTS)[number]
 
 export interface SidecarFiles {
-  /** Name of the conversation's folder, for agent servers the conversation's id; null for none. */
+  /** Name of the conversation's folder, or null. Agent servers use the conversation's id. */
   readonly folder: string | null
   readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
   readonly ignored: readonly string[]
@@ -328,5 +328,4 @@ export async function sessionFilesIn(name: string) {
   })
 }
 
-/** Returns a file's name without extension. Only files with equal names are named by their paths. */
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))

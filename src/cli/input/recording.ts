@@ -59,7 +59,7 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
   return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], readable as JsonObject)
 }
 
-/** Marks a wrapped line. It is not an event kind, so other readers quarantine the line. */
+/** Kind of a line that wraps a quarantined line. Other readers do not know this kind, and quarantine it. */
 const KIND = 'colloquy.quarantined'
 
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
@@ -165,7 +165,6 @@ export const newProblems = () => ({
   upcasts: new Map<string, Tally>(),
 })
 
-/** Quarantined and broken lines, issues, warnings and upcasts of a log. */
 export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null
@@ -197,9 +196,9 @@ export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
 export interface Recording extends Readonly<Problems> {
   /** Id of the conversation; null for a file. */
   readonly conversation: string | null
-  /** Its subagents, with the calls that opened them; for a database, only if they were requested. */
+  /** Subagents, with the calls that opened them. Read from a database only if requested. */
   readonly subagents: readonly { readonly id: string | null; readonly actionId: string | null }[]
-  /** The subagents of a database with their logs, if they were requested. */
+  /** Subagents with their logs. Read from a database only if requested; empty for a file. */
   readonly children: readonly StateTree[]
   readonly form: Form
   readonly session: Session | null
@@ -294,7 +293,7 @@ export function selectState(log: Log, options: Options<FileCommand>): State {
 
 const LISTED_IDS = 3
 
-/** Finds an event by id, id prefix or line. Returns an id or a position, else the typed text. O(n). */
+/** Finds an event by id, id prefix or line. Returns its id or position, else the typed text. O(n). */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
   const ids = new Set<string>()

@@ -23,7 +23,7 @@ export interface Io {
 
 export class OutputError extends Error {
   override readonly name = 'OutputError'
-  /** Whether the reader of a pipe has gone, such as `head`: the end of the work, not a failure. */
+  /** Whether the reader of a pipe, such as `head`, has ended. This is not a failure. */
   readonly isClosed: boolean
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -32,7 +32,7 @@ export class OutputError extends Error {
   }
 }
 
-/** Wraps the sink for work that must not stop half way: unwritable output is dropped. */
+/** Drops output that cannot be written, for work that must not stop half way. */
 export function lasting(sink: Sink): Sink & { readonly failure: () => OutputError | null } {
   let failure: OutputError | null = null
   return {

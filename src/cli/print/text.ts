@@ -1,4 +1,4 @@
-/** Text that is safe on a terminal and of known width, from any source. */
+/** Makes text from any source safe for a terminal, and measures its width. */
 
 import { styleText } from 'node:util'
 import { hideSecrets, onOneLine, safe, type Tone } from '../../inspector/index.ts'
@@ -47,7 +47,7 @@ export function fit(text: string, columns: number): string {
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - width(text)))
 
-/** Yields words as lines: the first begins with `lead`, of width `indent`, the others with spaces. */
+/** The first line begins with `lead`, whose width is `indent`. Other lines begin with `indent` spaces. */
 export function* wrapWords(
   words: readonly string[],
   columns: number,
@@ -67,7 +67,7 @@ export function* wrapWords(
   yield (before + line).trimEnd()
 }
 
-/** Quotes and shortens a text of unknown origin. Printing the text makes it safe for a terminal. */
+/** Quotes and shortens a text of unknown origin. It is made safe for a terminal when it is printed. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown

@@ -12,7 +12,7 @@ import type { Io } from '../print/io.ts'
 /** What the file configures; a missing option has the library's default. */
 export type Config = ReturnType<typeof configOf>
 
-/** Reads the file; relative paths start at its folder. @throws FileError with all mistakes in it. */
+/** Reads the file; relative paths start at its folder. @throws FileError that lists all mistakes. */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)
@@ -71,11 +71,11 @@ type Camel<T> = { readonly [Name in keyof T as CamelName<Name>]: T[Name] }
 
 const camelName = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Converts the object's keys from snake_case to camelCase. Keys of nested objects are unchanged. */
+/** Leaves the keys of nested objects unchanged. */
 const camelCased = <T extends object>(value: T): Camel<T> =>
   Object.fromEntries(Object.entries(value).map(([name, inner]) => [camelName(name), inner])) as Camel<T>
 
-/** Maximum number of milliseconds of a timer; no other option needs more. */
+/** Maximum milliseconds of a timer. No other count needs a larger maximum. */
 const MAX_COUNT = 2 ** 31 - 1
 
 /** Maximum bytes of a body, which is read as one text. */
@@ -189,7 +189,6 @@ function isReceiver(text: string): boolean {
   return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
 }
 
-/** Returns the id of a webhook: its own, or its URL without query and fragment. */
 function nameOf({ id, url: text }: { readonly id?: string; readonly url: string }): string {
   const url = URL.parse(text)
   return id ?? (url === null ? text : url.origin + url.pathname)

@@ -1,4 +1,4 @@
-/** Runs a service over a database until it is asked to end, and releases everything before it exits. */
+/** Runs a service over a database until it is stopped, and releases everything before it exits. */
 
 import { readdir } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'

@@ -76,7 +76,7 @@ const logRepairs = ({ lines }: Recording, state: State): Problem[] =>
     return { line: lines[seq] ?? 0, what: inWords(code), detail: glimpse(detail) }
   })
 
-/** Branches have the dropped results before their fork in common: each is described once. */
+/** Branches share the dropped results before their fork. Each result is described once. */
 function droppedResults({ lines, state }: Recording, branches: readonly State[]): Map<string, Problem> {
   const results = new Map<string, Problem>()
   for (const branch of branches) {
@@ -97,7 +97,6 @@ function droppedResults({ lines, state }: Recording, branches: readonly State[])
 
 export type Judged = ReturnType<typeof judgeLog>
 
-/** The violations of a log, by line, with its title and number of events. */
 export function judgeLog(recording: Recording, title: string, options: Options<'check'>) {
   const { conversation, lines, loaded } = recording
   const { ended = false, grammar: grammars = [] } = options

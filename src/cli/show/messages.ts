@@ -22,7 +22,7 @@ function inFormat(format: string, messages: readonly NeutralMessage[]): unknown 
   const grammar = GRAMMARS.find(({ name }) => name === format)
   if (grammar === undefined) return messages
   const written = grammar.write(messages)
-  // A writer omits empty fields; a result always has the same.
+  // A writer omits empty fields, but the JSON always has the same fields.
   return grammar.list === null ? written : { ...grammar.front, ...written }
 }
 

@@ -114,7 +114,6 @@ export class Page {
     if (batch !== '') await this.io.stdout.write(batch)
   }
 
-  /** Writes a result: as JSON on one line, or as lines for people. */
   answer(value: unknown, lines: Iterable<string>): Promise<void> {
     return this.print(this.json ? [toJson(value)] : lines)
   }
@@ -140,7 +139,6 @@ export class Page {
     }
   }
 
-  /** Prints the lines, waits until the command is stopped, and closes the server. */
   async serve(server: { close(): Promise<void> }, lines: readonly string[]): Promise<void> {
     const { onStop } = this.io
     const stopped = new Promise<void>((stop) => (onStop === undefined ? stop() : onStop(stop)))

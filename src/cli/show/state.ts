@@ -202,7 +202,7 @@ function condensed({ state: before, options }: Subject<'condense'>) {
   if (plan.type === 'keep') return { event: null, reason: 'not_needed', after: before }
   if (plan.type === 'refuse') return { event: null, reason: plan.reason.code, after: before }
   const body = condensationOf(plan, summary)
-  // The same for a file and for the conversation that was imported from it.
+  // The id is the same for a file and for the conversation that was imported from it.
   const event = { ...body, id: deriveEventId('', before.log.entries.length, body) }
   const reason = plan.triggers.includes('request') ? 'request' : 'events'
   return { event, reason, after: reduce(before, event) }

@@ -84,7 +84,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** At each fork, the branch to HEAD or the largest one keeps its depth, so that depth is O(log n). O(n). */
+/** At each fork, the branch to HEAD, or else the largest, keeps the depth. So the depth is O(log n). O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
@@ -96,7 +96,7 @@ function* treeRows(state: State): IterableIterator<TreeRow> {
     const [main] = branches.toSorted((a, b) => shape.weightOf(b) - shape.weightOf(a))
     if (main !== undefined) todo.push({ entry: main, depth, forks: false })
     for (const entry of branches.toReversed()) {
-      // Roots are listed one after another: there is no line that the others could leave.
+      // Roots are listed one after another, because no line connects them.
       if (entry !== main) todo.push({ entry, depth: above === null ? 0 : depth + 1, forks: above !== null })
     }
   }
@@ -118,7 +118,6 @@ function shapeOf(state: State) {
   for (const { seq, parent } of entries.toReversed())
     if (parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
   const onHeadPath = new Set(pathTo(state))
-  // The line continues to HEAD, or else to the largest branch.
   const weightOf = (entry: Entry): number => (onHeadPath.has(entry) ? Infinity : (sizes[entry.seq] ?? 0))
   return { children, onHeadPath, weightOf }
 }
