@@ -36,8 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Splits records into elements. A record is one element; a whole request becomes an element with its other
- * fields, one with its system prompt, and the elements of its list.
+ * Splits records into elements. A message is one element. A whole request becomes several: one with its
+ * system prompt, one for each item of its list, and one with all other fields.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -149,7 +149,6 @@ interface Prompts {
   readonly text: string
 }
 
-/** Finds the system prompts at the start; `contentIn` returns the content of a message. */
 function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) => unknown): Prompts {
   const front = new Set<Element>()
   const texts: string[] = []

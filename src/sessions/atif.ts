@@ -1,4 +1,4 @@
-/** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
+/** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8; writes 1.7. */
 
 import { checkOptionNames } from '../event/check-value.ts'
 import { isTextPart, type Content, type JsonObject, type JsonValue } from '../event/shapes.ts'
@@ -64,7 +64,7 @@ function readTrajectory(
   if (other !== null) writer.update('atif.trajectory', other, { line, id: 'trajectory', time: null })
   const subagents = fields['subagent_trajectories']
   const listed = (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]
-  // A reference has one of these ids; the child's own id may differ, if another trajectory has it.
+  // A reference contains either id of a child. `childId` differs if another trajectory has that id.
   const ids = new Map<unknown, string>()
   const named = listed.map((value) => {
     const child = objectOf(value)
@@ -224,7 +224,7 @@ function readReply(
       ? {}
       : { usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } } }),
   } as Parameters<typeof fromOpenAIChat>[0])
-  // Results that name no call end all of them.
+  // A result that names no call ends all calls.
   const named = results.map((result) => stringOf(result['source_call_id']))
   const hasResult = (callId: string): boolean => named.includes(callId) || named.includes('')
   writer.reply(reply, callOrigins(origin, calls.length, '.'), hasResult)
@@ -260,7 +260,7 @@ function addResults(
     else writer.note('results without content', origin.line)
   }
   if (results.every((result) => stringOf(result['source_call_id']) !== '')) return
-  // Several calls with one result: the others ran too.
+  // If several calls have one result, all of them were executed.
   for (const callId of open)
     writer.result(
       { callId, content: [], isError: false },

@@ -16,7 +16,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Reads a session. Side chains in the file are subagents, and become its children. */
+/** Side chains in the file are subagents, and become children of the session. */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -137,7 +137,7 @@ export interface Chain {
   boundary: Line | null
 }
 
-/** Returns a function for the lines by id. It builds the map on first use: most files do not need it. */
+/** Builds the map from ids to lines on first use, because most files do not need it. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -158,9 +158,9 @@ interface RepliesOfId {
 }
 
 /**
- * Returns the reply of each line. Some servers use one id for all replies: a line starts another reply if its
- * request id differs, or, without request ids, if its parent is a result. Results may be between the lines of
- * one request.
+ * Returns the reply of each line. Some servers use one id for all replies. So a line starts another reply if
+ * its request id differs or, without request ids, if its parent is a result. Results may be between the lines
+ * of one request.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -267,7 +267,7 @@ function readUser(line: Line, chain: Chain): void {
     return
   }
   const results = line.isTyped ? [] : blocks.filter(({ type }) => type === 'tool_result')
-  // A text there repeats the text of the result.
+  // If `toolUseResult` is a text, it repeats the text of the result.
   if (results.length > 0 && objectOf(fields['toolUseResult']) === fields['toolUseResult'])
     writer.note(TOOL_METADATA, origin.line)
   for (const [index, block] of results.entries()) {
@@ -295,7 +295,7 @@ function readUser(line: Line, chain: Chain): void {
     if (results.length === 0 || others.length > 0) writer.say(source, others, turns.originOf(line, position))
     return
   }
-  // A text next to it is an ordinary prompt, in the position of a prompt.
+  // Text next to an interruption is a prompt, so the interruption is placed like a prompt.
   const interruption = typed.length === 0 ? position : turns.originOf(line, position)
   writer.add({ kind: 'InterruptEvent', source: 'user' }, interruption)
   const { line: number, id, time } = position
@@ -408,7 +408,7 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
-/** Matches commands that the client executes. Others become a prompt, and begin with `<command-message>`. */
+/** Matches commands that the client executes. A command that is a prompt begins with `<command-message>`. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function asLine(record: SessionRecord): Line {
@@ -491,8 +491,8 @@ export class Turns {
   }
 
   /**
-   * Moves HEAD to the line at which the client ended the session, if this line belongs to another prompt than
-   * the last one. If the next line continues the abandoned branch, `resume` moves HEAD back.
+   * Moves HEAD to the line at which the client ended the session, if this line and the last line belong to
+   * different prompts. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -513,7 +513,7 @@ export class Turns {
 
   finish({ uuid, parent }: Line): void {
     if (uuid === null) return
-    // Other lines without a parent go back to the start.
+    // The next line without a parent starts at the root again.
     if (parent === null && !this.#headBefore.has(null)) this.#headBefore.set(null, null)
     const above = this.#above(parent)
     const { head } = this.#writer
@@ -599,7 +599,7 @@ function addReply(id: string, lines: readonly Line[], writer: SessionWriter, has
     ...last,
     id,
     content: blocks.map(({ block }) => block),
-    // Older versions write it only on the last line, and not at all for a stopped reply.
+    // Older versions write the stop reason only on the last line, and not at all for a stopped reply.
     stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
   writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin), hasResult)
@@ -676,7 +676,7 @@ function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: 
   if (type === 'queued_command') return
   const text = contentOf(attachmentText(fields, attachment))
   if (text.length === 0) return
-  // Text after a hook's execution follows it.
+  // If the hook became an event, the text follows this event.
   const id = `${origin.id ?? `line-${origin.line}`}.said`
   const { after: _, ...next } = origin
   writer.say('environment', text, writer.head === before ? { ...origin, id } : { ...next, id })
@@ -698,7 +698,7 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 }
 
 /**
- * Adds a summary; `boundary` is the line before it that starts a compaction, or null. Kept messages follow
+ * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Kept messages follow
  * the summary, or precede it if they are attached to the boundary. Returns the last kept line or null.
  */
 function addSummary(

@@ -64,7 +64,7 @@ const keep = (record: SessionRecord | undefined, writer: SessionWriter): void =>
 
 interface Rollout {
   readonly writer: SessionWriter
-  /** Texts that users typed: other messages with the role `user` were inserted by the client. */
+  /** Texts that users typed. The client inserted all other messages with the role `user`. */
   readonly typed: ReadonlySet<string>
   readonly inItems: ReadonlySet<string>
   readonly results: ReadonlySet<string>
@@ -197,7 +197,7 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
   const counted = usage === null ? {} : { usage: usageOf(usage) }
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
   const calls = items.filter((item) => CALLS.has(item.what) || isSearch(item, results))
-  // The agent executes its custom tools itself: a call without a result waits for it.
+  // The agent executes its custom tools itself, so a call without a result is pending.
   const custom = new Set(
     items.flatMap(({ what, payload }) => (what === 'custom_tool_call' ? [stringOf(payload['call_id'])] : [])),
   )

@@ -19,7 +19,7 @@ export function contentOf(value: unknown): Content[] {
   return [valuePart(value)]
 }
 
-/** Returns a list of blocks. Texts, and other values as JSON, become blocks of this type. */
+/** Returns content as blocks. A text, or the JSON of another value, becomes a block of this type. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.
@@ -78,7 +78,6 @@ function dataUrl(media: unknown, data: unknown): string | null {
   return typeof media === 'string' && media !== '' ? `data:${media};base64,${data}` : null
 }
 
-/** Returns the value if it is a valid ISO 8601 time, otherwise null. */
 export const instantIn = (value: unknown): string | null =>
   typeof value === 'string' && isInstant(value) ? value : null
 

@@ -265,7 +265,7 @@ function readMessage(
     case 'error': {
       const errorContent = contentOf(content)
       writer.failure('error', textIn(errorContent), origin)
-      // An error has only text.
+      // An error event has only text, so other parts are kept in a state update.
       const about = { ...origin, id: `${origin.id}-about` }
       if (errorContent.some((part) => part.type !== 'text'))
         writer.update('gemini-cli.error', fields as JsonValue, about)
@@ -383,7 +383,7 @@ function readReply(fields: RawObject, origin: Origin & { readonly id: string }, 
     candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }],
     usageMetadata: usageOf(objectOf(fields['tokens'])),
   } as Parameters<typeof fromGoogle>[0])
-  // Calls that are only in the parts come first.
+  // Calls that only the parts contain precede the others.
   const before = converted.filter((part) => 'functionCall' in part).length
   const count = before + calls.length
   const origins =
@@ -429,7 +429,7 @@ const isDone = ({ status, result }: RawObject): boolean =>
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
-/** Returns a content as a list of parts. Values other than objects and texts become JSON. */
+/** Returns content as a list of parts. Values other than objects and texts become JSON. */
 function listOf(value: unknown): readonly (string | RawObject)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all

@@ -106,7 +106,6 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
 }
 
-/** Id of the first event from a position on, except state updates. */
 function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
   for (let index = from; index < facts.length; index += 1) {
     const fact = facts[index]?.fact
@@ -154,7 +153,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
       if (reply === null) writer.note('replies without content', record.line)
       else writer.reply(reply, [origin], hasResult)
       const id = `${origin.id ?? `line-${record.line}`}-end`
-      // It follows the reply, if there is one.
+      // The interruption or failure follows the reply, if there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
       for (const block of objectsOf(message['content'])) {
         const { partialJson, partialArgs, textSignature, thoughtSignature } = block
@@ -225,7 +224,6 @@ function readCompaction(
   writer.condense(stored, stringOf(entry['summary']), origin)
 }
 
-/** Returns the events of a reply; null for a reply without content. */
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
   const blocks = listOfBlocks(message['content'], 'text')
   if (blocks.length === 0) return null
@@ -257,7 +255,6 @@ function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
   return { ...reply, events: [...events, ...errors] }
 }
 
-/** Reads a reply in the grammar of its provider. */
 function readReply(message: RawObject, blocks: readonly RawObject[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])
@@ -320,7 +317,6 @@ function stopOf({ stopReason }: RawObject, calls: string, end: string, limit: st
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
 }
 
-/** Returns a block in the grammar of Anthropic. Blocks of unknown types are unchanged. */
 function anthropicBlock(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
   if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
@@ -388,7 +384,7 @@ function chatMessage(blocks: readonly RawObject[]): object {
   return {
     role: 'assistant',
     content,
-    // Under this name, because the log does not tell whether the server expects it back.
+    // Named `reasoning`, because the log does not record whether the server expects the text back.
     ...(reasoning === '' ? {} : { reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }

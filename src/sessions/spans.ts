@@ -132,7 +132,7 @@ function spansOf(
     const { time: now, before } = arrivals.get(item.id) ?? { time: 0n, before: 0n }
     const requested = isReply(item) ? requestTime(item, arrivals, before) : now
     const isUsers = item.type === 'message' && item.source === 'user'
-    // An event before the first turn, such as a system prompt, belongs to none; a log may start with a reply.
+    // An event before the first turn, such as a system prompt, is in no turn. A log may start with a reply.
     if (isUsers || (turns.length === 0 && isReply(item)))
       turns.push({
         id: spanId('turn', prefix, item.id),

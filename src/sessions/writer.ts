@@ -59,7 +59,7 @@ export function callOrigins(origin: Origin, count: number, separator: string): r
 
 export type HasResult = (callId: string) => boolean
 
-/** Returns a test for calls with a result. Collects these on first use, because most files need no test. */
+/** Collects the calls with a result on first use, because most files do not need them. */
 export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   let ids: ReadonlySet<string> | null = null
   return (callId) => (ids ??= new Set(calls())).has(callId)
@@ -154,8 +154,8 @@ export class SessionWriter {
   }
 
   /**
-   * Adds an event to the log. Its type proves its shape (law E9), so this only checks that JSON and the log
-   * can represent its values. Returns its id, or null when quarantined.
+   * Adds an event. The type checker proves its shape (law E9), so this only checks that JSON and the log can
+   * represent its values. Returns the event's id, or null if the event is quarantined.
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -230,7 +230,7 @@ export class SessionWriter {
         const call = this.#call(event.tool_call_id)
         call.id = id
         call.tool = event.tool_name
-        // Call ids are reused: this call has no result yet.
+        // A call id may be reused, so the result of the earlier call does not count.
         call.result = null
       } else if (event.kind === 'MessageEvent') put(event, first)
       else if (!hasResult(event.tool_call_id)) {
@@ -293,8 +293,8 @@ export class SessionWriter {
   }
 
   /**
-   * Hides events from the model, except `stored` events. `summary` precedes or follows these. If
-   * `origin.after` is specified, hides only events up to it.
+   * Removes all events from the view except those in `stored`. The summary precedes or follows the kept
+   * events (`where`). If `origin.after` is specified, only events up to it are removed.
    */
   condense(
     stored: ReadonlySet<string>,
@@ -306,7 +306,7 @@ export class SessionWriter {
     const hasSummary = summary.trim() !== ''
     const remaining = sight.filter((one) => stored.has(one.id))
     const offset = where === 'front' ? 0 : remaining.filter(isSeen).length
-    // An id that the file also uses for a summary counts once.
+    // The file may use an id for an event and for a summary. The id is listed once.
     const forgotten = new Set<string>()
     for (const one of sight) if (!stored.has(one.id)) forgotten.add(one.id)
     const id = this.add(
