@@ -19,9 +19,9 @@ import { LIMITS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import { ownDigest, requestRecord } from '../../src/messages/prefix.ts'
+import { requestRecord } from '../../src/messages/prefix.ts'
 import { cutDigests } from '../../src/messages/reply.ts'
-import { partsOf } from '../../src/messages/reply-parts.ts'
+import { ownDigest, partsOf } from '../../src/messages/reply-parts.ts'
 import type { Limits } from '../../src/messages/limits.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { type Seen, sign } from '../../src/messages/provider.ts'
@@ -321,7 +321,7 @@ export function recordOf(
   if (message?.role !== 'assistant') return { ...about, digest: '' }
   const { limits } = WIRES[grammar]
   const inOrder = partsOf(message, limits)
-  const ownValue = ownDigest(message, inOrder)
+  const ownValue = ownDigest(message, inOrder, limits)
   const ordered = inOrder.refs.map((ref) => (ref.kind === 'other' ? { other: ref.value } : ref))
   const cuts = cutDigests(message, inOrder, ordered, ownValue, limits)
   return { ...about, digest: ownValue, ...(cuts === null ? {} : { cuts }) }

@@ -27,8 +27,8 @@ export const wholePart = <const N extends Fields>(needs: N) =>
 
 export interface GrammarKinds {
   readonly grammar: GrammarName
-  /** Where a part has its kind: in `type`, or in the name of its first field. */
-  readonly namedBy: 'type' | 'field'
+  /** Where a part has its kind: in `type`, which is the default, or in the name of its first field. */
+  readonly namedBy?: 'field'
   readonly table: Kinds
 }
 

@@ -59,6 +59,10 @@ export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => 
   }
 })
 
+/** Adds a part's additional fields, if any, to its digest. */
+export const digestWith = (digest: Digest, more: object | null): Digest =>
+  more === null ? digest : followedBy(digest, otherDigest(more))
+
 export function otherDigest(value: object): Digest {
   const json = jsonOf(value)
   return json === null ? digestOf('unsent') : digestOfAll('other', cachedDigest(value, 0, json))

@@ -108,21 +108,21 @@ const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = 
   file: readFile,
   // Older names of the AI SDK, in tool results.
   'file-data': ({ data, mediaType, filename }) => dataReading(data, mediaType, filename),
-  'file-url': ({ url, mediaType }) => urlReading(url, mediaType, null),
-  'file-id': ({ fileId }) => referenceReading(fileId, null, null),
-  'file-reference': ({ providerReference }) => referenceReading(providerReference, null, null),
-  'image-data': ({ data, mediaType }) => dataReading(data, mediaType, null),
+  'file-url': ({ url, mediaType }) => urlReading(url, mediaType),
+  'file-id': ({ fileId }) => referenceReading(fileId),
+  'file-reference': ({ providerReference }) => referenceReading(providerReference),
+  'image-data': ({ data, mediaType }) => dataReading(data, mediaType),
   'image-url': ({ url }) => imageReading(url),
-  media: ({ data, mediaType }) => dataReading(data, mediaType, null),
+  media: ({ data, mediaType }) => dataReading(data, mediaType),
   // MCP, in tool results.
-  audio: ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType, null) : null),
+  audio: ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType) : null),
   resource: readResource,
   resource_link: readResourceLink,
   // Results of some of OpenAI's tools.
-  custom_tool_call_output: ({ output }) => textReading(output),
+  custom_tool_call_output: readOutput,
   shell_call_output: readShellOutput,
-  local_shell_call_output: ({ output }) => textReading(output),
-  apply_patch_call_output: ({ output }) => textReading(output),
+  local_shell_call_output: readOutput,
+  apply_patch_call_output: readOutput,
   computer_call_output: ({ output }) => imageReading(objectOf(output)['image_url']),
 }
 
@@ -191,6 +191,10 @@ function readResourceLink({ uri, name, title, description, mimeType }: JsonObjec
   return linesReading(title ?? name, uri, mimeType, description)
 }
 
+function readOutput({ output }: JsonObject): Reading | null {
+  return textReading(output)
+}
+
 function readShellOutput({ output }: JsonObject): Reading | null {
   if (!Array.isArray(output)) return null
   const texts = output.flatMap((each: JsonValue) => [objectOf(each)['stdout'], objectOf(each)['stderr']])
@@ -216,8 +220,8 @@ function openAIFile(
 
 function readAudio({ input_audio }: JsonObject): Reading | null {
   const { data, format } = objectOf(input_audio)
-  if (format === 'wav') return dataReading(data, 'audio/wav', null)
-  return format === 'mp3' ? dataReading(data, 'audio/mpeg', null) : null
+  if (format === 'wav') return dataReading(data, 'audio/wav')
+  return format === 'mp3' ? dataReading(data, 'audio/mpeg') : null
 }
 
 /** Reads a file part. Chat Completions has its content in `file`, the AI SDK in `data`. */
@@ -237,8 +241,8 @@ function readFile({ file, data, mediaType, filename }: JsonObject): Reading | nu
 
 function referenceReading(
   reference: JsonValue | undefined,
-  type: JsonValue | undefined,
-  name: JsonValue | undefined,
+  type?: JsonValue,
+  name?: JsonValue,
 ): Reading | null {
   const { openai, anthropic } = objectOf(reference)
   return uploadReading(openai, 'openai', type, name) ?? uploadReading(anthropic, 'anthropic', type, name)
@@ -262,22 +266,14 @@ function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   }
 }
 
-function dataReading(
-  data: JsonValue | undefined,
-  type: JsonValue | undefined,
-  name: JsonValue | undefined,
-): Reading | null {
+function dataReading(data: JsonValue | undefined, type?: JsonValue, name?: JsonValue): Reading | null {
   if (!isText(data) || !isBase64(data)) return null
   const url = `data:${isText(type) ? type : ''};base64,${data}`
   if (readImage(url) !== null) return { as: 'image', url }
   return fileReading(data.startsWith('JVBERi0') ? PDF : type, { data }, name)
 }
 
-function urlReading(
-  url: JsonValue | undefined,
-  type: JsonValue | undefined,
-  name: JsonValue | undefined,
-): Reading | null {
+function urlReading(url: JsonValue | undefined, type?: JsonValue, name?: JsonValue): Reading | null {
   if (!isText(url) || !isAddress(url, false)) return null
   if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
   return fileReading(type, { url }, name)

@@ -1,6 +1,7 @@
 /** The differences between grammars, and the turns, pieces and parts that all writers share. */
 
 import type { GrammarKinds, Kind } from './blocks.ts'
+import type { Digest } from './digest.ts'
 import type { Image, FileRef } from './files.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
@@ -15,20 +16,25 @@ export interface IdForm {
 
 /** The differences between grammars that matter before anything is written. */
 export interface Limits extends GrammarKinds {
-  readonly origin: 'completion' | 'responses'
+  /** API of the calls. Default: `completion`. */
+  readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
   /** Makes the call ids of a request. Default: `callIds` of `turns.ts` with `callId`. */
   readonly callIds?: () => (logId: string) => string
-  readonly toolNameLength: number
+  /** Default: 64. */
+  readonly toolNameLength?: number
   readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable
-  readonly kinds: readonly PartKind[]
+  /** Kinds of parts in a reply, and the digest of such a part as logged. */
+  readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
   /** Returns the order of a reply's parts when the reply's record has no parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Rearranges a record's parts if the provider accepts only calls after a call; otherwise null. */
-  readonly arrange:
-    | ((message: AssistantMessage, refs: readonly PartRef[], limits: Limits) => readonly PartRef[])
-    | null
+  /** Rearranges a record's parts, for a provider that accepts only calls after a call. */
+  readonly arrange?: (
+    message: AssistantMessage,
+    refs: readonly PartRef[],
+    limits: Limits,
+  ) => readonly PartRef[]
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   /** Half of a pair, for a call of the provider's own tool or its result; null for other parts. */
@@ -38,22 +44,12 @@ export interface Limits extends GrammarKinds {
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
    * Whether a paused reply is continued: no user turn is written between it and the next reply, or after it
-   * if it is last. Null for a grammar without pauses.
+   * if it is last. Absent for a grammar without pauses.
    */
-  readonly resumes: ((last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean) | null
-  /** Whether the provider accepts system messages after the first message. */
-  readonly appends: boolean
+  readonly resumes?: (last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean
+  /** Whether the provider accepts system messages after the first message. Default: false. */
+  readonly appends?: true
 }
-
-/** Limits of most grammars. */
-export const COMMON_LIMITS = {
-  namedBy: 'type',
-  origin: 'completion',
-  toolNameLength: 64,
-  arrange: null,
-  resumes: null,
-  appends: false,
-} as const
 
 /** The pairs that cannot be sent, and the calls that earlier turns used. */
 export interface PairState {

@@ -123,12 +123,9 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
   const { pending = 'omit' } = options
   if (pending === 'refuse') refusePending([...view.units].filter(isPendingBatch))
   if (pending === 'omit' ? view.length === 0 : view.units.length === 0) return []
-  return cache?.messages(state, options) ?? writeAll(state, options)
-}
-
-function writeAll(state: State, options: MessageOptions): NeutralMessage[] {
+  if (cache !== undefined) return cache.messages(state, options)
   const prompt = promptOf(state, options)
-  return writeUnits(state.branch.view.units, prompt, options, promptMessages(prompt))
+  return writeUnits(view.units, prompt, options, promptMessages(prompt))
 }
 
 type CachedOptions = MessageOptions & {

@@ -4,14 +4,12 @@
  * it, until one passes.
  */
 
-import { isImagePart, isTextPart } from '../event/shapes.ts'
-import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { digitsOf, hashText } from '../event/text.ts'
 import type { CacheTime } from './cache-marks.ts'
-import { cachedDigest, type Digest, digestOf, digestOfAll, followedBy, otherDigest } from './digest.ts'
+import { type Digest, digestOf, digestOfAll, followedBy } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
-import { reasoningItems } from './reply-parts.ts'
-import type { FieldRef, PartRef, PartsInOrder, AssistantTurn, Call, Result } from './limits.ts'
+import { partsDigest } from './reply-parts.ts'
+import type { AssistantTurn, Limits, Result } from './limits.ts'
 import { pieceDigest } from './pieces.ts'
 
 export interface Written<Block> {
@@ -21,64 +19,8 @@ export interface Written<Block> {
 
 export type Role = 'front' | 'system' | 'user' | 'result' | 'assistant'
 
-export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
-  digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
-
 export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
   digestOfAll(isError ? 'error' : 'result', digestOf(call.id), ...pieces.map(pieceDigest))
-
-/** Digest of parts of a reply as logged. O(parts) when they were read before, else O(length). */
-const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Digest =>
-  digestOfAll('own', ...refs.map((ref) => partDigest(message, ref)))
-
-/** Digest for a reply's record: the parts up to the last signed one, in the order of `reply.parts`. */
-export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
-  digitsOf(boundDigest(message, refs.slice(0, bound)))
-
-function partDigest(message: AssistantMessage, ref: PartRef): Digest {
-  if (ref.kind === 'other')
-    return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
-  const digest = fieldDigest(message, ref)
-  return ref.more === null ? digest : followedBy(digest, otherDigest(ref.more))
-}
-
-function fieldDigest(message: AssistantMessage, { kind, index }: FieldRef): Digest {
-  const [block, part, source, item] = [
-    message.thinking_blocks[index],
-    message.content[index],
-    message.tool_calls[index],
-    reasoningItems(message)[index],
-  ]
-  if (kind === 'thinking' && block !== undefined) return thinkingDigest(block)
-  if (kind === 'reasoning' && item !== undefined) return reasoningDigest(item)
-  if (kind === 'call' && source !== undefined)
-    return callDigest({ ...source, source }, source.responses_item_id ?? '')
-  if (kind !== 'text' || part === undefined) return digestOf('absent')
-  if (isTextPart(part)) return digestOfAll('text', cachedDigest(cacheKey(part), 0, part.text))
-  if (isImagePart(part)) return digestOfAll('image', ...part.image_urls.map(digestOf))
-  return digestOfAll('part', digestOf(JSON.stringify(part)))
-}
-
-/** Returns the part as a key for caches; null unless it is frozen, as parts of a log are. */
-const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
-
-export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
-  if (!('thinking' in block)) return digestOfAll('redacted', cachedDigest(cacheKey(block), 0, block.data))
-  const { thinking, signature } = block
-  const key = cacheKey(block)
-  return digestOfAll('thinking', cachedDigest(key, 0, thinking), cachedDigest(key, 1, signature ?? ''))
-}
-
-export function reasoningDigest(item: ReasoningItemModel): Digest {
-  const { id, encrypted_content, summary } = item
-  const key = cacheKey(item)
-  return digestOfAll(
-    'reasoning',
-    digestOf(id ?? ''),
-    cachedDigest(key, 0, encrypted_content ?? ''),
-    ...(summary ?? []).map((text, slot) => cachedDigest(key, slot + 1, text)),
-  )
-}
 
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
@@ -208,8 +150,9 @@ export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, mod
   return isKnown && withoutDate(requested) === withoutDate(model)
 }
 
-export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
+export function startProof(limits: Limits, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
+  const { grammar } = limits
   const toolList = tools === undefined ? null : digestOfTools(tools)
   const leftOut: LeftOut[] = []
   const state = {
@@ -240,7 +183,7 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
     if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null
-    const written = digitsOf(boundDigest(message, refs.slice(0, bound)))
+    const written = digitsOf(partsDigest(message, refs.slice(0, bound), limits))
     return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'
   }
 

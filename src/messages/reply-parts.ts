@@ -7,6 +7,7 @@ import { isObject } from '../event/json.ts'
 import type { GrammarName } from '../event/reply.ts'
 import {
   type Content,
+  isImagePart,
   isTextPart,
   type JsonObject,
   type JsonValue,
@@ -14,12 +15,22 @@ import {
   type RedactedThinkingBlock,
   type ThinkingBlock,
 } from '../event/shapes.ts'
+import { digitsOf } from '../event/text.ts'
 import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
-import { jsonOf, memoize } from './digest.ts'
+import {
+  cachedDigest,
+  type Digest,
+  digestOf,
+  digestOfAll,
+  digestWith,
+  jsonOf,
+  memoize,
+  otherDigest,
+} from './digest.ts'
 import { isBase64 } from './files.ts'
 import {
   type AssistantTurn,
-  COMMON_LIMITS,
+  type Call,
   type FieldRef,
   type Limits,
   type OtherRef,
@@ -29,16 +40,73 @@ import {
   type PartsInOrder,
   type TextPiece,
 } from './limits.ts'
-import type { AssistantMessage } from './message.ts'
+import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
+
+export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
+  digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
+
+export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
+  const key = cacheKey(block)
+  if (!('thinking' in block)) return digestOfAll('redacted', cachedDigest(key, 0, block.data))
+  const { thinking, signature } = block
+  return digestOfAll('thinking', cachedDigest(key, 0, thinking), cachedDigest(key, 1, signature ?? ''))
+}
+
+export function reasoningDigest(item: ReasoningItemModel): Digest {
+  const { id, encrypted_content, summary } = item
+  const key = cacheKey(item)
+  return digestOfAll(
+    'reasoning',
+    digestOf(id ?? ''),
+    cachedDigest(key, 0, encrypted_content ?? ''),
+    ...(summary ?? []).map((text, slot) => cachedDigest(key, slot + 1, text)),
+  )
+}
+
+/** Returns the part as a key for caches; null unless it is frozen, as parts of a log are. */
+const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
+
+function contentDigest(part: Content): Digest {
+  if (isTextPart(part)) return digestOfAll('text', cachedDigest(cacheKey(part), 0, part.text))
+  if (isImagePart(part)) return digestOfAll('image', ...part.image_urls.map(digestOf))
+  return digestOfAll('part', digestOf(JSON.stringify(part)))
+}
+
+/** The kinds of parts that each grammar has. */
+export const COMMON_KINDS: Limits['kinds'] = {
+  text: contentDigest,
+  call: (source: NeutralToolCall) => callDigest({ ...source, source }, source.responses_item_id ?? ''),
+}
 
 /** Limits of the grammars that have thinking blocks. */
 export const THINKING_LIMITS = {
-  ...COMMON_LIMITS,
-  kinds: ['thinking', 'text', 'call'],
+  kinds: { ...COMMON_KINDS, thinking: thinkingDigest },
   order: (_: AssistantMessage, counts: PartCounts) => allOf(counts, 'thinking', 'text', 'call'),
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
+
+/** Digest of parts of a reply as logged. O(parts) when they were read before, else O(length). */
+export const partsDigest = (message: AssistantMessage, refs: readonly PartRef[], limits: Limits): Digest =>
+  digestOfAll('own', ...refs.map((ref) => partDigest(message, ref, limits)))
+
+function partDigest(message: AssistantMessage, ref: PartRef, { kinds }: Limits): Digest {
+  if (ref.kind === 'other')
+    return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
+  const parts = {
+    thinking: message.thinking_blocks,
+    text: message.content,
+    call: message.tool_calls,
+    reasoning: reasoningItems(message),
+  }
+  const part = parts[ref.kind][ref.index]
+  const digest = (part !== undefined && kinds[ref.kind]?.(part as never)) || digestOf('absent')
+  return digestWith(digest, ref.more)
+}
+
+/** Digest for a reply's record: the parts up to the last signed one, in the order of `reply.parts`. */
+export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder, limits: Limits): string =>
+  digitsOf(partsDigest(message, refs.slice(0, bound), limits))
 
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[index] : undefined
@@ -93,7 +161,7 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
   const isOwn = reply?.grammar === limits.grammar
-  const counts = countsOf(message, limits.kinds)
+  const counts = countsOf(message, Object.keys(limits.kinds) as PartKind[])
   const ownRefs = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null
   const refs =
     ownRefs === null

@@ -24,8 +24,8 @@ import { sentMore } from './blocks.ts'
 import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
-import { modelName, ownDigest, requestRecord, withoutDate } from './prefix.ts'
-import { partsOf, reasoningItems } from './reply-parts.ts'
+import { modelName, requestRecord, withoutDate } from './prefix.ts'
+import { ownDigest, partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
 /** An error that a provider or a proxy returns instead of a reply or a reply's end. */
@@ -120,7 +120,7 @@ function recordOf(
   const parts = isPlain ? null : storeParts(order)
   const waits = waitingAfter(
     order,
-    message.tool_calls.length > 0 || (limits.resumes !== null && ending?.type === 'paused'),
+    message.tool_calls.length > 0 || (limits.resumes !== undefined && ending?.type === 'paused'),
     limits,
   )
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
@@ -190,7 +190,7 @@ function ownOf(
   const isWhole = order
     .slice(0, parts.bound)
     .every((part, index) => isWritten(part, parts.refs[index], limits))
-  const digest = ownDigest(message, parts)
+  const digest = ownDigest(message, parts, limits)
   return isWhole ? digest : `${digest}, not whole`
 }
 
@@ -578,7 +578,7 @@ const observation = (
 function messageOf(
   { texts, thinking, calls, reasoning }: OrderedParts,
   reasoningText: string,
-  { grammar, origin }: Limits,
+  { grammar, origin = 'completion' }: Limits,
 ): AssistantMessage {
   const makeId = calls.length > 1 ? callIds(ANY_ID) : (id: string): string => id || 'call'
   const tool_calls = calls.map((call, index): NeutralToolCall => ({

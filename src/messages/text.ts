@@ -85,14 +85,14 @@ function repaired(value: JsonObject): JsonObject {
  * Returns the name with an underscore for each character except ASCII letters, digits, `_` and `-`, cut to
  * `maxLength`; `tool` if it is empty. O(length).
  */
-export function toolName(name: string, maxLength: number): string {
+export function toolName(name: string, maxLength = 64): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }
 
 /** Returns the name for grammars that accept dots and colons, and require a letter or an underscore first. */
-export function functionName(name: string, maxLength: number): string {
+export function functionName(name: string): string {
   const legal = name.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'
-  return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, maxLength)
+  return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, 64)
 }
 
 /** Returns the kind of a tool's actions, such as `FileEditorAction` for `file_editor`. */

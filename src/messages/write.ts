@@ -5,7 +5,7 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
-import { type Digest, followedBy, otherDigest } from './digest.ts'
+import { type Digest, digestWith, otherDigest } from './digest.ts'
 import type { NeutralMessage } from './message.ts'
 import { NO_ANSWER } from './phrases.ts'
 import { type Moved, pieceDigest, textPiece, textPieces } from './pieces.ts'
@@ -20,9 +20,9 @@ import type {
   Result,
   Turn,
 } from './limits.ts'
-import { callDigest, resultDigest, startProof, thinkingDigest } from './prefix.ts'
+import { resultDigest, startProof } from './prefix.ts'
 import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
-import { textsOfPart } from './reply-parts.ts'
+import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
 /** Adds blocks to a list in the last message. A frozen message is shared by requests, so it is replaced. */
@@ -97,7 +97,7 @@ export function startRequest<Request extends object, Block extends object, M ext
   newMap: NewMap = () => new Map(),
 ): OpenRequest<Request> {
   const writer = start(list, newMap)
-  const proof = startProof(limits.grammar, options)
+  const proof = startProof(limits, options)
   const reader = turnReader(limits, newMap, refused)
   const writeBlocks = (role: Role, written: readonly Written<Block>[], turn: Turn | null): void => {
     for (const one of written) proof.add(role, one)
@@ -129,12 +129,9 @@ export function startRequest<Request extends object, Block extends object, M ext
   let lead = 0
   while (messages[lead]?.role === 'system') lead += 1
   const late = limits.appends ? -1 : messages.findLastIndex(({ role }) => role === 'system')
-  const prompts = messages.slice(late > lead ? late : 0, late > lead ? late + 1 : lead)
-  writePieces(
-    'front',
-    prompts.flatMap(({ content }) => textPieces(content)),
-    null,
-  )
+  const prompts = late > lead ? messages.slice(late, late + 1) : messages.slice(0, lead)
+  const front = prompts.flatMap(({ content }) => textPieces(content))
+  writePieces('front', front, null)
   return {
     lead,
     reader,
@@ -184,7 +181,7 @@ export function replyBlocks<Block>(
   const out: Written<Block>[] = []
   const add = (block: Block | null, digest: () => Digest, more: JsonObject | null = null): void => {
     if (block === null) return
-    out.push({ block, digest: more === null ? digest : () => followedBy(digest(), otherDigest(more)) })
+    out.push({ block, digest: more === null ? digest : () => digestWith(digest(), more) })
   }
   for (const [position, ref] of refs.entries()) {
     if (ref.kind === 'other') {

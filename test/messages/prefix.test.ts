@@ -9,8 +9,8 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import { type LeftOut, ownDigest, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
-import { partsOf } from '../../src/messages/reply-parts.ts'
+import { type LeftOut, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
+import { ownDigest, partsOf } from '../../src/messages/reply-parts.ts'
 import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 
 const user = (text: string): NeutralMessage => ({ role: 'user', content: [{ text }], name: null })
@@ -56,8 +56,8 @@ function replied(
   if (record === null) throw new Error('no record')
   const { leftOut: _, ...known } = record
   const made = { ...reply, reply: { ...known, ...more } }
-  const limits = grammar === 'openai-responses' ? RESPONSES : ANTHROPIC
-  return { ...made, reply: { ...made.reply, digest: ownDigest(made, partsOf(made, { ...limits, grammar })) } }
+  const limits = { ...(grammar === 'openai-responses' ? RESPONSES : ANTHROPIC), grammar }
+  return { ...made, reply: { ...made.reply, digest: ownDigest(made, partsOf(made, limits), limits) } }
 }
 
 const leftOut = (

@@ -12,19 +12,20 @@ const TOY = `
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, halves, type SpokenProvider } from '../provider.ts'
 import { replyEvents } from '../reply.ts'
+import { COMMON_KINDS } from '../reply-parts.ts'
 import { objectsOf, stringOf } from '../text.ts'
 import type { Limits } from '../limits.ts'
 import { replyBlocks, type Writer, writeRequest } from '../write.ts'
 
 const LIMITS: Limits = {
-  grammar: 'toy', namedBy: 'type', origin: 'completion', table: {},
-  callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, toolNameLength: 64, acceptsImage: () => false,
+  grammar: 'toy', table: {},
+  callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, acceptsImage: () => false,
   parts: { user: false, result: false, kinds: {}, write: () => null },
-  kinds: ['text', 'call'],
+  kinds: COMMON_KINDS,
   order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
     Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, index: at, more: null }))),
-  arrange: null, isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
-  hasOutput: ({ texts }) => texts.length > 0, resumes: null, appends: false,
+  isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
+  hasOutput: ({ texts }) => texts.length > 0,
 }
 
 type Line = { readonly type: 'text'; readonly text: string } | { readonly call: string; readonly id: string; readonly args: object } | { readonly result: string; readonly id: string }

@@ -102,7 +102,7 @@ export function findingsOf({ states, loaded, document }: Replayed): readonly Fin
 }
 
 export const hasEncrypted = (grammar: string): boolean =>
-  findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
+  findGrammar(grammar)?.limits.kinds.reasoning !== undefined
 
 export function flagsOf(
   findings: readonly Finding[],

@@ -90,7 +90,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
       return {
         functionCall: {
           ...(lacks(ref, 'id') ? {} : { id }),
-          name: functionName(source.name, LIMITS.toolNameLength),
+          name: functionName(source.name),
           ...(isBare ? {} : { args }),
         },
         ...more,
@@ -131,7 +131,7 @@ function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): Go
   return {
     functionResponse: {
       ...(withoutId(turn).has(call) ? {} : { id: call.id }),
-      name: functionName(call.source.name, LIMITS.toolNameLength),
+      name: functionName(call.source.name),
       response: isError ? { error: text } : { output: text },
       ...(images.length === 0 ? {} : { parts: images }),
     },

@@ -78,7 +78,7 @@ function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written
     call: ({ id, source }, more) => ({
       type: 'function_call',
       id,
-      name: functionName(source.name, LIMITS.toolNameLength),
+      name: functionName(source.name),
       arguments: argumentObject(source.arguments),
       ...more,
     }),
@@ -101,7 +101,7 @@ function resultStep({ call, pieces, isError }: Result): InteractionsStep {
   return {
     type: 'function_result',
     call_id: call.id,
-    name: functionName(call.source.name, LIMITS.toolNameLength),
+    name: functionName(call.source.name),
     result: pieces.every(isText) ? joinTexts(pieces) : pieces.map(contentOf),
     ...(isError ? { is_error: true } : {}),
   }

@@ -16,8 +16,8 @@ import {
   typed,
   visibleText,
 } from '../shape.ts'
-import { type AcceptedKind, COMMON_LIMITS, type Limits, type PartTable } from '../limits.ts'
-import { allOf, callsBehind } from '../reply-parts.ts'
+import { type AcceptedKind, type Limits, type PartTable } from '../limits.ts'
+import { allOf, callsBehind, COMMON_KINDS } from '../reply-parts.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
@@ -101,14 +101,13 @@ export const KINDS = {
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
   grammar: 'openai-chat',
   namedBy: 'field',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 40 },
   acceptsImage: () => true,
   parts: PARTS,
-  kinds: ['text', 'call'],
+  kinds: COMMON_KINDS,
   order: (_, counts) => allOf(counts, 'text', 'call'),
   arrange: callsBehind,
   isSigned: () => false,

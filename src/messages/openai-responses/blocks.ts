@@ -32,8 +32,7 @@ import {
   where,
   visibleText,
 } from '../shape.ts'
-import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
-import { COMMON_LIMITS } from '../limits.ts'
+import { allOf, COMMON_KINDS, hasOwnParts, reasoningDigest, reasoningItems } from '../reply-parts.ts'
 
 export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
@@ -235,14 +234,13 @@ const CALL_MORE = {
 }
 
 export const LIMITS: Limits = {
-  ...COMMON_LIMITS,
   grammar: 'openai-responses',
   origin: 'responses',
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
   acceptsImage: () => true,
   parts: PARTS,
-  kinds: ['text', 'call', 'reasoning'],
+  kinds: { ...COMMON_KINDS, reasoning: reasoningDigest },
   order: reasoningThenCall,
   isSigned: (message, { kind, index }) => kind === 'reasoning' && isSendable(reasoningItems(message)[index]),
   more: { text: KINDS.message.more, call: CALL_MORE },

@@ -3,13 +3,13 @@ import { isTextPart } from '../../event/shapes.ts'
 import type { Content, JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
 import { argumentObject, argumentText } from '../text.ts'
 import { isSealed, type Kind, kindName, sentMore } from '../blocks.ts'
-import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
+import { digestOf, digestOfAll, digestWith, otherDigest } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
-import { callDigest, reasoningDigest, requestRecord } from '../prefix.ts'
+import { requestRecord } from '../prefix.ts'
 import type { NewMap, Role, WriteOptions, Written } from '../prefix.ts'
 import { id as anyId } from '../shape.ts'
-import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
+import { callDigest, reasoningDigest, reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import {
   itemAsText,
@@ -150,9 +150,7 @@ function messageItem(
   const phaseFields =
     phase === 'commentary' || phase === 'final_answer' ? { phase: phase as ResponsesPhase } : {}
   const isLong = mayName(id)
-  const digests = texts.map(({ piece, more }) =>
-    more === null ? pieceDigest(piece) : followedBy(pieceDigest(piece), otherDigest(more)),
-  )
+  const digests = texts.map(({ piece, more }) => digestWith(pieceDigest(piece), more))
   const ends = { type: 'message', role: 'assistant' } as const
   const block: ResponsesItem = isLong
     ? {
@@ -212,7 +210,7 @@ function callItem(
     }
   }
   const item = mayName(source.responses_item_id, 'fc') ? { id: source.responses_item_id } : {}
-  const extra = type === 'function_call' ? more : {}
+  const extra = type === 'function_call' && Object.keys(more).length > 0 ? more : null
   return {
     block: {
       type: 'function_call',
@@ -222,10 +220,7 @@ function callItem(
       arguments: argumentText(source.arguments),
       ...extra,
     },
-    digest: () => {
-      const digest = callDigest(call, item.id)
-      return Object.keys(extra).length === 0 ? digest : followedBy(digest, otherDigest(extra))
-    },
+    digest: () => digestWith(callDigest(call, item.id), extra),
     output: null,
   }
 }
