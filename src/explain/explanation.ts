@@ -107,6 +107,11 @@ const RULES: Readonly<Record<string, string>> = {
  */
 export const ruleOf = (rule: string): string | null => ownField(RULES, rule) ?? null
 
+/**
+ * Returns a number with its noun.
+ * @example
+ * [counted(1, 'event'), counted(2_048, 'event')] // ['1 event', '2,048 events']
+ */
 export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`
 
