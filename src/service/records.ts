@@ -26,8 +26,8 @@ export interface Records<T extends object> {
   /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
-   * Changes a record as `decide` returns it: null deletes it, undefined changes nothing. Calls `decide` again
-   * if another process was faster. Returns the new record.
+   * Changes a record to the result of `decide`; null deletes the record, undefined changes nothing. Calls
+   * `decide` again if another process was faster. Returns the new record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
   readonly remove: (id: string) => Promise<boolean>

@@ -44,7 +44,6 @@ const INTERRUPT_WAIT = 5_000
 
 interface OnConversation<B> {
   readonly operationId: string
-  /** Tag in the OpenAPI document. Default: Conversations. */
   readonly tag?: string
   readonly summary?: string
   readonly body?: BodySpec<B>

@@ -23,7 +23,6 @@ interface StoredKey extends ApiKeyInfo {
   readonly hash: string
 }
 
-/** API keys in a store. */
 export interface ApiKeys {
   /** Creates a key. Only this call returns `key`; the store contains only its hash. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>

@@ -58,7 +58,10 @@ export class Deletions {
     })
   }
 
-  /** Calls `work`, and deletes what the service stores for the conversations passed to `onDelete`. */
+  /**
+   * Calls `work` with a function `onDelete`. Deletes what the service stores for each conversation that `work`
+   * passes to this function.
+   */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []
     try {

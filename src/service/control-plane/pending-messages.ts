@@ -19,10 +19,7 @@ export const MAX_PENDING_TEXT = 2 ** 22
 /** Maximum number of milliseconds between two checks of a sandbox that messages wait for. */
 const MAX_WAIT = 600_000
 
-/**
- * A conversation's messages, in order. The id of the record is the conversation's id in the control plane's
- * form.
- */
+/** A conversation's messages, in order. The record's id is the conversation's id in the control plane's form. */
 interface Queue {
   readonly messages: readonly {
     readonly id: string

@@ -46,7 +46,7 @@ export const NO_STATE: SandboxState = {
  * they cannot report the failure that way.
  */
 export interface SandboxProvider {
-  /** Files of the sandboxes, and commands in them. Default: no access. */
+  /** Access to the files of the sandboxes, and to commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /**
    * Name of this machine, if other machines cannot reach its sandboxes. A lease in the store then binds each

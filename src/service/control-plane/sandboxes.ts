@@ -31,7 +31,7 @@ interface SandboxLease {
   readonly lostOn?: string
 }
 
-/** Milliseconds of a lease: longer than a working machine is ever expected to be silent. */
+/** Milliseconds that a lease lasts. A working machine renews its leases earlier. */
 const LEASE = 60_000
 
 /** Milliseconds after which a sandbox that was started, but does not run, is considered ended. */
@@ -349,7 +349,6 @@ export class Sandboxes {
   }
 }
 
-/** An id of the control plane: 32 hexadecimal digits. */
 export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
 
 const isoNow = (): string => new Date().toISOString()

@@ -1,4 +1,4 @@
-/** Works on start tasks in the background: each creates a conversation, and its sandbox if it has one. */
+/** Executes start tasks in the background. Each creates a conversation, and its sandbox if it has one. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'
@@ -223,7 +223,7 @@ export class StartTasks {
   readonly #context: ControlPlaneContext
   readonly #options: StartTasksOptions
   readonly records: Records<StoredTask>
-  /** The task that will make a conversation, by the plain form of the conversation's id. */
+  /** For each planned conversation, the task that creates it, by the plain form of the conversation's id. */
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
@@ -273,7 +273,10 @@ export class StartTasks {
     return publicTask(job.record)
   }
 
-  /** Starts a task. Yields it after each step until it is over or this process stops. @throws as `create`. */
+  /**
+   * Starts a task, and yields the task after each step until it is over or this process stops. @throws as
+   * `create`.
+   */
   async follow(request: StartRequest, origin: string): Promise<AsyncGenerator<StartTask, void, undefined>> {
     const job = await this.#add(request, origin)
     const task = job.record
@@ -316,7 +319,7 @@ export class StartTasks {
     return existed
   }
 
-  /** Removes an erased message from the task that sent it. A task that is not over is continued without it. */
+  /** Removes an erased message from the task that sent it. An unfinished task continues without the message. */
   async eraseMessage(conversationId: string, eventId: string): Promise<void> {
     for await (const { id, record } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
       if (keyedId('message', record.planned_id, startKey(id)) !== eventId) continue
@@ -431,7 +434,10 @@ export class StartTasks {
     await this.#forgetStart(task)
   }
 
-  /** Deletes the sandbox of a failed start, unless the sandbox itself failed: its error remains readable. */
+  /**
+   * Deletes the sandbox of a failed start. Keeps a sandbox that failed itself, so that its error stays
+   * readable.
+   */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {
     if (!isOwn || id === null || (await this.#context.sandboxes.state(id)).status === 'ERROR') return
     await this.release(id)

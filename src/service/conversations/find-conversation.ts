@@ -51,8 +51,8 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
 /**
- * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged: a lookup by
- * another form would not find it.
+ * Returns a stored id in the control plane's form. A UUID stored in uppercase stays unchanged, because no other
+ * form would find it.
  */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
@@ -67,7 +67,7 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/** Returns the record of a public conversation, or null. Makes the same number of store calls for both. */
+/** Returns the record of a public conversation, or null. Makes the same number of store calls in both cases. */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,

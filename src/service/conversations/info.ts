@@ -29,7 +29,9 @@ const MAX_CACHED = 10_000
 
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
-/** Usage by usage id (`usage_to_metrics`) and in total (`metrics`). Reads evicted events from the store. */
+/**
+ * Returns usage by usage id (`usage_to_metrics`) and in total (`metrics`). Reads evicted events from the store.
+ */
 async function statsOf(
   store: Store,
   { id, createdAt, metadata }: Pick<ConversationRecord, 'id' | 'createdAt' | 'metadata'>,

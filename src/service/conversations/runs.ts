@@ -15,7 +15,7 @@ import type { Starts } from './starts.ts'
 /** Milliseconds that a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
 
-/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */
+/** Time when the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */
 const expiryOf = (error: unknown): number =>
   hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
     ? error.data['expiresAt']
@@ -99,7 +99,7 @@ export interface CallToken {
 export interface RunsOptions {
   readonly store: Store
   readonly starts: Pick<Starts, 'of'>
-  /** Null: no conversation can be run. */
+  /** Null if no conversation can be run. */
   readonly agent: ((conversation: Conversation, start: JsonObject) => Step | Promise<Step>) | null
   /** Options of each run. A conversation's own `max_iterations` takes precedence over `maxIterations`. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
@@ -136,7 +136,7 @@ const MAX_RETRY_WAIT = 2_000
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /** The id of the event that requests the run, stored before the event. */
+  /** Id of the event that requests the run. This record is stored before the event. */
   readonly event_id?: string
 }
 
@@ -385,7 +385,9 @@ export class Runs {
     await endsWithin(milliseconds, this.#live.get(id) ?? new Promise(() => undefined))
   }
 
-  /** Ids of the conversations whose lease this service may hold: the agent has returned their step. */
+  /**
+   * Ids of the conversations whose lease this service may hold: their runs have received a step from the agent.
+   */
   get ids(): readonly string[] {
     return [...this.#begun]
   }
@@ -408,7 +410,7 @@ export class Runs {
   }
 
   /**
-   * Runs a copy of a conversation in a slot, without hooks.
+   * Runs a copy of a conversation in a slot, without the service's run options.
    * @throws HttpProblem 409 without an agent, 429 for too many runs.
    */
   async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
@@ -462,7 +464,10 @@ export class Runs {
     }
   }
 
-  /** Tries to join once; false: try again. @param wait maximum milliseconds to wait before returning false */
+  /**
+   * Tries to join once. Returns false if the caller must try again.
+   * @param wait maximum milliseconds to wait before returning false
+   */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command

@@ -35,7 +35,7 @@ export const FLAT: Layout = {
 }
 
 /**
- * Returns a zip of `meta` and each event, written while it is sent. Omits lines that are not events.
+ * Returns a zip of `meta` and all events, which is written while it is sent. Omits lines that are not events.
  * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {
@@ -52,7 +52,7 @@ export function trajectory(store: Store, record: ConversationRecord, meta: objec
   })
 }
 
-/** A zip, written on demand: only one file, and the names of all files, are in memory. */
+/** Writes a zip on demand. Only one file, and the names of all files, are in memory. */
 async function* zipOf(files: AsyncIterable<ZipFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder()
   // The earliest date that a zip can contain. The events contain their own times.

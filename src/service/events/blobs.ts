@@ -1,4 +1,4 @@
-/** Serves long strings of events, also ranges of them, to callers that may read the conversation. */
+/** Serves long strings of events, or ranges of their bytes, to callers that may read the conversation. */
 
 import { DATA_URL, imageTypeOf } from '../../messages/files.ts'
 import { decodeBase64 } from '../../messages/text-files.ts'
@@ -74,10 +74,7 @@ export const blobOperations = (store: Store): Operation[] => {
 
 const MAX_KNOWN = 10_000
 
-/**
- * Characters at the end of a piece that are searched again with the next piece: more than the name
- * `encrypted_content` has.
- */
+/** Characters that are searched again with the next piece. The name `encrypted_content` has fewer. */
 const OVERLAP = 32
 
 /** Masks encrypted content. Searches a blob without it only once, and any other blob at each read. */

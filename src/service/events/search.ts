@@ -122,8 +122,8 @@ export function wireBlobs(
 }
 
 /**
- * The events with these ids, in order; null for each unknown or invalid id.
- * @throws HttpProblem 413 for several events that exceed a page.
+ * Returns the events with these ids, in order; null for each unknown or invalid id.
+ * @throws HttpProblem 413 if several events together exceed the size of a page.
  */
 export const getEvents = (
   store: Pick<Store, 'getMany'>,

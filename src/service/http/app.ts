@@ -24,7 +24,6 @@ interface AppOptions {
     operation: Operation,
     work: () => Promise<Response>,
   ) => Promise<Response>
-  /** Default: 16 MiB. */
   readonly maxBodyBytes: number | undefined
   readonly allowOrigin: AllowOrigin
 }

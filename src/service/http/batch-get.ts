@@ -28,7 +28,7 @@ type BatchSpec = OperationName & {
   readonly what: string
   readonly by: 'id' | 'ids'
   readonly schema: JsonObject
-  /** Returns the items in the order of the ids, null for each unknown one. */
+  /** Returns the items in the order of the ids, null for each unknown id. */
   readonly find: (ids: readonly string[]) => Promise<readonly (object | null)[]>
 }
 

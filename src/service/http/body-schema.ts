@@ -119,5 +119,5 @@ const secretSource = z.union([
 /** Secrets for the agent, by name. A value is the secret itself or its source. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))
 
-/** Fields of a new conversation that its agent receives. */
+/** Fields of a start request that the agent receives. */
 export const agentSettings = { secrets: secrets.nullish(), security_analyzer: securityAnalyzer.nullish() }

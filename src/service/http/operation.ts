@@ -19,20 +19,16 @@ interface Input<Q extends Parameters, P, B> {
 /** The body of a response, a response itself, or nothing if the operation has no `returns`. */
 export type Reply = JsonValue | object | undefined | void
 
-/** A method and a path, such as `get /things/{id}`. */
 export type Route = `${'get' | 'post' | 'put' | 'patch' | 'delete'} /${string}`
 
 interface Described {
   readonly open?: boolean
-  /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
+  /** Authorizes a request, instead of the usual check of its key. @throws HttpProblem. */
   readonly authorize?: (request: Request) => Promise<void>
   /** Schema of the response. By default the response is `{ success: true }`, whatever the handler returns. */
   readonly returns?: JsonObject
-  /** Description of the response. Default: "Successful Response". */
   readonly description?: string
-  /** Default: 200. */
   readonly status?: number
-  /** Default: application/json. */
   readonly mediaType?: string
   /** Descriptions of other responses, by status. A successful response has the schema of `returns`. */
   readonly otherwise?: Readonly<Record<number, string>>
@@ -45,7 +41,7 @@ export type OperationName =
 
 type OperationSpec<R, Q extends Parameters, P extends Parameters, B> = Described &
   OperationName & {
-    /** Default: the tag of the file's operations. */
+    /** Default: the argument of `operationsIn`. */
     readonly tag?: string
     /** Default: the words of the operation's name. */
     readonly summary?: string

@@ -5,13 +5,16 @@ import { countWithin } from '../../store/kit/query/page.ts'
 import { integer, optional, text, type ValuesOf, withDefault } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Characters of JSON after which a page ends before it is full. */
+/** Characters of JSON after which a page ends, even if it has fewer items than requested. */
 export const MAX_PAGE_BYTES = 8 * 2 ** 20
 
 /** Number of items that are read before their size is checked. */
 const READ_FIRST = 8
 
-/** Returns the items with these ids. @throws HttpProblem 413 for several items that exceed a page. */
+/**
+ * Returns the items with these ids. @throws HttpProblem 413 if several items together exceed the size of a
+ * page.
+ */
 export async function readByIds<T extends object>(
   ids: readonly string[],
   what: string,

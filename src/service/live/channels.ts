@@ -29,7 +29,9 @@ export class Closing extends Error {
 }
 
 export interface Channel {
-  /** Returns the frames. @throws HttpProblem 422 for an invalid query; other HttpProblems; `Closing`. */
+  /**
+   * Opens the channel and returns its frames. @throws HttpProblem, such as 422 for an invalid query; `Closing`.
+   */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**
    * Handles a client's frame; call it after `open`. Returns why the frame is invalid, or null. @throws errors
@@ -46,7 +48,7 @@ export interface Channel {
 const encoder = new TextEncoder()
 const encoded = (value: object): Uint8Array => encoder.encode(JSON.stringify(value))
 
-/** @throws Closing for an unknown parameter, HttpProblem 422 for an invalid one. */
+/** @throws Closing for an unknown parameter, HttpProblem 422 for an invalid value. */
 function read<P extends Parameters>(parameters: P, query: URLSearchParams): ValuesOf<P> {
   const unknown = [...query.keys()].find((name) => !Object.hasOwn(parameters, name))
   if (unknown !== undefined)

@@ -49,7 +49,9 @@ export class Live {
   readonly #cache: FrameCache
   readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
-  /** Whether the service is shutting down: no more streams are opened. Open ones continue until `close`. */
+  /**
+   * Whether the service is shutting down. It then opens no more streams; open streams continue until `close`.
+   */
   isClosing = false
 
   constructor(lifecycle: Lifecycle, options: LiveOptions = {}) {

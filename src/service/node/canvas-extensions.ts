@@ -59,7 +59,6 @@ export function directoryExtensions(folder: string): CanvasExtensions {
       'The folder for Canvas extensions has no such source. Check `source` and `repo_path`.',
     )
   }
-  /** Copies a source into the staging folder, under a unique name or the name of a checked extension. */
   const stage = async (from: string, name: string): Promise<string> => {
     const to = join(staging, name)
     await rm(to, { recursive: true, force: true })
@@ -183,7 +182,7 @@ const storedOf = (
   ...more,
 })
 
-/** Location of an error in a manifest: the request has only its `source`. */
+/** Location of manifest errors: a request contains only the `source` of the manifest. */
 const AT = ['body', 'source'] as const
 
 const refused = (msg: string): HttpProblem =>

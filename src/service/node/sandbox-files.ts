@@ -1,4 +1,4 @@
-/** The files of process sandboxes: each sandbox's folder, and nothing else of the machine. */
+/** Access to the folders of process sandboxes, and to nothing else on the machine. */
 
 import { execFile } from 'node:child_process'
 import { constants, realpathSync } from 'node:fs'

@@ -145,13 +145,13 @@ export interface ListenOptions {
   /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */
   readonly allowOrigin?: AllowOrigin
   /**
-   * Called when closing begins. Closing waits for it and for requests, at most half of `shutdownTimeout`.
-   * Default: none.
+   * Called when closing begins. Closing waits for this function and for requests, at most half of
+   * `shutdownTimeout`. Default: none.
    */
   readonly onClosing?: () => Promise<void> | void
   /**
    * Called after `onClosing` and the wait for requests, to close sockets and end streams. Closing waits for
-   * it, at most until the deadline. Default: none.
+   * this function, at most until the deadline. Default: none.
    */
   readonly onShutdown?: () => Promise<void> | void
   /** Milliseconds from the beginning of closing to the deadline. Default: 9,000. */
@@ -162,8 +162,8 @@ export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Accepts the connections that already wait, then no more; lets requests finish, and closes everything at
-   * the deadline. Can be called again.
+   * Accepts the connections that are already waiting, then no others. Lets requests finish, and closes
+   * everything at the deadline. Can be called again.
    */
   readonly close: () => Promise<void>
   /** Closes the server, for `await using`. */
@@ -265,8 +265,8 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
 
   /**
-   * Accepts connections that wait in the kernel, which closing would reset. Each turn of the event loop accepts
-   * one.
+   * Accepts the connections that wait in the kernel, because closing would reset them. Each turn of the event
+   * loop accepts one connection.
    */
   const emptyBacklog = async (limit: number): Promise<void> => {
     const maximum = accepted + BACKLOG
@@ -404,7 +404,7 @@ export function isLoopback(host: string): boolean {
   return isIPv4(four) && four.startsWith('127.')
 }
 
-/** Whether `Host` is this machine. With DNS rebinding, the header still has the attacker's name. */
+/** Whether a `Host` header names this machine. With DNS rebinding, the header still has the attacker's name. */
 export function namesLoopback(hostHeader: string | null | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]
   return name !== undefined && (isLoopback(name) || name.toLowerCase().endsWith('.localhost'))

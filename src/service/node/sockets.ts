@@ -362,8 +362,8 @@ export class Outlet {
   }
 
   /**
-   * Sends a frame. Returns a promise if the queue is full: await it before sending more. It rejects with
-   * SlowReader when the peer reads nothing for `writeTimeout`.
+   * Sends a frame. Returns a promise if the queue is full: await it before sending more. The promise rejects
+   * with SlowReader when the peer reads nothing for `writeTimeout`.
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
@@ -431,7 +431,7 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number
-  /** Ends streams and closes sockets with 1001; terminates those that stay open after `closeTimeout`. */
+  /** Ends streams and closes sockets with 1001. Terminates sockets that are still open after `closeTimeout`. */
   readonly close: () => Promise<void>
 }
 

@@ -122,8 +122,8 @@ const PROBE_BYTES = 16_384
 const PROBE_INTERVAL = 5_000
 
 /**
- * Returns a check whether the store accepts writes. It overwrites 16 KiB, at most every five seconds, and
- * returns false only for a full or read-only store; reads report other failures. Never rejects.
+ * Returns a check whether the store accepts writes. The check overwrites 16 KiB, at most every five seconds. It
+ * returns false only for a full or read-only store, because reads report other failures. Never rejects.
  */
 export function writeProbe(store: Store, now = () => performance.now()): () => Promise<boolean> {
   let until = -Infinity

@@ -63,7 +63,6 @@ export class AgentProfiles extends SealedMap {
     return (await this.list()).filter((one) => one['llm_profile_ref'] === llmProfile).map(({ name }) => name)
   }
 
-  /** Updates the profiles that refer to a renamed model profile. */
   async onProfileRenamed(llmProfile: string, newName: string): Promise<void> {
     if ((await this.namesFor(llmProfile)).length === 0) return
     await this.change((all) => {

@@ -142,7 +142,6 @@ const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).op
 
 export const agentProfileBody = silent(bodyOf(agentProfile))
 
-/** A profile that is not stored. */
 export const draftBody = optionalBody(silentBody({ profile: agentProfile.optional() }))
 
 export const storeBody = silent(

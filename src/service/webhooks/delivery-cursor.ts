@@ -136,9 +136,9 @@ export interface DeliveryCursor {
   readonly tries?: number
 }
 
-/** The collections of a webhook. A conversation has an item in `cursors` or `failing`, if any. */
+/** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
 export interface Collections {
-  /** Collection of the job that marks conversations created since the webhook's start (or all). */
+  /** Collection of the job that marks the conversations to send from their beginning. */
   readonly start: string
   readonly cursors: string
   readonly failing: string

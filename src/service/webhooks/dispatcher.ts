@@ -122,7 +122,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
   tries: 0,
 })
 
-/** Maximum number of webhook messages sent for a conversation before others get their turn. */
+/** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
 /** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */

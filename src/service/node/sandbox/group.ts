@@ -18,15 +18,12 @@ export interface Ended {
 }
 
 /**
- * Shell script that waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125
- * if the line does not arrive.
+ * Script that waits for the line `go`, which is sent once the watchdog knows the command. Exits with 125 if the
+ * line does not arrive.
  */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
-/**
- * Starts a shell, which executes the command when `go` is called. `child.pid` is undefined if the shell cannot
- * be started.
- */
+/** Starts a shell, which runs the command when `go` is called. `pid` is undefined if the shell cannot start. */
 export function spawnGated({ command, cwd, env }: GroupCommand): {
   readonly child: ChildProcess
   readonly go: () => void
@@ -145,7 +142,7 @@ export class Group {
   }
 }
 
-/** Whether a process group that can be signalled is alive. On Linux, a group of zombies is not. */
+/** Whether a process group that can be signalled is alive. On Linux, a group of zombies is not alive. */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {

@@ -3,7 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Environment variable that identifies processes that left their group. It is visible only on Linux. */
+/**
+ * Environment variable that marks the processes of a sandbox, to find those outside its group (only on Linux).
+ */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
@@ -95,7 +97,7 @@ export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SI
 
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
-/** Sends a signal in rounds: a round finds processes that started or called exec during the previous one. */
+/** Sends a signal in rounds. A round finds processes that started or called exec during the previous round. */
 async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     if ((await signalMarked(mark, signal)) === 0) return
