@@ -1,4 +1,4 @@
-/** Whether long strings of bodies are read in place (`whole`) or as references (`refs`). */
+/** Whether an event's long strings are read in place (`whole`) or as references (`refs`). */
 export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
@@ -10,13 +10,11 @@ export interface BlobReference {
   readonly bytes: number
 }
 
-/** Options of `get` and `getMany`. */
 export interface GetOptions {
   /** Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
-/** A range of bytes. */
 export interface BlobRange {
   /** Index of the first byte. Default: 0. */
   readonly start?: number
@@ -24,7 +22,6 @@ export interface BlobRange {
   readonly end?: number
 }
 
-/** The bytes of a long string. */
 export interface BlobContent {
   readonly bytes: number
   /** Yields pieces of at most 1 MiB. @throws `store_unavailable` if the string was deleted or damaged. */
@@ -41,7 +38,6 @@ export interface BlobAudit {
   readonly missing: readonly { readonly conversationId: string; readonly seq: number }[]
 }
 
-/** Reads the long strings of event bodies. */
 export interface Blobs {
   /**
    * Returns the bytes of a long string by its SHA-256; null if no event of the conversation contains it.

@@ -15,7 +15,7 @@ export interface ConversationRecord {
   readonly tags: Readonly<Record<string, string>>
   /** A JSON object for the caller's own data. */
   readonly metadata: JsonObject
-  /** IANA time zone of appended timestamps that have none; null for UTC. */
+  /** IANA time zone in which appended timestamps without a zone are read; null for UTC. */
   readonly timeZone: string | null
   /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
   readonly parentConversationId: string | null
@@ -33,7 +33,7 @@ export interface ConversationRecord {
   readonly headId: string | null
 }
 
-/** Fields of a new conversation; omitted ones are null, false or empty. */
+/** Omitted fields are null, false or empty. */
 export interface NewConversation {
   readonly id: string
   readonly title?: string | null
@@ -44,7 +44,9 @@ export interface NewConversation {
   readonly parentConversationId?: string | null
   readonly sandboxId?: string | null
   readonly owner?: string | null
-  /** Original creation time, if imported: ISO 8601, by default in UTC, years 0 to 9999. Default: now. */
+  /**
+   * Creation time of an imported conversation: ISO 8601, by default in UTC, years 0 to 9999. Default: now.
+   */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
   readonly status?: string | null
@@ -55,7 +57,6 @@ export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >
 
-/** Options of an update of a record. */
 export interface UpdateOptions {
   /** A record whose metadata must equal the stored metadata, even in field order. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
@@ -71,7 +72,7 @@ export interface ConversationFilter {
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** Owner of the conversations. An empty string, probably a lost user id, throws `invalid_query`. */
+  /** Owner of the conversations. An empty string throws `invalid_query`: probably a user id is missing. */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>
@@ -89,7 +90,6 @@ export interface ConversationFilter {
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 
-/** A query for one page of conversations. */
 export interface ConversationQuery extends ConversationFilter {
   /** Default: created_at_desc. */
   readonly order?: ConversationOrder

@@ -1,17 +1,17 @@
-/** The feed: what happened in all conversations, for programs that follow a store as a whole. */
-
 import type { StoredEvent } from './query.ts'
 
 /** Prefix of the collections in which followers store their positions, one item for each shard. */
 export const FOLLOWERS = 'follow:'
 
-/** Number of shards of conversations, which several processes can divide; see `shardOf`. */
+/**
+ * Number of shards that conversations are divided into. Several processes can share the shards. See
+ * `shardOf`.
+ */
 export const SHARDS = 64
 
-/** Default of `feedRows`: number of later rows after which rows of deleted conversations are removed. */
+/** Default of `feedRows`: the feed removes a deleted conversation's rows after this number of later rows. */
 export const FEED_ROWS = 100_000
 
-/** Start, shard and length of a page of the feed. */
 export interface FeedQuery {
   /** The `next` of an earlier page of the same shard. */
   readonly after?: string
@@ -30,12 +30,13 @@ export type FeedItem =
 /** A page of the feed. An empty page is not the end of the feed if `more` is true. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /** Position after this page, even in an empty store. Valid in every process, and after a restart. */
+  /** Position after this page; also set in an empty store. Valid in every process, and after a restart. */
   readonly next: string
   readonly more: boolean
   /**
-   * Whether rows after `after` may be missing, because the database was restored or rows were removed. The
-   * page is then empty, and `next` is the start of the feed, which has rows for all existing conversations.
+   * Whether rows after the query's `after` may be missing, because the database was restored or rows were
+   * removed. The page is then empty, and `next` is the start of the feed, which has rows for all existing
+   * conversations.
    */
   readonly reset: boolean
 }
@@ -57,9 +58,9 @@ export interface Feed {
    * Failed calls, leases, snapshots and stored items are not included. Earlier rows of a deleted conversation
    * may be missing. In PostgreSQL, another program's open transaction delays later rows.
    *
-   * Rows of deleted conversations are removed once `feedRows` later ones exist (default: {@link FEED_ROWS}),
-   * except those that a follower active in the last 30 days has not read. Other readers may get a reset after
-   * rows were removed. O(limit + log n).
+   * A row of a deleted conversation is removed once `feedRows` later rows exist (default: {@link FEED_ROWS})
+   * and all followers that were active in the last 30 days have read the row. Other readers may then get a
+   * reset. O(limit + log n).
    * @throws `invalid_query` for an invalid limit, shard or `from`; `invalid_cursor`, also for another shard's
    *   `after`.
    */

@@ -1,9 +1,6 @@
-/** Items: rows of named collections next to conversations, which several processes share. */
-
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Count, CountOptions, Page } from './query.ts'
 
-/** One item, as it was last put or claimed. */
 export interface Item {
   /** 1 to 200 characters, with the rules of conversation ids (design D19). */
   readonly collection: string
@@ -17,17 +14,17 @@ export interface Item {
   readonly dueAt: number | null
 }
 
-/** A change of one item. */
 export interface ItemChange {
   readonly collection: string
   readonly id: string
-  /** The version that the item must have, from 1; null if it must not exist. Default: not checked. */
+  /**
+   * The version that the item must have (1 or more); null if the item must not exist. Default: not checked.
+   */
   readonly expected?: number | null
   /** The new value, or null to remove the item. If absent, the item is only compared with `expected`. */
   readonly put?: NewItem | null
 }
 
-/** The new value of an item. */
 export interface NewItem {
   readonly body: JsonObject
   /**
@@ -39,7 +36,6 @@ export interface NewItem {
   readonly dueIn?: number | null
 }
 
-/** Query for one page of items of a collection. */
 export interface ItemQuery {
   /** Name of the key to list by; items without it are left out. Default: all items, by id. */
   readonly by?: string
@@ -55,10 +51,8 @@ export interface ItemQuery {
   readonly limit?: number
 }
 
-/** Filter for a count of items. */
 export type ItemFilter = Pick<ItemQuery, 'by' | 'value' | 'from' | 'below'>
 
-/** Options of a claim. */
 export interface ItemClaim {
   /** Milliseconds until the claimed items are due again. */
   readonly ttl: number
@@ -88,15 +82,15 @@ export interface Items {
    * Changes several items, all or none, in one round trip: compares each with its expected version, then
    * changes all. Of concurrent changes that expect the same version of an item, only one succeeds. Returns
    * each item as stored, in order; null for one that was removed or only compared. O(size of the changes).
-   * @throws `version_conflict` for the first item with another version, with `collection`, `id` and `version`
-   *   (null without an item) in `data`; `invalid_argument` for more than 100 changes, two changes of one
-   *   item, or an invalid item.
+   * @throws `version_conflict` for the first item whose version is not the expected one, with `collection`,
+   *   `id` and `version` (null if the item does not exist) in `data`; `invalid_argument` for more than 100
+   *   changes, two changes of one item, or an invalid item.
    */
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>
 
   /**
-   * Returns one page of a collection, ordered by a key and then by id, by code points. An item that keeps
-   * its key while you page is on exactly one page. Cursors are as in a search. O(limit + log n).
+   * Returns one page of a collection, ordered by a key and then by id, by code points. An item that keeps its
+   * key while you page is on exactly one page. For cursors, see `Store.search`. O(limit + log n).
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>

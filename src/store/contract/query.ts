@@ -15,13 +15,11 @@ export const MOST_LOOKED_AT = 1_000
 /** Maximum number of conversations or items that a count visits, unless `exact` is true. */
 export const MOST_COUNTED = 10_000
 
-/** Options of a count. */
 export interface CountOptions {
   /** Whether to count all, instead of stopping at {@link MOST_COUNTED}. Default: false. */
   readonly exact?: boolean
 }
 
-/** Result of a count. */
 export interface Count {
   readonly count: number
   /** Whether more may match, because the count stopped at its maximum. */
@@ -38,8 +36,8 @@ export interface EventFilter {
   /** Source of the event. An event without a source has the default source of its kind. */
   readonly source?: Source
   /**
-   * Part of a message's content or extended content, ignoring case; line breaks join the texts, as in
-   * `messageText`. Matches only messages; an empty string matches all of them.
+   * Text to find in a message's content and extended content, ignoring case. The texts of a message are
+   * joined by line breaks, as in `messageText`. Matches only messages; an empty string matches all messages.
    */
   readonly text?: string
   /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */
@@ -57,9 +55,9 @@ export interface EventQuery extends EventFilter {
   readonly cursor?: string
   /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /** Bytes of bodies after which a page ends. Its last event can exceed this size. Default: unlimited. */
+  /** A page ends with the event at which its bodies reach this number of bytes. Default: unlimited. */
   readonly maxBytes?: number
-  /** With `refs`, long strings are references, which `maxBytes` does not count. Default: `whole`. */
+  /** With `refs`, long strings are references, which `maxBytes` counts as 0 bytes. Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
@@ -73,10 +71,8 @@ export interface Page<T> {
   readonly cursor: string | null
 }
 
-/** A page of events. */
 export type EventPage = Page<StoredEvent>
 
-/** An entry of a stored log. */
 export interface StoredEvent {
   readonly conversationId: string
   readonly seq: number

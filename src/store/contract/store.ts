@@ -1,7 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** The contract of a store: its calls, their errors, and the guarantees of every database. */
-
 import type { Fact } from '../../event/quarantine.ts'
 import type {
   ConversationFilter,
@@ -23,14 +21,16 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **A conversation** is a record and a log. Facts have positions `seq`, from 0 without gaps; the version of
  * the log is the number of facts. The record contains HEAD. A reader sees all of an append or nothing of it.
  *
- * **Acknowledged is durable.** A resolved call survives a kill of the process, and with the adapter's
- * durable setting (the default) a power failure. The memory store ends with its process.
+ * **Acknowledged is durable.** The changes of a resolved call survive a kill of the process. With the
+ * adapter's durable setting, the default, they also survive a power failure. The memory store ends with its
+ * process.
  *
  * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp
  * counts as the previous instant (design D10, D15).
  *
- * **Processes.** Several stores, in any processes, may use the same data unless the adapter excludes it. Each
- * reads what another acknowledged. Concurrent calls succeed or fail independently, and never wait forever.
+ * **Processes.** Several stores, in any processes, may use the same data unless the adapter forbids this.
+ * After one store acknowledges a change, the others read it. Concurrent calls succeed or fail independently,
+ * and never wait forever.
  *
  * **Ids** are compared by character, including case, spaces and Unicode forms. Looking up an invalid id
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
@@ -42,8 +42,9 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
  * clock.
  *
- * **Long strings** of more than 65,536 characters are stored once for all conversations, and deleted with
- * their last event. Bodies are read whole, or with references (`blobs: 'refs'`, {@link Blobs}).
+ * **Long strings** of more than 65,536 characters are stored once for all conversations, and deleted together
+ * with the last event that contains them. Bodies are read whole, or with references (`blobs: 'refs'`,
+ * {@link Blobs}).
  *
  * **Errors** are `ColloquyError`s with a code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
@@ -75,20 +76,20 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /** Whether the store redacts events. An engine then shares no streamed replies: they are not redacted. */
+  /** Whether the store redacts events. If so, an engine shares no streamed replies: they are not redacted. */
   readonly redacts?: boolean
 
   /**
    * Appends facts to a log, all or none. Checks ids, version, lease and parents, in this order.
    *
-   * Ids (law S): a fact whose id is in the log, or earlier in the batch, with an equal body is not appended
-   * again, and the stored event is returned. A different body throws `id_conflict` with `data.id`. The
-   * comparison ignores field order, a reply's record, and fields that the new event omits; a field that the
-   * stored event omits has its default.
+   * Ids (law S): a fact is not appended if the log, or an earlier fact of the batch, has its id and an equal
+   * body; the stored event is returned. A different body throws `id_conflict` with `data.id`. The comparison
+   * ignores field order, a reply's record, and fields that the new event omits. A field that the stored event
+   * omits counts as its default.
    *
-   * Version and lease are checked if new facts remain: a version other than the expected one throws
-   * `version_conflict` with the actual version in `data.version`; a lease that is not the conversation's
-   * latest throws `lease_lost`. An expired lease is accepted until another is granted. An append without new
+   * Version and lease are checked only if a fact is new. A version other than the expected one throws
+   * `version_conflict` with the actual version in `data.version`. A lease that is not the conversation's
+   * latest throws `lease_lost`; an expired lease is accepted until another is granted. An append without new
    * facts changes neither record nor feed.
    *
    * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws `unknown_parent`
@@ -110,9 +111,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Replaces event bodies, all or none, and deletes the snapshot, which is then outdated. Used for erasure.
-   * Searches and blobs use the new bodies; version, HEAD and `updatedAt` stay, and neither feed nor watches
-   * report the change, so an engine also appends a record for other processes. A store without this method
-   * cannot erase single events. O(log n + size) for each body.
+   * Searches and blobs use the new bodies. Version, HEAD and `updatedAt` stay. Neither feed nor watches
+   * report the change; an engine therefore also appends an event, from which other processes learn of it. A
+   * store without this method cannot erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
    *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
    *   and for two replacements of one event.
@@ -172,13 +173,15 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns one page of conversations. New conversations while paging neither repeat nor skip an existing
-   * conversation. Cursors are as in a search.
+   * conversation. For cursors, see {@link search}.
    *
-   * A query in the order of creation returns full pages and costs O(limit + log n) without a filter, with
-   * creation times, or with one of these: `public: true`, `parentConversationId`, `sandboxId`, `owner`,
-   * `status`, a tag. So does a query in the order of change without a filter, or with times of change. Other
-   * queries compare at most {@link MOST_LOOKED_AT} conversations for a page: it may have fewer items than
-   * `limit`, or none, and still a `cursor`.
+   * These queries return full pages and cost O(limit + log n):
+   * - in the order of creation, with no filter except creation times and one of `public: true`,
+   *   `parentConversationId`, `sandboxId`, `owner`, `status` and a tag;
+   * - in the order of change, with no filter except times of change.
+   *
+   * Other queries compare at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have
+   * fewer items than `limit`, or none, and still a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
@@ -284,7 +287,6 @@ export interface DisposableStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Options of `read`. */
 export interface ReadOptions {
   /** Position of the first fact. Default: 0, or the last when reading backward. */
   readonly from?: number
@@ -328,7 +330,6 @@ export interface SnapshotPart {
   readonly bytes: Uint8Array
 }
 
-/** Options of `saveSnapshot`. */
 export interface SaveSnapshotOptions {
   /** Whether to remove all other parts, because the saved parts are the whole snapshot. Default: false. */
   readonly complete?: boolean
@@ -337,14 +338,12 @@ export interface SaveSnapshotOptions {
 /** Expected log version: `any`, `none` (an empty log), or the number of facts in the log. */
 export type ExpectedVersion = 'any' | 'none' | number
 
-/** A stored body and its replacement. */
 export interface Replacement {
   readonly before: Fact
-  /** The new body: same kind, source, parent and timestamp, and always with the event's id. */
+  /** Same kind, source, parent and timestamp. Must contain the event's id, even if `before` does not. */
   readonly after: Fact
 }
 
-/** Conditions and mode of an append. */
 export interface AppendOptions {
   /** The version that the log must have. Default: `any`. */
   readonly expected?: ExpectedVersion
@@ -356,12 +355,12 @@ export interface AppendOptions {
    * `import`: bodies are not changed, and repeated ids and unknown parents do not throw. Missing ids
    * (`deriveEventId`) and times are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD
    * to unknown events are ignored; quarantined lines with a readable id are in the tree; entries with a
-   * repeated id are outside it. The log equals a replay, however the facts are batched.
+   * repeated id are outside it. The stored log equals a replay of the facts, however they are batched.
    *
-   * With a version (`none` or a number), an import copies a log from that position, and facts are recognized
-   * by position. It can be repeated or resumed: facts that are in the log are not appended again. It throws
-   * `version_conflict` for a different body or a log that is too short. With `any`, facts are recognized by
-   * id.
+   * If `expected` is `none` or a number, the first fact has that position in the log, and stored facts are
+   * recognized by position. The import can be repeated or resumed: facts that are in the log are not appended
+   * again. It throws `version_conflict` if a stored body differs, or if the log is shorter than `expected`.
+   * With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
   /** The writer's lease. The append throws `lease_lost` if it is not the conversation's latest lease. */
@@ -382,7 +381,6 @@ export interface AppendOptions {
   within?(tx: unknown, appended: AppendResult): unknown
 }
 
-/** Result of an append. */
 export interface AppendResult {
   /** The stored event of each fact, in order; the existing one if the fact was in the log. */
   readonly events: readonly StoredEvent[]

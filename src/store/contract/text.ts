@@ -3,13 +3,11 @@ import type { Page } from './query.ts'
 /** The roles of texts, as a model sees them. Tool results have the role `tool`. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
-/** Role of a text, as the model sees it. */
 export type TextRole = (typeof TEXT_ROLES)[number]
 
 /** Number of hits that the order `rank` sorts together: the newest 1,000 first, then the next 1,000. */
 export const MAX_RANKED = 1_000
 
-/** Filter of a text search. */
 export interface TextFilter {
   /**
    * The user's text. All terms and quoted phrases (`"a phrase"`) must occur; `-term` and `-"a phrase"` must
@@ -31,7 +29,6 @@ export interface TextFilter {
   readonly includeResults?: boolean
 }
 
-/** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
    * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, in
@@ -56,7 +53,6 @@ export interface TextHit {
   readonly ranges: readonly (readonly [start: number, end: number])[]
 }
 
-/** A page of hits. */
 export type TextPage = Page<TextHit>
 
 /** Number of indexed events, and number of all events. */

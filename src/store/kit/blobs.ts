@@ -19,12 +19,11 @@ import type { StoredEvent } from '../contract/query.ts'
 import type { Store } from '../contract/store.ts'
 import { checkInteger, checkOneOf, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 
-/** A long string and its reference. */
 export interface LargeString extends BlobReference {
   readonly text: string
 }
 
-/** A body without its long strings. */
+/** A body as JSON without its long strings, and these strings. */
 export interface SplitBody {
   readonly body: string
   readonly strings: readonly LargeString[]
@@ -94,8 +93,8 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * Returns a copy of a value in which `textOf` replaces the strings at some paths; objects and lists off the
- * paths are shared. O(fields of the copied objects).
+ * Returns a copy of a value, with the results of `textOf` in place of the strings at some paths. Objects and
+ * lists outside the paths are not copied. O(fields of the copied objects).
  * @param strings the paths; strings of one object or list must be adjacent
  * @throws TypeError if a path leads through a value that is not an object or list
  */
@@ -183,8 +182,8 @@ export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
 /**
- * Finds a blob, for `readBlob` of a store that holds whole events. Null if no event has the hash. O(values,
- * and characters of long strings). @throws `invalid_argument`.
+ * Finds a long string by its hash in whole events, to implement `readBlob`; null if it is not there.
+ * O(values, and characters of long strings). @throws `invalid_argument`.
  */
 export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
   checkRange(range)
@@ -212,8 +211,8 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
 }
 
 /**
- * Returns a function that reads a long string by its hash, for `resolveBlobs`; null if no event of the
- * conversation has this string. O(bytes).
+ * Returns a function that reads a long string by its hash, for `resolveBlobs`. The function returns null if
+ * no event of the conversation contains the string. O(bytes).
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })

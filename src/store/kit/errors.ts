@@ -1,6 +1,6 @@
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 
-/** Whether a call of a store can succeed later. */
+/** Whether a failed call of a store can succeed if it is repeated. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 

@@ -13,25 +13,24 @@ import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.
 /** The kinds of rows: events of one append, a changed record, a deleted conversation. */
 export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 
-/** A row of the feed. Rows never change, so the last row that a reader has read identifies its position. */
+/** A row of the feed. Rows never change, so a reader's position is the last row that it has read. */
 export interface FeedRow {
   readonly position: string
-  /** A random number. After a restore, the row at this position may have another number. */
+  /** A random number, by which a reader detects another row at this position after a restore. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
-  /** `from`: position of the first event; `until`: after the last event. 0 and 1 for a row without events. */
+  /** `from`: position of the first event. `until`: position after the last event. 0 and 1 without events. */
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether the row of a later deletion was removed from the feed. Used for the first row of a page. */
+  /** Whether a later row that reported a deletion was removed. Read only from the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
 
 interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {}
 
-/** A checked query of the feed. */
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
@@ -128,7 +127,6 @@ export interface FeedPart {
   readonly until: number
 }
 
-/** The parts of a page, and the position of the next page. */
 export interface FeedPlan {
   readonly parts: readonly FeedPart[]
   readonly page: Omit<FeedPage, 'items'>
@@ -141,7 +139,7 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
 
 /**
  * Plans a page of the feed. O(rows).
- * @param rows the first rows from `after` on, in order, with the row at `after`; at most {@link rowsFor}
+ * @param rows the rows from `after` on, including the row at `after`, in order; at most {@link rowsFor}
  * @param end the last row that was read, if the adapter skipped rows and more may follow
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {

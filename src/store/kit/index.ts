@@ -1,9 +1,8 @@
 /**
- * The entry `colloquy/store-kit`: the store contract, and the query checks, append and lease decisions, and
- * pages of all adapters. Adapters provide tables and transactions.
+ * The entry `colloquy/store-kit`: the store contract, and what all adapters share: checks of queries,
+ * decisions about appends and leases, and pages. An adapter adds tables and transactions.
  */
 
-// The contract.
 export type * from '../contract/store.ts'
 export type * from '../contract/conversation-record.ts'
 export type * from '../contract/blobs.ts'
@@ -128,6 +127,5 @@ export {
 } from './blobs.ts'
 export { digestOf, utf8Pieces } from '../../event/sha-256.ts'
 
-// Watches within a process, and errors.
 export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

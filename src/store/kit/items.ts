@@ -1,5 +1,3 @@
-/** Checks arguments of item methods, for all adapters alike. */
-
 import { ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 import { ID_RULE, isLegalId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -27,7 +25,6 @@ export interface CheckedChange {
   readonly put: CheckedItem | null | undefined
 }
 
-/** A checked value of an item. */
 export interface CheckedItem {
   readonly body: JsonObject
   readonly keys: Readonly<Record<string, string>>
@@ -42,7 +39,6 @@ export interface CheckedItemQuery extends CheckedPage<ItemPlace> {
   readonly below: string | null
 }
 
-/** The position of an item in a list. */
 export interface ItemPlace {
   readonly key: string
   readonly id: string
@@ -155,7 +151,7 @@ export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item):
 export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
   const { by, value, from, below, limit } = query
   const places = [...items].flatMap((item) => {
-    // A key may be named as what every object has.
+    // A key may have the name of an inherited property, such as `constructor`.
     const key = by === null ? item.id : Object.hasOwn(item.keys, by) ? item.keys[by] : undefined
     const isIn =
       key !== undefined &&
@@ -212,7 +208,7 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
 }
 
-/** Calls `change` again after `version_conflict` or `code`. `change` must read the version each time. */
+/** Repeats `change` after `version_conflict` or `code`. Each call of `change` must read the version again. */
 export async function retryConflicts<T>(change: () => Promise<T>, code?: ErrorCode): Promise<T> {
   for (;;) {
     try {

@@ -48,7 +48,6 @@ export function checkParts(parts: readonly SnapshotPart[], options: SaveSnapshot
   return options.complete === true
 }
 
-/** A checked query of leases, with defaults. */
 export interface CheckedLeaseQuery {
   readonly expired: boolean
   readonly after: string | null
@@ -105,9 +104,9 @@ export function nextLease(
   })
 }
 
-/** Valid statuses. The next constants are for tags: valid keys, and maximum length of a value. */
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
+/** Maximum length of a tag's value. */
 export const MOST_TAG = 256
 /** Maximum length of a tag's key. Key and value must fit into every database's index. */
 export const MOST_TAG_KEY = 100
@@ -143,7 +142,7 @@ export function formatInstant(micros: bigint | number | string): string {
   if (start !== day.start) day = { start, text: new Date(start * 86_400_000).toISOString().slice(0, -13) }
   const [seconds, below] = [Math.floor(within / 1e6), within % 1e6]
   const [hour, minute] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
-  // Seven digits, of which the first keeps the zeros.
+  // The added 1e6 keeps leading zeros.
   return `${day.text}${DIGITS[hour]}:${DIGITS[minute]}:${DIGITS[seconds % 60]}.${String(1e6 + below).slice(1)}Z`
 }
 
@@ -244,7 +243,7 @@ export function checkConversationId(field: string, id: Given): void {
 export function compareIds(a: string, b: string): number {
   const end = Math.min(a.length, b.length)
   for (let i = 0; i < end; i += 1) {
-    // Where two texts part in the middle of a pair, the whole characters still compare as their second halves do.
+    // If only the second halves of two surrogate pairs differ, they compare like the whole characters.
     if (a[i] !== b[i]) return (a.codePointAt(i) as number) - (b.codePointAt(i) as number)
   }
   return a.length - b.length

@@ -1,5 +1,3 @@
-/** The conversations of a memory store: records, logs and leases by id, and the records in order. */
-
 import type { BlobAudit } from '../contract/blobs.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
@@ -88,7 +86,6 @@ export class Conversations {
     return [...this.#kept.values()].map(({ log }) => log)
   }
 
-  /** Returns all leases, in the order of ids. */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])

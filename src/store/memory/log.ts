@@ -163,7 +163,10 @@ function keepString(log: MemoryLog, string: LargeString): void {
   log.strings.set(string.hash, shared.string)
 }
 
-/** Returns the event twice: with the log's copies of long strings, and with references. Adds new strings. */
+/**
+ * Returns the event twice: with the log's copies of long strings, and with references. Adds new strings to
+ * the log.
+ */
 function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
@@ -186,8 +189,9 @@ function addTo(groups: Groups, { kind, source: named }: Event, row: LogRow): voi
 }
 
 /**
- * Merges the lists of each kind and source, of each path segment. A text filter also visits messages that do
- * not match; if times decrease in the log, a path filter also visits entries that are not on the path.
+ * Merges the sorted lists of all matching kinds, sources and path segments. A text filter also visits
+ * messages that do not match; if times decrease in the log, a path filter also visits entries that are not on
+ * the path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): LogRow[] {
   const { after, descending } = query
@@ -219,7 +223,7 @@ export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   return count
 }
 
-/** A list that may have results, with tests for rows before and after them. */
+/** A sorted list that may contain results, with tests for the rows before and after the filter's times. */
 type Stretch = Pick<Range<LogRow>, 'isEarly' | 'isLate'> & Pick<Group, 'rows'>
 
 function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {

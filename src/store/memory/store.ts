@@ -109,7 +109,7 @@ class MemoryTexts {
     this.refuseWhenOff()
     const checked = checkTextQuery(query)
     const result = findTextPage(checked, this.#source(checked)).next()
-    // The source has no steps.
+    // The source never yields, so the first `next` returns the result.
     return result.done === true ? result.value : { items: [], cursor: null }
   }
 
@@ -332,7 +332,10 @@ class MemoryFeed {
     return this.#end
   }
 
-  /** Removes rows of deleted conversations once the rows have doubled: O(1) for each row that was added. */
+  /**
+   * Removes rows of deleted conversations if the feed has twice as many rows as after the last removal. The
+   * cost of removals is O(1) for each added row.
+   */
   trim(held: readonly (readonly bigint[] | null)[], startOf: StartOf): void {
     if (this.#all.length <= this.#keep || this.#all.length < 2 * this.#trimmedSize) return
     this.#all = this.#all.filter((row) => {
@@ -390,7 +393,6 @@ class MemoryFeed {
   }
 }
 
-/** Options of a memory store. */
 export interface MemoryStoreOptions {
   /** Returns microseconds since 1970, for records, leases and items. Default: the system's clock. */
   readonly clock?: Clock
@@ -404,8 +406,9 @@ export interface MemoryStoreOptions {
  * Returns a store in memory, which ends with its process. All other stores behave like it. Each call runs in
  * one turn of the event loop, so no call sees half of another call's work.
  *
- * `append` costs O(1) for each fact, or O(log n) for an older fact; `get` O(1); a page of `search` O(log
- * n + limit) at any depth, and more with a text or path filter; `listLeases` O(conversations).
+ * `append` costs O(1) for each fact, or O(log n) if the fact is older than the log's latest; `get` O(1); a
+ * page of `search` O(log n + limit) at any depth, and more with a text or path filter; `listLeases`
+ * O(conversations).
  * @throws `invalid_argument` for invalid options.
  * @example
  * const store = memoryStore()

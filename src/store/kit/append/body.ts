@@ -21,7 +21,7 @@ export function sameBody(stored: Fact, input: Fact): boolean {
   const before = withDefaults(stored) as object as Fields
   const now = withDefaults(input) as object as Fields
   return Object.keys(input).every((key) => {
-    // A null parent means HEAD, like a missing one, and has been resolved.
+    // A null parent means HEAD, like a missing parent, so it is not compared.
     if (key === 'parent_id' && (input.parent_id ?? null) === null) return true
     const text = (fields: Fields) => canonicalJson(withoutReply(input.kind, key, fields[key] ?? null))
     return text(before) === text(now)
@@ -42,7 +42,7 @@ function withoutReply(kind: string, key: string, value: unknown): unknown {
  * cannot change the stored fact afterwards. O(size).
  */
 export function ownFact(fact: Fact): Fact {
-  // The misplaced values of a quarantined line are in its issues, some levels deeper.
+  // The issues of a quarantined line contain its invalid values, some levels deeper.
   const isAside = isQuarantined(fact)
   if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
   const { value, issues } = copyJson(fact)

@@ -19,8 +19,9 @@ import { instantIn } from '../query/time-zone.ts'
 
 /**
  * A series of entries, each the parent of the next. An entry that can be HEAD continues its parent's lane if
- * the parent is the last such entry. Other entries open a lane. Between two entries of a lane there are only
- * ConversationStateUpdateEvents, each in a lane of its own, and entries outside the tree.
+ * the parent is the log's latest entry that can be HEAD. Every other entry opens a lane. Between two entries
+ * of a lane there are only ConversationStateUpdateEvents, each in a lane of its own, and entries outside the
+ * tree.
  */
 export interface Lane {
   readonly lane: number
@@ -35,7 +36,6 @@ export interface LaneOrigin {
   readonly time: bigint
 }
 
-/** A lane and the position of its last entry. */
 export interface LaneEnd {
   readonly lane: number
   readonly end: number
@@ -87,7 +87,6 @@ export interface LogTip {
   readonly lane: LaneEnd | null
 }
 
-/** The tip of an empty log. */
 export const EMPTY_TIP: LogTip = Object.freeze({
   version: 0,
   head: null,
@@ -105,8 +104,8 @@ export interface AppendContext {
   /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
-   * Returns the entry with this id in the tree. The ids are from `idsToLoad`, from parents of entries that
-   * cannot be HEAD, or, in imports, derived.
+   * Returns the tree's entry with this id. The id is in `idsToLoad`, is the parent of an entry that cannot be
+   * HEAD or, in an import, is derived.
    */
   find(id: string): TreeNode | undefined
   /** Returns the entry at a position. Called for results of `find`, and by an import with a version. */
@@ -158,7 +157,7 @@ function checkedFact(input: Fact, live: boolean, isDecoded: boolean): Fact {
 function frozenFact(input: Fact): Fact {
   if (!isFact(input)) refuse(input)
   const fact = ownFact(input)
-  // Its JSON may be another value.
+  // The copy may differ, for example because of a `toJSON` method.
   if (fact !== input && !isFact(fact)) refuse(input)
   return fact
 }
@@ -201,8 +200,8 @@ export interface AppendDecision {
 
 /**
  * Decides what an append writes, as `Store.append` specifies. Read the context in the transaction that
- * writes. O(log n) for each fact; a move of HEAD to a state update reads the state updates up to its nearest
- * ancestor that can be HEAD.
+ * writes. O(log n) for each fact; a move of HEAD to a state update reads that update's ancestors, up to the
+ * nearest that can be HEAD.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
  *   `unknown_parent`, `unknown_event`, `invalid_argument` for invalid options.
  * @example
@@ -235,14 +234,14 @@ export function decideAppend(
     mode === 'import' && expected !== 'any'
       ? byPosition(context, facts, expected)
       : byId(context, facts, live)
-  // A repeated append is not checked again for whether it may be made.
+  // A repeated append without new facts needs neither version nor lease.
   if (known.includes(null)) {
     if (live && expected !== 'any' && versionOf(expected) !== context.tip.version)
       throw versionConflict(context, versionOf(expected))
     if (options.lease !== undefined) checkLease(context, options.lease)
   }
   const before = context.tip
-  // HEAD is known already, and no announced id when a state update of this append hangs on it.
+  // A state update of this append may follow HEAD, whose id `idsToLoad` does not contain.
   const nodes = new Map(before.head === null ? [] : [[before.head.id, before.head]])
   const draft: AppendDraft = { context, live, added: [], opened: [], nodes, tip: before }
   const events: StoredEvent[] = []
@@ -256,9 +255,9 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision may look up: the ids of the facts, of their parents, and of events to which
- * they move HEAD. A store that loads them in advance must also load their ancestors, up to the nearest that
- * can be HEAD. O(facts).
+ * Returns the ids that a decision may look up: of the facts, of their parents, and of events to which the
+ * facts move HEAD. A store that loads these entries in advance must also load their ancestors, up to the
+ * nearest that can be HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
@@ -290,7 +289,7 @@ function checkLease(context: AppendContext, lease: NonNullable<AppendOptions['le
 
 type Existing = StoredEvent | number | null
 
-/** Finds each fact's stored event, or the index of an equal fact before it; null for a new fact. */
+/** Finds each fact's stored event, or the index of an equal earlier fact; null for a new fact. */
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
   const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
@@ -344,11 +343,10 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
   )
 }
 
-/** An event to store, with its time and tree node. */
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint
-  /** Its node in the tree; null outside the tree. */
+  /** The event's node in the tree; null outside the tree. */
   readonly node: TreeNode | null
 }
 
@@ -406,7 +404,7 @@ function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
 }
 
 function find(draft: AppendDraft, id: string): TreeNode | undefined {
-  // Databases would change such an id and find another event.
+  // A database would change an invalid id, and find another event.
   return draft.nodes.get(id) ?? (isLegalId(id) ? draft.context.find(id) : undefined)
 }
 
@@ -432,7 +430,6 @@ function treeNodeOf(
 ): TreeNode {
   const canBeHead = canKindBeHead(isQuarantined(fact) ? fact.event_kind : fact.kind)
   const last = draft.tip.lane
-  // Its parent's lane, or one of its own.
   const lane =
     canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
   if (lane === seq)
@@ -444,7 +441,7 @@ function treeNodeOf(
   return { seq, id: id as string, parentId, canBeHead, lane, time }
 }
 
-/** HEAD after an event that cannot be HEAD. */
+/** Returns HEAD after an event that cannot be HEAD. */
 function headAfter(draft: AppendDraft, event: Event | null): TreeNode | null {
   const { head, move } = movedHead(DRAFT_TREE, draft, draft.tip.head, event)
   if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head

@@ -66,7 +66,6 @@ export interface CheckedConversationQuery extends CheckedConversationFilter, Che
   readonly by: 'createdAt' | 'updatedAt'
 }
 
-/** A position in a list of conversations. */
 export interface ConversationPlace {
   readonly time: bigint
   readonly id: string
@@ -93,7 +92,7 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
   const sandbox = checkId('sandboxId', filter.sandboxId)
   const owner = checkId('owner', filter.owner)
   const tags = tagList(filter.tags)
-  // Lists walk along the first key. A conversation has few children, and a tag may be on all conversations.
+  // Lists read the rows of the first key: the key that probably has the fewest rows is first.
   const keys: readonly (ListKey | false)[] = [
     parent !== null && parent !== '' && ['parent', parent],
     ...tags.map(([key, value]): ListKey => [`tag.${key}`, value]),
@@ -150,8 +149,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list: over the conversations with the filter's first key (without keys, all) by
- * creation time, or over all by time of change. O(1).
+ * Returns the walk of a list. By time of change, it visits all conversations. By creation time, it visits
+ * only conversations with the filter's first key, if there is one. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter

@@ -31,7 +31,7 @@ export interface CheckedEventFilter {
 
 /** A checked query: at most `limit` events after `after`, ordered by (time, seq). */
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
-  /** Bytes of bodies at which a page ends; null for no maximum. */
+  /** Number of bytes of bodies at which a page ends; null for no maximum. */
   readonly maxBytes: number | null
   readonly refs: boolean
 }

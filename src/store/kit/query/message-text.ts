@@ -30,8 +30,8 @@ export function messageText(fact: Fact): string | null {
 }
 
 /**
- * Returns the texts of lists of parts and documents, as lines. Ignores other values in place of lists and
- * parts, because a store does not check the content of tool results.
+ * Returns the texts of message parts and documents, as lines. Ignores values that are not lists or parts,
+ * because a store does not check the content of tool results.
  */
 export function partsText(...lists: readonly (readonly Content[] | null | undefined)[]): string {
   const texts: string[] = []

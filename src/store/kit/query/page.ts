@@ -159,8 +159,8 @@ export function countWithin<T>(
 const REFERENCE_LENGTH = blobText('').length + 64
 
 /**
- * Size of an event's body on a page, in UTF-8 bytes, as databases count it: references count as 0, and each
- * long string with its own size unless `refs`. O(size). @param event read with references
+ * Returns the size of an event's body on a page, in UTF-8 bytes, as databases count it. Long strings count
+ * only without `refs`, and references never. O(size). @param event read with references
  */
 export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blobs'>, refs: boolean): number {
   const bytes = new TextEncoder().encode(JSON.stringify(fact)).length - REFERENCE_LENGTH * blobs.length

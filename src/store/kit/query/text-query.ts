@@ -24,7 +24,6 @@ import { type CheckedConversationFilter, checkConversationFilter } from './conve
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
-/** A term or phrase of a search. */
 export interface TextClause {
   /** The terms as in an indexed line: a space before each, and after the last unless it is a prefix. */
   readonly piece: string
@@ -40,13 +39,11 @@ export interface RankPlace {
   readonly after: RankedPlace | null
 }
 
-/** A hit's rank and position. */
 export interface RankedPlace {
   readonly score: number
   readonly position: bigint
 }
 
-/** A checked text search. */
 export interface CheckedTextQuery {
   readonly isPossible: boolean
   readonly includes: readonly TextClause[]
@@ -184,7 +181,8 @@ function clausesOf(text: string, isPhrase: boolean): TextClause[] {
   const tokens = tokensOf(text)
   const last = tokens.at(-1)
   if (last === undefined) return []
-  // An identifier is found by its whole, so that `fooBar` also finds `foobar`; its parts come before it.
+  // Searches for the whole identifier, so that `fooBar` also finds `foobar`. Its parts precede it in
+  // `tokens`.
   const wholes = isPhrase
     ? tokens
     : tokens.filter(
@@ -196,7 +194,7 @@ function clausesOf(text: string, isPhrase: boolean): TextClause[] {
       .map(({ term, start, end }) => clauseOf([term], isUnspaced(text.slice(start, end))))
   const previous = tokens.at(-2)
   const isLetter = isUnspaced(text.slice(last.start, last.end))
-  // The last letter of a stretch without spaces is a term of its own only where the stretch ends.
+  // The index has a single letter only at the end of a run without spaces, and a match may be inside a run.
   const isInPair = isLetter && previous !== undefined && previous.end === last.end
   const terms = (isInPair ? tokens.slice(0, -1) : tokens).map(({ term }) => term)
   return [clauseOf(terms.slice(0, MAX_TERMS), isLetter && !isInPair && terms.length <= MAX_TERMS)]
@@ -244,9 +242,9 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   return millisOf(time) * PER_MILLI + BigInt(slot)
 }
 
-/** Returns the lowest position of a time's millisecond. */
+/** Returns the lowest position of texts in a time's millisecond. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
-/** Returns a position above all positions of a time's millisecond. */
+/** Returns a position above all positions of texts in a time's millisecond. */
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
@@ -256,7 +254,6 @@ export interface FoundText {
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
-/** Hits in order of rank. */
 export interface RankedHits {
   readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
@@ -264,7 +261,6 @@ export interface RankedHits {
   readonly count: number
 }
 
-/** Reads the index of a store. */
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
   ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
@@ -294,7 +290,7 @@ export function* findTextPage<S, R>(
       items.push(hitOf(event, query))
       last = [top, bottom, score, position]
     }
-    // Those below are ranked apart, where there may be any.
+    // Older hits are ranked as a group of their own. A group that is not full is the last.
     if (bottom === null || (index.bottom === null && (result?.count ?? 0) < MAX_RANKED))
       return { items, cursor: null }
     index = { top: bottom - 1n, bottom: null, after: null }
@@ -326,7 +322,7 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
     seq: event.seq,
     role,
     timestamp: formatInstant(event.time),
-    // One for one, so that places stay.
+    // Each character becomes one space, so that `ranges` stay valid.
     snippet: /[^ -~]/.test(snippet) ? snippet.replaceAll(/[^\S ]|\p{Cc}/gu, ' ') : snippet,
     ranges,
   }
