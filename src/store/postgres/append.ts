@@ -92,7 +92,7 @@ const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 /** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/** Milliseconds to wait for another append to the conversation: its connection may be dead. */
+/** Maximum milliseconds to wait for an earlier append to the conversation: its connection may be dead. */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
@@ -248,7 +248,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return (await (mayStream ? send(NO_PIECES, true) : send(piecesOf(strings)))) as Settled
   }
 
-  /** Sends an entry at once. During a call it waits, and is then sent together with other waiting entries. */
+  /** Sends an entry at once, or after the call under way, together with other waiting entries. */
   function share(entry: Entry): Promise<Answer> {
     return new Promise((resolve, reject) => {
       shared.push({ entry, resolve, reject })
@@ -257,8 +257,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call and answers each; null if another transaction has locked the log.
-   * The next call waits for this call for at most {@link CALL_TURN}.
+   * Sends the waiting entries in one call and answers each, with null if another transaction has locked the
+   * log. The next call waits for this call for at most {@link CALL_TURN}.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true
@@ -411,7 +411,8 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
-    // Both have a commit of their own: a group is repeated after an error, and an import has no ids to find it by.
+    // Never in a group, because a group is repeated after an error: imports cannot be recognized by their
+    // ids.
     const isAlone = options.within !== undefined || options.mode === 'import'
     if (count > 0 && isAlone) break
     events += facts.length

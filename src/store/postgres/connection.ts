@@ -157,7 +157,7 @@ export class Connection {
       const connection = await client.connect().catch((error: unknown) => {
         throw toStoreError(error)
       })
-      // What failed may have left a transaction open, or the work may be at it still.
+      // After a failure, a transaction may be open, or the work may still be running.
       let isBroken = true
       try {
         const row = await run(connection)
@@ -194,7 +194,7 @@ export class Connection {
   ): Promise<Row | undefined> {
     const [row] = (await storeErrors(client.query(text, values))).rows as Row[]
     const isNew = await inTime(work(row, client), this.#timeout)
-    // Fails in a transaction that one of the work's statements has failed in, whose COMMIT would roll back silently.
+    // Fails if a statement of the work has failed: COMMIT would then roll back silently.
     const { rows } = await storeErrors(client.query(IS_ENDED))
     const isEnded = (rows[0] as { readonly ended: boolean } | undefined)?.ended === true
     if (isNew && isEnded) throw invalidWithin('must not end the transaction')
@@ -214,12 +214,12 @@ export class Connection {
 
   /** Returns the client. Creates the schema first if the database does not have it. */
   async open(): Promise<PostgresClient> {
-    // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
+    // An earlier attempt may fail for a cause that no longer exists: this call then makes its own attempt.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
   }
 
   #begin(): Promise<PostgresClient> {
-    // What failed is tried again by the next call.
+    // After a failure, the next call tries again.
     const opening = inTime(this.#start(), this.#timeout).catch((error: unknown) => {
       this.#opening = null
       throw error
@@ -236,7 +236,7 @@ export class Connection {
       await lastWork()
       await this.#own?.end()
     }
-    // Its timer also keeps the process alive: the pool's connections do not, and would never end.
+    // The timer also keeps the process alive until the pool has ended: the pool's connections do not.
     await inTime(close(), this.#timeout).catch(() => undefined)
   }
 
@@ -256,7 +256,8 @@ export class Connection {
       // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
-      // The server ends what the store has given up, which would otherwise wait for its lock and commit.
+      // The server cancels a statement that the store no longer awaits. It could get its lock later, and
+      // commit.
       onConnect: (client) => client.query(`${SESSION}; SET statement_timeout = ${this.#timeout}`),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
@@ -293,7 +294,7 @@ export class Connection {
 
   /**
    * Returns a name derived from the text, so that no proxy runs another statement under the same name. Null
-   * beyond the maximum.
+   * if there are already {@link MAX_PREPARED}.
    */
   #nameOf(text: string): string | null {
     const known = this.#names.get(text)

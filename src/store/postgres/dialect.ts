@@ -54,7 +54,7 @@ export const DURABLE = `(${BE_DURABLE}) AS durable`
 export function postgresDialect(schema: string): Dialect {
   const table = (name: Table): string => `${schema}.${name}`
   const elements = 'json_array_elements_text(CAST(? AS json)) AS listed (value)'
-  // A range, so that only this index has the order.
+  // A range with an order that only this index has, so that the planner uses it.
   const withId = `CROSS JOIN LATERAL (SELECT * FROM ${table('event')} AS e WHERE e.log = l.number
     AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1) AS e`
   return {
@@ -66,12 +66,13 @@ export function postgresDialect(schema: string): Dialect {
     lock: ' FOR NO KEY UPDATE',
     elements,
     entries: 'json_each_text(CAST(? AS json)) AS listed (key, value)',
-    // Looked up row by row: the planner would read a table that it estimates to be short as a whole.
+    // Forces a look-up for each row: the planner would read the whole of a table that it estimates to be
+    // short.
     lookUp: (name, alias, condition, order) =>
       `CROSS JOIN LATERAL (SELECT * FROM ${table(name)} AS ${alias} WHERE ${condition}${
         order === undefined ? '' : ` ORDER BY ${order}`
       } LIMIT 1) AS ${alias}`,
-    // Bounds and order begin with all columns of one index, so that no other one has the order.
+    // Bounds and order begin with all columns of one index, so that no other index has the order.
     walk({ key, time, descending, start, end }) {
       const prefix = key.flatMap(([column, value]) => (value === null ? [] : [column]))
       const values = key.flatMap(([, value]) => value ?? [])
@@ -99,7 +100,7 @@ export function postgresDialect(schema: string): Dialect {
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),
     countRanges: (form, ranges) => countRanges(table('event'), form, ranges),
-    // They go with their log.
+    // Texts are deleted with their log.
     textFits: '',
     feedColumn: ', moment',
     feedValue: `, ${schema}.feed_moment()`,
@@ -118,7 +119,7 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no
- * other index has the order. The condition for a range of positions does not allow a partial index either.
+ * other index has the order. For a range of positions, the condition on `kind` fits no partial index.
  */
 function rangeSql(
   event: string,
@@ -279,7 +280,7 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
   )
 }
 
-/** Reads each part as a range of the key, whatever the planner estimates. */
+/** Reads each part as a range of the primary key, whatever the planner estimates. */
 const eventsOfParts = (
   schema: string,
   parts: readonly FeedPart[],
@@ -297,7 +298,7 @@ const eventsOfParts = (
 
 /**
  * Moves the rows of a restored dump to the start of the feed, if this server has lower transaction numbers
- * than the origin: readers would not see the rows. O(shards), and once O(rows).
+ * than the dumped server: readers would not see the rows. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END

@@ -24,7 +24,7 @@ interface Common {
    * Default: true. If false, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean
-  /** Milliseconds between polls of watches; ten times as many while notifications arrive. Default: 1,000. */
+  /** Milliseconds between polls for changes; ten times as many while notifications arrive. Default: 1,000. */
   readonly pollInterval?: number
   /**
    * Milliseconds until a call without a response fails with `store_unavailable`; its statement may still

@@ -154,11 +154,12 @@ function schemaStatements(schema: string): string[] {
 }
 
 /**
- * `feed_moment` orders the feed. Readers see rows below the oldest running transaction (`pg_snapshot_xmin`),
- * so a row's moment must not be below the number of its transaction: then no row appears before a row already
- * read. Transaction numbers do not follow a conversation's order, because a transaction gets its number
- * before it waits for the conversation's row. With that row locked, `pg_snapshot_xmax` is above every ended
- * transaction. The FROM clause prevents inlining, so the function sees the latest commits.
+ * `feed_moment` orders the feed. Readers see only rows whose moment is below the oldest running transaction
+ * (`pg_snapshot_xmin`). A row's moment is at least the number of its transaction, so no row appears before a
+ * row already read. The number alone is not enough: a transaction gets it before it waits for the
+ * conversation's row, so numbers do not follow a conversation's order. With that row locked,
+ * `pg_snapshot_xmax` is above every ended transaction. The FROM clause prevents inlining, so the function
+ * sees the latest commits.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
@@ -183,8 +184,8 @@ END
 $body$`
 
 /**
- * `drop_events` deletes a log's events and texts, also those appended while the deletion waited: its
- * statements see such commits. A foreign key would look up each event's log; a join could read all rows.
+ * `drop_events` deletes a log's events and texts. Its statements also see events that were committed while
+ * the deletion waited. A foreign key would look up each event's log; a join could read all rows.
  */
 const dropEventsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_events() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -196,11 +197,11 @@ END
 $body$`
 
 /**
- * `change_items` returns the stored items, numbered from 1. If a version is not the expected one, it changes
- * nothing and returns one row with the version of the first such item. `expected`: null for any version, 0
- * for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are locked, in a
- * global order, so that no other call creates a missing item; later statements see earlier calls' commits.
- * Claims lock only rows and do not wait.
+ * `change_items` returns the stored items, numbered from 1. If versions differ from the expected ones, it
+ * changes nothing and returns one row with the version of the first item that differs. `expected`: null for
+ * any version, 0 for no item; `put`: true for a put, false for a deletion, null for a comparison. Names are
+ * locked, in a global order, so that no other call creates a missing item; later statements see earlier
+ * calls' commits. Claims lock only rows and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const changes = `json_to_recordset(p_changes)
@@ -240,7 +241,7 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-/** An entry of `append`: the log before and after, and where its rows are in the lists. */
+/** An entry of `append`: the log before and after, and the ranges of its rows in the list parameters. */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
   shard integer, witness bigint, from_seq integer, from_head text, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
@@ -255,13 +256,15 @@ const [EVENT_COLUMNS, LANE_COLUMNS] = [
 const namesOf = (columns: string): string => columns.replaceAll(/ \w+(?=,|$)/g, '')
 
 /**
- * `append` writes the decisions for one or more conversations, and returns an answer for each: true if it
- * wrote them. Otherwise it changes nothing, and the answer is the log's row if the log's number, version,
- * HEAD, zone or lease differs, or an id exists; null if there is no log, or if it is locked and `p_waits` is
- * false; "blobs" if a long string's bytes are neither stored nor passed. Long strings and `p_waits` require a
- * single conversation. Blobs are locked against deletion in the order of hashes, as in `drop_blobs`. Each
- * list parameter has the rows of all conversations, one after another. The function has few parameters,
- * statements and casts, because each call prepares them.
+ * `append` writes the decisions for one or more conversations, and returns an answer for each:
+ * - true: it wrote them. With any other answer, it changed nothing.
+ * - the log's row: the log's number, version, HEAD, zone or lease differs, or an id exists.
+ * - null: there is no log, or the log is locked and `p_waits` is false.
+ * - "blobs": a long string's bytes are neither stored nor passed.
+ *
+ * Long strings and `p_waits` require a single conversation. Blobs are locked against deletion in the order of
+ * hashes, as in `drop_blobs`. Each list parameter has the rows of all conversations, one after another. The
+ * function has few parameters, statements and casts, because each call prepares them.
  */
 const appendFunction = (schema: string): string => {
   const fits = `o.number = l.number AND o.version = l.from_seq AND o.head_id IS NOT DISTINCT FROM l.from_head

@@ -11,14 +11,17 @@ const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 /** The columns of a text in a list of rows, without its line. */
 export const TEXT_COLUMNS = 'number bigint, seq integer, time bigint, role integer, size integer'
 
-/** Returns the columns of a row in a list of rows. PostgreSQL reads it faster than one list per column. */
+/**
+ * Returns SQL for the columns of one row of a list. PostgreSQL reads such a list faster than a list for each
+ * column.
+ */
 export const cells = (list: string, row: string, columns: string): string =>
   columns
     .split(', ')
     .map((column, index) => `${list}[${row}][${index + 1}]::${column.split(' ')[1]}`)
     .join(', ')
 
-/** The index, and functions that write texts, which avoid positions already used (see `textPlace`). */
+/** Creates the index, and functions that write texts at unused positions (see `textPlace`). */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
   `CREATE FUNCTION ${schema}.write_text(
@@ -52,7 +55,7 @@ END
 $body$`,
 ]
 
-/** The values of `write_text` after the log. */
+/** The arguments of `write_text` that follow the log. */
 export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => [
   String(textPlace(time, seq, 0)),
   String(seq),
@@ -63,8 +66,8 @@ export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => 
 ]
 
 /**
- * Rows as one list, and their last column as one text: JSON and indexed lines have no line feed, and a text is
- * read faster than a list.
+ * Returns rows as a list without their last column, and that column as one text, which PostgreSQL reads
+ * faster. Line feeds separate its values: JSON and indexed lines contain none.
  */
 export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
   rows.map((row) => row.slice(0, -1)),
@@ -72,9 +75,9 @@ export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
 ]
 
 /**
- * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest texts,
- * others in the index, where a match costs as much as reading `INDEX_COST` texts. A rank needs more hits, so it
- * reads the newest texts only for very frequent terms, which a smaller sample shows.
+ * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest
+ * texts, rare terms in the index, where a match costs as much as reading `INDEX_COST` texts. The order `rank`
+ * needs more hits, so it reads the newest texts only for very frequent terms, which a smaller sample shows.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 
@@ -127,10 +130,10 @@ export function textWork(schema: string): TextWork {
       )
     const missing = (found: string): string => `(SELECT ${limit} - count(*) FROM ${found})`
     const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1)`
-    // Three times as many as probably hold the hits, where that is faster than the index.
+    // Three times as many texts as probably contain the hits; 0 if the index is faster.
     const count = `(SELECT CASE WHEN ${limit * size ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
       THEN ${3 * limit * size} / count(*) ELSE 0 END FROM sample)`
-    // Without a bound or an order of its own: the planner would read all texts in order.
+    // Without a bound and an order: because of them, the planner would read all texts in order.
     const indexed = statement(
       `SELECT * FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery) OFFSET 0`,
       queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),

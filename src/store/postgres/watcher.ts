@@ -26,11 +26,11 @@ const LENT = new WeakMap<PostgresPool, number>()
 
 interface ListenerOptions {
   readonly channel: string
-  /** The server; null when `client` is to be used. */
+  /** URL of the server; null if `client` is used. */
   readonly url: string | null
   readonly client: PostgresClient | null
   readonly hear: (payload: string) => void
-  /** Called when listening has begun, and again after each reconnection: notifications may be lost. */
+  /** Called when listening has begun, also after a reconnection: notifications may have been lost. */
   readonly begin: () => void
 }
 
@@ -117,7 +117,7 @@ class Listener {
     const entry = this.#held
     this.#held = null
     this.#hears = false
-    // An end that is awaited keeps the process alive until it is done.
+    // Keeps the process alive until the connection has ended.
     if (entry?.isOwn === true) entry.client?.ref?.()
     await entry?.end().catch(() => undefined)
   }
@@ -178,7 +178,7 @@ class Listener {
   }
 }
 
-/** Borrows a client from a pool; null if the pool would have no other client left. */
+/** Borrows a client from a pool; null if the pool's maximum size would leave no client for other calls. */
 async function lend(pool: PostgresPool): Promise<{ readonly client: HeldClient; readonly end: End } | null> {
   const count = (by: number): number => {
     const lent = (LENT.get(pool) ?? 0) + by
@@ -206,7 +206,7 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
   await client.query(`LISTEN ${quoteName(channel)}`)
 }
 
-/** Milliseconds. */
+/** Default milliseconds between polls. */
 const POLL_INTERVAL = 1_000
 
 /** Factor by which polls are rarer while notifications arrive: polls then only cover lost notifications. */
@@ -331,13 +331,13 @@ export class Watcher {
         this.#watches.wake(id)
       }
     } catch {
-      // The next tick may find the database again, and is not left out.
+      // The next tick may reach the database again, so it is not skipped.
       this.#skipped = RARELY
     }
   }
 }
 
-/** Milliseconds in which appends share one notification. */
+/** Milliseconds between two notifications. Appends in between share the next one. */
 const NOTIFY_PAUSE = 25
 
 /**

@@ -100,7 +100,7 @@ export class KnownLog implements AppendContext {
   isSearchable: boolean
   lease: AppendContext['lease'] = null
   readonly #reads: ReturnType<typeof eventReads>
-  /** From this position on, the id of every event of the tree is known. */
+  /** From this position on, `#nodes` has all events of the tree. */
   knownFrom: number
   /** Tree nodes by event id; null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
@@ -149,7 +149,7 @@ export class KnownLog implements AppendContext {
     // Not checked yet: untyped input may contain null.
     for (const fact of isAssumed ? (facts as readonly (Fact | null)[]) : [])
       if (typeof fact?.id === 'string' && !this.#nodes.has(fact.id)) this.#nodes.set(fact.id, null)
-    // A single fact mostly names no other, so that nothing is missing.
+    // A single fact rarely refers to another event, so loading is rarely needed.
     if (this.tip.version > 0 && facts.length > 1) yield* this.load(idsToLoad(facts))
     const { mode, expected = 'any' } = options
     const { lease_owner: owner, lease_generation: generation } = this.row
@@ -180,7 +180,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Loads entries by id. From entries that cannot be HEAD, continues to the nearest ancestor that can. */
+  /** Loads entries by id. For an entry that cannot be HEAD, also loads its ancestors up to one that can. */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {
@@ -188,7 +188,7 @@ export class KnownLog implements AppendContext {
       const rows = (yield* this.#reads.rowsWithIds(this.conversationId, missing)).filter(
         ({ seq }) => seq < this.tip.version,
       )
-      // A body with long strings is read when it is compared; a line in quarantine, whose kind is in its body, at once.
+      // Reads quarantined lines now, for their kinds. Reads bodies with long strings only to compare them.
       const read = rows.filter(({ blobs, kind }) => blobs === null || kind === null)
       this.#know(yield* this.#reads.events(this.conversationId, read))
       const nodes = rows.map((row) => this.#nodeOf(row))
@@ -209,7 +209,6 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Forgets what later appends rarely need. */
   trim(): void {
     this.#events.clear()
     if (this.#nodes.size <= MAX_KNOWN) return

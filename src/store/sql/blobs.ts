@@ -23,7 +23,7 @@ const MAX_TOGETHER = 2 ** 20
 
 const AUDIT_PAGE = 1_000
 
-/** UTF-8 bytes, and the number of bytes before them. */
+/** A piece of a text in UTF-8. `start`: number of bytes before it. */
 interface TextPiece {
   readonly start: number
   readonly bytes: Uint8Array
@@ -47,7 +47,7 @@ export function* saveBlobs(
     yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
 }
 
-/** Writes missing strings, and locks all, in the order of hashes. The transaction must add their uses. */
+/** Writes missing strings, and locks all, in the order of hashes. The transaction must fill `blob_use`. */
 export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<void> {
   const insert = `INSERT INTO ${d.table('blob_piece')} (hash, start, base64, bytes) VALUES (?, ?, ?, ?)`
   for (const { hash, bytes, text } of strings.toSorted((a, b) => compareIds(a.hash, b.hash)))
@@ -56,7 +56,7 @@ export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<vo
         yield statement(insert, hash, piece.start, piece.base64, piece.bytes)
 }
 
-/** Pieces of a text as rows; the base64 of a data URL begins a piece. */
+/** Yields the pieces of a text as rows. The base64 of a data URL begins a new piece. */
 export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiece, 'base64'>> {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
   let start = 0
@@ -135,7 +135,7 @@ export function blobReads(d: Dialect) {
       matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
 
-  /** Returns the results of `read` for rows, with strings or references. Omits events deleted meanwhile. */
+  /** Calls `read` with each row and its strings or references. Omits events that were deleted meanwhile. */
   function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
     conversationOf: (row: R) => string,
@@ -269,7 +269,7 @@ export function blobReads(d: Dialect) {
             after,
           ),
         )
-        // Compares the hashes in bodies with the recorded uses: a fault is in one of them only.
+        // A hash that is only in a body, or only in the recorded uses, is a fault.
         const differing = new Set<string>()
         const bodies = new Set<number>()
         for (const { seq, hash, blobs } of rows) {
@@ -319,7 +319,7 @@ const PADDING = 61
 
 const pieceBytes = ({ base64, bytes }: BlobPiece): Uint8Array => (base64 === 0 ? bytes : toBase64(bytes))
 
-/** Returns the bytes of a text that {@link toBase64} can return; null for any other text. */
+/** Decodes a text that {@link toBase64} can return; null for any other text. */
 function fromBase64(text: Uint8Array): Uint8Array | null {
   const padding = text.at(-1) !== PADDING ? 0 : text.at(-2) !== PADDING ? 1 : 2
   if (text.length % 4 !== 0) return null

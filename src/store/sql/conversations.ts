@@ -55,7 +55,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const lock = statement(d.lock)
   const now = (): Statement => statement(d.now, clock())
   const millis = (): Statement => sql`(${now()} / 1000)`
-  // Locked before the record by every transaction that locks both.
+  // Every transaction that locks both log and record locks the log first.
   const locked = (id: string): Statement =>
     sql`(SELECT number AS log_number FROM ${log} WHERE conversation_id = ${id}${lock}) AS current`
   const numberOf = (id: string): Statement =>
@@ -202,7 +202,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
           : [column],
       time,
       descending,
-      // No id is empty, so this is before all of that time.
+      // No id is empty, so '' precedes all ids of that time.
       start: isWithin ? after : { time: edge, id: '' },
       end: descending ? low : high,
     })

@@ -42,7 +42,9 @@ export type SqlStep =
 /** A unit of work. An engine carries out each step and resumes the work with the rows of the step. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/** Statements become text; other parts become bound values. Hot paths use constant texts instead. */
+/**
+ * Builds a statement: statements in it become text, other parts become bound values. Slower than a constant.
+ */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts
   const values: SqlValue[] = []
@@ -76,7 +78,7 @@ export function* first<R extends object>(
   return ((yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[])[0]
 }
 
-/** The row of a change, or undefined when nothing was changed. */
+/** Makes a change, and returns its row; undefined if nothing was changed. */
 export function* change<R extends object>(
   row: Statement,
   effects: readonly Statement[] = [],
@@ -123,10 +125,10 @@ export interface Dialect {
   table(name: Table): string
   /** A hint that names the index to use; empty if the database has no such hints. */
   by(index: string): string
-  /** A `?` for the clock's time in microseconds, or null for the time of the database. */
+  /** The current time in SQL. Its `?` is the clock's microseconds, or null for the database's time. */
   readonly now: string
   readonly greatest: string
-  /** The position of a text in another, from 1 on; 0 if it is absent. */
+  /** The SQL function that returns a text's position in another text, from 1; 0 if it is absent. */
   readonly find: string
   /** Appended to a subquery whose rows no other transaction may change until this one is done. */
   readonly lock: string
@@ -173,7 +175,6 @@ export interface RangeForm {
   readonly isByKind: boolean
   readonly descending: boolean
   readonly text: string | null
-  /** The result of {@link Dialect.firstUnindexed}. */
   readonly firstUnindexed: number | null
 }
 
@@ -183,7 +184,6 @@ export interface FeedTrimmer {
   trim(held: readonly (readonly bigint[] | null)[]): Work<void>
 }
 
-/** What the SQL store needs from a database. */
 export interface Engine {
   readonly dialect: Dialect
   readonly name: string

@@ -144,7 +144,6 @@ export function eventReads(d: Dialect) {
     return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
-  /** Returns the rows with these ids, in any order. */
   function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
     const legal = ids.filter((id) => isLegalId(id))
     if (legal.length === 0 || !isLegalId(conversationId)) return []
@@ -198,7 +197,7 @@ export function eventReads(d: Dialect) {
     const form = formOf(d, log, leaf.version, query, leaf.in_order)
     if (leaf.in_order === IN_ORDER.none)
       return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
-    // Segments follow one another in time: as many are read as fill the page.
+    // Segments follow one another in time, so reading stops when the page is full.
     const remaining = descending ? [...segments] : segments.toReversed()
     const rows: FoundRow[] = []
     const position = yield* positioned(form, leaf.up_to + 1, bounds)
@@ -211,7 +210,7 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /** The ranges whose kinds and sources the log has. Only needed if a statement cannot hold all ranges. */
+  /** Returns the ranges whose kinds and sources occur in the log. Needed if a statement cannot hold all. */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)
@@ -285,7 +284,7 @@ export function eventReads(d: Dialect) {
     if (filter.leafId === null) {
       const log = yield* findLog(filter.conversationId)
       if (log === undefined) return 0
-      // The index by kind has all that is counted.
+      // The index by kind has all countable events.
       const form = formOf(d, log.number, log.version, filter, IN_ORDER.none)
       return yield* countIn(form, rangesOf(form, filter, bounds))
     }

@@ -67,7 +67,7 @@ export function itemReads(d: Dialect) {
 
   function* count(collection: string, query: CheckedItemQuery, exact: boolean): Work<Count> {
     const walked = walk(collection, query)
-    // In order, so that the index is walked, and not the table that other collections are in as well.
+    // The order makes the database read the index, not the table with all collections.
     const limit = statement(exact ? '' : `ORDER BY ${walked.order} LIMIT ${MOST_COUNTED + 1}`)
     const row = yield* first<{ readonly looked: Bigint }>(
       sql`SELECT count(*) AS looked FROM (SELECT 1 AS one ${walked} ${limit}) AS w`,

@@ -5,7 +5,9 @@ interface ColumnTypes {
   readonly int: string
   readonly big: string
   readonly bytes: string
-  /** Type of a generated number, unique per row and the primary key. `identity` is not a primary key. */
+  /**
+   * Type of a primary key with generated numbers. A column of type `identity` need not be the primary key.
+   */
   readonly identityKey: string
   readonly identity: string
   readonly tableOptions: string
@@ -19,24 +21,24 @@ interface ColumnTypes {
  * Returns the statements that create everything, in order. Times are microseconds since 1970.
  * - `conversation`: the record. `number` identifies it: a recreated conversation with the same id has another
  * number.
- * - `log`: the end of its log, which every append reads and rewrites, and its lease.
- * - `event`: one row for each position. `lane` is null outside of the tree, `kind` also for facts that no
- *   search finds; `message` is the searchable text.
+ * - `log`: the end of a conversation's log, which every append reads and rewrites, and the lease.
+ * - `event`: one row for each position. `lane` is null outside of the tree. `kind` is null for facts that no
+ *   search finds. `message` is the searchable text.
  * - `blob`: a long string of bodies, by its SHA-256, in pieces; a piece with `base64` contains the decoded
  * bytes. `event.blobs` lists the strings of a body and their paths, and `blob_use` the events of a string: a
  * trigger deletes a string with its last use.
  * - `lane`: the time and the parent of each lane's first event.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
- * - `feed`: the changes of all conversations. In SQLite the events themselves are a part of it, by `number`;
- * when their conversation is deleted, their positions move to this table; in PostgreSQL it has a row for each
- * append.
- * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
- *   `text_version` of a log: how many of its events are indexed.
+ * - `feed`: the changes of all conversations. In PostgreSQL it has a row for each append. In SQLite an
+ *   event's `number` is its position in the feed; the event has a row here only after its conversation was
+ *   deleted.
+ * - `text`: the indexed line of each event that a text search finds; `number` orders the hits.
+ *   `log.text_version` is the number of the log's indexed events.
  *
- * Each index serves an order of the contract: events by position, by id, and by time for each kind and source
- * (a search of all events walks positions where times never go back); conversations by creation, by change,
- * and by creation for each key.
+ * Each index serves an order of the contract: events by position, by id, and by time for each kind and
+ * source; conversations by creation, by change, and by creation for each key. A search of all events reads
+ * them by position if times never decrease.
  */
 export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
   const { text, int, big, bytes } = types

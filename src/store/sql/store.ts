@@ -42,7 +42,6 @@ interface OwnWork {
   ): Promise<{ readonly result: AppendResult; readonly isNew: boolean }>
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
-  /** Runs work in one transaction. */
   transact<T>(work: () => Work<T>): Promise<T>
   /** Runs work as `transact` does, or as `write` if the client cannot hold a transaction. */
   index<T>(work: () => Work<T>): Promise<T>
@@ -142,7 +141,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       let hasTexts = false
       const deleted = await write(function* () {
         const deleted = yield* conversations.remove(id)
-        // Also of earlier deletions: a call that has failed below is repeated.
+        // Also purges texts of earlier deletions, whose purge below may have failed.
         hasTexts = ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
         return deleted
       })
@@ -153,7 +152,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
           .then((isLong) => (isLong ? write(trimFeed) : undefined))
           .catch(() => undefined)
       }
-      // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
+      // In parts, so that other calls run in between. After `close`, a later store purges the rest.
       while (hasTexts && ownConditions.purgeTexts !== null)
         hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {
           if (hasCode(error, 'store_closed')) return false

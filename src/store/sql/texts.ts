@@ -49,7 +49,7 @@ export interface TextMatch {
 export interface TextWork {
   /** The condition that the line of text `t` contains the value of its `?`. */
   readonly contains: string
-  /** Finds texts, with `number`, `log` and `seq`: the newest `limit`, in any order. */
+  /** Selects `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement
   /** Indexes a range of a log, unless another process has done so. Null for a read-only store. */
   readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
@@ -69,16 +69,16 @@ const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
 
 export const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 
-/** Events that are indexed in one transaction, so that other writes wait briefly. */
+/** Maximum number of events that one transaction indexes, so that other writes wait only briefly. */
 const BATCH = 200
 
 export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
   const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
   const { readBodies } = blobReads(d)
-  // The event of each hit `h`, in the same statement: most pages are one.
+  // Joins each hit `h` with its event, so that most pages need one statement.
   const event = `l.conversation_id, h.seq, e.id, CAST(e.time AS text) AS time, e.body, e.blobs`
   const joins = `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', 'e.log = h.log AND e.seq = h.seq')}`
-  // Locked, so that no body is erased between its reading and the writing of its text.
+  // Locks the log, so that no body is erased before its text is written.
   const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
     WHERE number > ? AND text_version < version ORDER BY number LIMIT 1${d.lock}`
   const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
@@ -138,7 +138,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
           ...(after === null ? [] : [after.score, after.score, after.position]),
         )
         const rows = yield* all<RankedRow>(
-          // SQLite's driver reads from the statement's first keyword whether it returns rows.
+          // The SQLite store recognizes by WITH RECURSIVE that the statement returns rows.
           `WITH RECURSIVE w AS MATERIALIZED (${match.sql})
           SELECT CAST(h.number AS text) AS number, h.score, ${event},
             CAST((SELECT max(number) FROM w) AS text) AS top,
@@ -262,14 +262,14 @@ interface RankedRow extends HitRow {
   readonly count: Bigint
 }
 
-/** Milliseconds after an append until index work, and after a fault until a retry. */
+/** Milliseconds from an append to the work on the index, and from a failure to the retry. */
 const [IDLE, AFTER_FAULT] = [200, 5_000]
 
 const MANY = 256
 
 /**
- * Minimum milliseconds between two searches for events without an index entry, and the minimum as a multiple
- * of the last search's duration: a search reads the end of every log.
+ * Minimum pause between two searches for events that are not indexed: in milliseconds, and as a multiple of
+ * the last search's duration. A search reads the end of every log.
  */
 const [LOOK_INTERVAL, LOOK_FACTOR] = [1_000, 50]
 
@@ -303,7 +303,7 @@ export class TextIndexer {
     if (this.#nextLook === 0) this.look()
   }
 
-  /** Indexes what other processes have appended without an index, if that was not done just now. */
+  /** Indexes events that other processes appended without an index. Keeps the minimum pause. */
   look(): void {
     if (performance.now() < this.#nextLook) return
     this.#nextLook = Infinity

@@ -32,8 +32,8 @@ export type SqliteStoreOptions = (
   /** The clock of records, leases and items. Default: the system's. */
   readonly clock?: Clock
   /**
-   * Whether to index text for {@link Store.searchText}, earlier events in the background. Set it in every
-   * appending process. Default: false.
+   * Whether to index text for {@link Store.searchText}. Earlier events are indexed in the background. Set
+   * this option in every process that appends. Default: false.
    */
   readonly fullText?: boolean
   /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
@@ -74,7 +74,7 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
   let identity: string | null | undefined = null
   return {
     async open() {
-      // One that was there and was deleted is not created again, empty.
+      // A deleted file is not created again as an empty one.
       if (identity !== null && identityOf(file) === undefined) throw moved(file)
       const database = await openFile(file, settings.readOnly)
       try {
@@ -145,7 +145,7 @@ function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Se
   createSchema(connection, readOnly)
   if (fullText) {
     createTextIndex(connection, readOnly)
-    // A page of hits reads some hundreds of pages all over the file: SQLite's default keeps 500.
+    // A text search reads some hundreds of pages of the file; SQLite's default cache has 500.
     const [cache] = connection.all<{ readonly cache_size: number }>('PRAGMA cache_size')
     if (cache?.cache_size === -2_000) database.exec('PRAGMA cache_size = -8000')
   }
@@ -227,7 +227,7 @@ export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
   #hasWritten = false
-  /** Whether a transaction is open. A call during it is made by the caller's work. */
+  /** Whether a transaction is open. A call that arrives meanwhile is from a `within` function. */
   isInTransaction = false
 
   constructor(database: SqliteDatabase) {
@@ -241,7 +241,7 @@ export class Connection {
     else statement.run(...(values as SqliteValue[]))
     if (mayWrite) this.#hasWritten = true
     if (columns === null) return rows as R[]
-    // Objects that are copies of one share its layout, and are created faster than field by field.
+    // Copies of one object share a layout, and are created faster than field by field.
     const empty: Record<string, SqlValue> = {}
     for (const column of columns) empty[column] = null
     return (rows as SqlValue[][]).map((row) => {
@@ -321,7 +321,7 @@ export class Connection {
       throw new CallbackError(error)
     }
     if (typeof (result as PromiseLike<unknown> | null | undefined)?.then === 'function') {
-      // Whatever becomes of it, it is not part of this transaction.
+      // Ignores a rejection: the promise is not part of this transaction.
       Promise.resolve(result as PromiseLike<unknown>).catch(() => undefined)
       throw new CallbackError(invalidWithin('must be synchronous in SQLite, but returned a promise'))
     }

@@ -90,7 +90,7 @@ export const SQLITE: Dialect = {
     }
   },
   deleteEvents: (conversationId) => [
-    // Positions of the feed outlive their events, so that no reader loses its own.
+    // Feed positions outlive their events, so that no reader loses its position.
     sql`INSERT INTO colloquy_feed (position, shard, witness, number, conversation_id, change, from_seq, until_seq)
     SELECT e.number, ${shardOf(conversationId)}, e.witness, e.log, ${conversationId}, ${FEED_CHANGE.events}, e.seq, e.seq + 1
     FROM changed CROSS JOIN colloquy_event AS e ON e.log = changed.number`,
@@ -153,8 +153,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * Splits a range so that SQLite can walk each part in an index. A first or last instant with only some
- * positions in the range is a part of its own.
+ * Splits a range so that SQLite can walk each part in an index. If the range has only some positions of its
+ * first or last instant, that instant is a part of its own.
  */
 function boundsOf({ low, high }: EventRange): Statement[] {
   const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
@@ -297,7 +297,7 @@ function* appendNew(
     return { decision, log }
   } catch (error) {
     if (!isTaken(error) && !isColloquyError(error) && !(error instanceof StaleLog)) throw error
-    // Rejected, or the id exists: the stored log decides which error it is.
+    // The append was rejected, or an assumption is wrong: the stored log decides.
     return null
   }
 }
@@ -337,7 +337,7 @@ function* write(
   const indexed = [indexedEnd(before), indexedEnd(tip.version)] as const
   if (indexed[0] < indexed[1]) for (const sql of INDEX_EVENTS) yield statement(sql, number, ...indexed)
   yield statement(UPDATE_LOG, now, ...tipValues(tip, log.isSearchable), log.textVersion, number)
-  // A log with events that are not indexed is indexed in their order.
+  // If the text index lacks earlier events, `TextIndexer` adds these later, in order.
   if (fullText && log.textVersion === tip.version)
     yield* writeTexts(
       number,
@@ -518,7 +518,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   }
   const looked = rowsFor(query) * (shard === null ? 1 : SHARDS)
   const from = positionNumber(query)
-  // First, since a unit of work repeats its first statement in a transaction.
+  // The cheapest statement is first, because a unit of work repeats its first statement in a transaction.
   const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
   const found = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.

@@ -52,7 +52,7 @@ const OTHER: Meaning = ['store_unavailable', 'The database reports an error. Fix
 
 /**
  * Maps a driver's error to a store error by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
- * better-sqlite3 `code`); returns others unchanged. O(1).
+ * better-sqlite3 `code`). Returns any other value unchanged. O(1).
  */
 export function toStoreError(error: unknown): unknown {
   if (isColloquyError(error) || typeof error !== 'object' || error === null) return error
@@ -74,7 +74,7 @@ export function toStoreError(error: unknown): unknown {
   )
 }
 
-/** Whether an index or a key already has the values, or a value is missing. The statement changed nothing then. */
+/** Whether a statement failed because of a unique index, a key or a null value. It then changed nothing. */
 export function isTaken(error: unknown): boolean {
   const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
   return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)

@@ -1,5 +1,3 @@
-/** The entry `colloquy/sqlite`: a store in a file, or over an open database of any driver. */
-
 import type { DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import { storeClosed } from '../kit/errors.ts'
 import { checkFeedRows } from '../kit/feed.ts'
@@ -149,18 +147,19 @@ const MAX_LOGS = 1_000
 
 /**
  * Returns a store in SQLite: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or
- * bun:sqlite. Several processes can share a file. The first call opens it and creates the `colloquy_…`
- * tables; there can be other tables too. After `store_unavailable`, the next call opens a file again.
+ * bun:sqlite. Several processes can share a file. The first call opens the file and creates the `colloquy_…`
+ * tables; the database can have other tables too. After `store_unavailable`, the next call opens a file
+ * again.
  *
  * An open database belongs to the store until `close`, which leaves it open. The store switches it to
  * write-ahead logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, the
  * default; UTF-16, which orders texts differently, throws `store_unavailable`. Use only one driver for a file
  * in a process, because file locks do not separate two drivers.
  *
- * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` O(log n); a page of
- * `search` O(log n + limit) per kind and source in the log, and, with `leafId`, per path segment in the page,
- * at any depth. A text filter, or `leafId` in a log whose times decrease, may read every event. Calls block
- * the calling thread.
+ * `append` costs O(log n) per fact, and one disk sync per turn of the event loop; `get` costs O(log n). A
+ * page of `search`, at any depth, costs O(log n + limit) for each kind and source in the log and, with
+ * `leafId`, for each path segment in the page. A text filter, or `leafId` in a log whose times decrease, may
+ * read every event. Calls block the calling thread.
  * @throws `invalid_argument` for invalid options; each call throws the database's errors.
  * @example
  * const store = sqliteStore({ file: ':memory:' })

@@ -16,7 +16,7 @@ interface QueuedWrite {
   readonly reject: (error: unknown) => void
 }
 
-/** Maximum number of units of work in one commit: nothing else runs meanwhile. */
+/** Maximum number of units of work in one commit, during which nothing else runs. */
 const LARGEST_GROUP = 256
 
 /** Reads per turn of the event loop, so that they do not block writes and timers. */
@@ -102,8 +102,8 @@ export class Runner {
   }
 
   /**
-   * Commits units together. If that fails, commits each alone, unless the database is unavailable. While it
-   * is busy, units wait together, each until its deadline: in turn they would wait many times as long.
+   * Commits units together. If that fails, commits each alone, unless the database is unavailable. While the
+   * database is busy, units wait together, each until its deadline. One by one, the waits would add up.
    */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
@@ -157,7 +157,7 @@ export class Runner {
       } catch (error) {
         if (!hasCode(error, 'store_busy') || performance.now() >= deadline) throw error
       }
-      // Two that wait for each other's gaps must not stay in step.
+      // Random, so that two waiting processes do not stay in step.
       const rest = Math.min(pause * (0.5 + Math.random() / 2), deadline - performance.now())
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, rest)))
     }
@@ -201,7 +201,8 @@ function writeTogether(connection: Connection, group: readonly QueuedWrite[]): O
         return { value: part(work) }
       } catch (error) {
         if (error instanceof PartlyWritten) throw error
-        // After a driver's error SQLite may have undone the others as well. A damaged row concerns only its reader.
+        // After a driver's error, SQLite may have undone other units too. A damaged row affects only its
+        // reader.
         if (toStoreError(error) !== error) throw error
         return { error }
       }

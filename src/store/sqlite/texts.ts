@@ -24,7 +24,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 
 /**
  * Spaces separate terms. Deleted terms are overwritten. Positions are not stored: phrases are compared with
- * lines. Pages are small, because a search decodes whole pages, and most searches return few hits.
+ * lines. Pages of the index are small, because a search decodes whole pages, and most searches return few
+ * hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
@@ -60,7 +61,10 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
     }
 }
 
-/** Number of texts added to the index in one transaction, and number removed, which costs more. */
+/**
+ * Maximum number of texts that one transaction adds to the index, and number that it removes, at a higher
+ * cost.
+ */
 const [MERGED, PURGED] = [512, 32]
 
 function* maintain(): Work<boolean> {
