@@ -20,7 +20,7 @@ export interface Block {
   readonly stays: boolean
 }
 
-/** Returns the stretches of the view as blocks. Pending batches stay, with the rest of their stretch. */
+/** Returns the stretches of the view as blocks. A stretch with a pending batch always stays. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
@@ -48,7 +48,7 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
 export const blocksBefore = (blocks: readonly Block[], position: number): number =>
   blocks.filter((block) => block.position < position).length
 
-/** Returns the units that always stay, except pending batches. O(units); O(view) with a derived summary. */
+/** Returns the units that always stay, except pending batches. O(units), or O(view) if it has a summary. */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,
@@ -68,7 +68,7 @@ export function fixedUnits(
   if (derived.size === 0) return fixed
   for (const unit of units) {
     for (const { id } of unitEvents(unit)) {
-      // A stored event may have the id of a derived summary: a list of ids then means both.
+      // A stored event may have the same id as a summary. A list of ids then means both.
       const other = derived.get(id)
       if (other !== undefined && other !== unit) fixed.add(unit).add(other)
     }

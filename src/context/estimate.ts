@@ -21,7 +21,7 @@ const WIDE = 0x2e80
 
 const FRAME = 4
 
-/** Maximum cost of an image that a provider scales down. */
+/** Tokens that each image counts: the maximum, after a provider has scaled it down. */
 const IMAGE_TOKENS = 1600
 
 /** A text in `reply.parts` with more UTF-16 units than this counts as a file. */

@@ -1,4 +1,4 @@
-/** Finds the first change between two requests: everything after it loses its cache and its reasoning. */
+/** Finds the first change between two requests. Content after the change loses its cache and reasoning. */
 
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'

@@ -34,8 +34,9 @@ const FOOTER = 'This is the end of the record. The conversation continues here.'
 const CUT = '...\n'
 
 /**
- * Returns the newest messages, calls and results of HEAD's branch as text, including forgotten ones, in at most
- * `maxLength` UTF-16 units. Null if nothing can be returned, or the marker does not fit. O(view + events that fit).
+ * Returns the newest messages, calls and results of HEAD's branch as text, including forgotten ones, in at
+ * most `maxLength` UTF-16 units. Null if there is no text, or the marker does not fit. O(view + events that
+ * fit).
  * @throws ColloquyError `evicted` when a snapshot or `evict` left out a body that would fit;
  *   `invalid_argument` unless each length is an integer from 0, or Infinity.
  * @example
@@ -95,7 +96,7 @@ function* transcriptBlocks(state: State, limits: BlockLimits): IterableIterator<
     } else if (event.kind === 'ActionEvent') {
       yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
     } else if (event.kind === 'MessageEvent') {
-      // A call that continues after a message is shown before and after it.
+      // If a call continues after a message, it is shown before and after the message.
       shownCalls.clear()
       yield* messageTexts(maskSecrets(event), limits)
     } else if (event.kind === 'ACPToolCallEvent' && !shownCalls.has(event.tool_call_id)) {

@@ -7,7 +7,7 @@ import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-us
 import type { State, StateTree } from '../state/state.ts'
 import { loadedEvent } from '../log/entry.ts'
 
-/** Token counts by purpose, named as on the wire. */
+/** Token counts by purpose, with the field names of `stats` updates. */
 export interface TokenCounts {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -51,7 +51,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A running count: an event costs only its own size. */
+/** A running count. Adding an event takes O(its size). */
 export interface UsageCount {
   /** Pass events in log order. */
   readonly add: (event: Event) => void
@@ -92,8 +92,8 @@ export interface UsageOptions {
 
 /**
  * Returns the usage of a state's whole log, including branches that HEAD has left. O(n).
- * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies: pass those
- *   events from the store to `usageOfEvents`.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` left out state updates or replies. Then pass
+ *   those events from the store to `usageOfEvents`.
  * @example
  * usageTotals(initialState()).cost // 0
  */

@@ -26,7 +26,7 @@ export type VerdictCode =
 export type NoteCode =
   | 'paired'
   | 'unanswered'
-  /** A message has completed the event's call, which outlived its reply. */
+  /** The event's call continued after its reply, and a message has completed the call. */
   | 'completed'
   | 'completes'
   | 'working'

@@ -31,7 +31,7 @@ export type FindingKind = (typeof FINDING_KINDS)[number]
 
 /** A problem or a notable fact of a conversation. */
 export interface Finding {
-  /** Kind and position, which are stable for a log. */
+  /** Kind and position of the finding. The key is stable for a log. */
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity

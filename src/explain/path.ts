@@ -99,8 +99,8 @@ export const describeParent = ({ parent }: Entry): string =>
   parent === null ? 'starts a new root' : `has the parent ${quote(parent.id)}`
 
 /**
- * Entries that would be on an event's branch up to HEAD if the entry `by` had not moved HEAD off the branch;
- * null if a later entry moves HEAD off the branch, too.
+ * Returns the entries that would follow `event` on HEAD's branch if `by` had not moved HEAD to another
+ * branch. Null if a later entry would have moved HEAD, too.
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()

@@ -180,7 +180,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: presentIds(match.entry.id, by) },
-      // Costs O(calls · path), which a finding does not need.
+      // A getter, because it costs O(calls · path) and findings do not need it.
       get removedBy() {
         return out !== null && wouldBeInView(out, below) ? by : null
       },
@@ -226,7 +226,7 @@ function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
     verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: presentIds(call?.id, first?.id) },
-    // Costs O(results · path), which a finding does not need.
+    // A getter, because it costs O(results · path) and findings do not need it.
     get removedBy() {
       const isCause =
         call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)

@@ -60,7 +60,8 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Returns a condenser that tries several in order: the first condensation wins, or else the first refusal.
+ * Returns a condenser that calls several in order and returns the first condensation, or else the first
+ * refusal.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

@@ -74,7 +74,9 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 /** Options of `rollingCondenser`. */
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** Maximum retries of a failed or too long summary. Each halves the maximum input and output. Default: 3. */
+  /**
+   * Maximum retries of a failed or too long summary. Each halves the maximum input and output. Default: 3.
+   */
   readonly retries?: number
 }
 
@@ -196,7 +198,7 @@ function planWithin(state: State, checked: CheckedLimits): ReturnType<typeof pla
   const end = usualEnd(state, blocks, first, triggers, checked)
   const worth = Math.max(LEAST, count * checked.minimumProgress)
   const ways: Way[] = [{ first, end, minForgotten: worth, maxRemaining: Infinity }]
-  // The end of the view may be one long unit: forget less, if that is enough.
+  // The end of the view may be one long unit. Keep it if forgetting the rest is enough.
   if (end === blocks.length)
     ways.unshift({ first, end: end - 1, minForgotten: worth, maxRemaining: checked.maxEvents })
   if (isRequired(triggers)) {
@@ -271,7 +273,7 @@ function usualEnd(
       return firstFit(first + 1, blocks.length, fits) ?? blocks.length
     }
     const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
-    // One event is the summary.
+    // The summary counts as one event.
     const tail = Math.max(0, target - limits.keepFirst - 1)
     return blocksBefore(blocks, length - tail)
   })
@@ -302,7 +304,7 @@ function planOf(
     triggers,
     units,
     forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
-    // Forgotten events do not count.
+    // The offset does not count forgotten events.
     summaryOffset: last.position + last.count - countEvents(forgotten),
     room: room === Infinity ? null : room,
   }

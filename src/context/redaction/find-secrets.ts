@@ -16,7 +16,7 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 /** Reports every hit in a text. O(length). */
 export type Finder = (text: string, report: ReportHit) => void
 
-/** Ranges of secrets in a text, ascending, disjoint, not in masks. Decodes each encoding once. O(length). */
+/** Returns ascending, disjoint ranges of secrets, outside of masks. Decodes each encoding once. O(length). */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   const hits: Hit[] = []
   if (finders.length === 0) return hits
@@ -61,7 +61,7 @@ function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, numb
   let firstMask = 0
   for (const hit of hits.toSorted((a, b) => a.start - b.start)) {
     while ((masks[firstMask]?.[1] ?? Infinity) <= hit.start) firstMask += 1
-    // No half of a surrogate pair is left outside.
+    // A hit must not split a surrogate pair.
     let start = splits(text, hit.start) ? hit.start - 1 : hit.start
     let end = splits(text, hit.end) ? hit.end + 1 : hit.end
     const mask = masks[firstMask]
@@ -138,7 +138,7 @@ function base64Forms(secret: string): string[] {
   })
 }
 
-/** A text, and the range of the original that each of its characters was decoded from. */
+/** A decoded text. `sourceOf` returns the range of the original from which a character was decoded. */
 interface Reading {
   readonly text: string
   readonly sourceOf: (index: number) => readonly [start: number, end: number]

@@ -6,7 +6,7 @@ interface SecretForm {
   readonly name: string
   /** Matches each text that may contain this form, ignoring case. Checked first, once for all forms. */
   readonly trigger: RegExp
-  /** The match is masked, or its group named `secret`. */
+  /** The match is masked, or only its group named `secret`. */
   readonly pattern: RegExp | Finder
 }
 
@@ -108,7 +108,7 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** A line of a private key without an end line. `CUT_LINE` is its last line, which can be cut anywhere. */
+/** A line of a private key that has no end line. `CUT_LINE` is the key's last line, which may be cut. */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 

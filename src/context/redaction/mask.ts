@@ -53,7 +53,7 @@ export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) =
   return (masked) => {
     let key = masked
     if (isTaken(key)) {
-      // Keys that differ in nothing but the number of their last mask share a counter.
+      // Keys that differ only in the number of their last mask share a counter.
       const [start, end] = masksIn(masked).at(-1) ?? [masked.length, masked.length]
       const stem = masked.slice(0, start) + masked.slice(start, end).replace(/(?:#\d+)?\]$/, '')
       const rest = masked.slice(end)

@@ -26,7 +26,7 @@ interface RedactionWalk {
 
 interface Position {
   readonly treatment: Treatment | undefined
-  /** Path of the value; empty if all paths may change. */
+  /** Path of the value; always empty if no path is in `unchanged`. */
   readonly path: string
   readonly isSecret: boolean
 }
@@ -217,7 +217,7 @@ const OPEN_FIELDS = [
   'rejection_reason',
 ] as const satisfies readonly EventField[]
 
-/** Every field of every kind; a field that is missing in the table below does not compile. */
+/** Every field of every kind. If the tables below lack a field, the code does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
 /** Ids, references, enums and numbers. */

@@ -12,7 +12,7 @@ import type { RedactionRules } from './rules.ts'
 
 /**
  * Wraps a store, so that facts, titles, tags, metadata and quarantined lines are redacted before they are
- * written. `append` returns what was stored: tools see masks, and must get secrets from elsewhere.
+ * written. `append` returns what was stored, so tools see masks and must get secrets from elsewhere.
  *
  * A retry with the original body is recognized while the rules stay the same. If an event of a reply is
  * masked, all events of that reply in the same append lose their signatures. Earlier appends do not change.
