@@ -71,7 +71,7 @@ const numberIn =
   }
 
 const asTime: Parse<string> = (text, name) => {
-  // A date alone means its midnight, and a minute its beginning.
+  // A date without a time means midnight. A time without seconds means the start of the minute.
   const minute = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text
   const time = minute.replace(/^(.{10}[T ]\d\d:\d\d)(?=$|Z|[+-])/, '$1:00')
   if (parseInstant(time) !== undefined) return time

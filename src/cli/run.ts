@@ -165,7 +165,7 @@ async function showRecordings(
       const lines = laws === null ? view.show(page, subject()) : showLaws(page, laws)
       await page.print(lines)
     }
-    // A check shows quarantined lines itself.
+    // `check` shows quarantined lines itself.
     const note = check === null ? quarantineNote(recording, recording.lines.length) : brokenNote(recording)
     if (note !== null) await page.complain(`${safe(name)}: ${note}`)
     const isBad = check !== null && (laws?.violations ?? recording.issues).length > 0

@@ -684,7 +684,7 @@ function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: 
 
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
-/** The attachment's text for the model; older versions record only its parts. */
+/** The attachment's text for the model; older versions record only the parts of this text. */
 function attachmentText(fields: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
   const rendered = objectsOf(fields['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')

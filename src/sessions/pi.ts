@@ -90,7 +90,7 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   const { parentId } = entry
   const hasPlace = id !== null && type !== 'session'
   const above = typeof parentId === 'string' ? heads.get(parentId) : parentId === null ? null : undefined
-  // Only an entry that leaves the end of the log needs an explicit parent.
+  // Only an entry that does not follow the end of the log needs an explicit parent.
   const parentField = hasPlace && above !== undefined && above !== writer.head ? { after: above } : {}
   const origin: Origin = {
     line: record.line,
@@ -373,7 +373,7 @@ function chatMessage(blocks: readonly RawObject[]): object {
     const { type, id, name, arguments: input } = block
     if (isThought(block)) reasoning += stringOf(block['thinking'])
     else if (type !== 'toolCall') content.push(textOnly(block, 'text'))
-    // An object need not be parsed again from its text.
+    // An object is passed as it is, so that its text need not be parsed again.
     else
       calls.push({
         id,

@@ -255,7 +255,7 @@ function toolSpan(
   }
 }
 
-/** Nanoseconds since 1970. */
+/** Returns nanoseconds since 1970, or `before` without a valid time. */
 const instantOf = (timestamp: string | null, before: bigint): bigint => {
   const micros = timestamp === null ? undefined : parseInstant(timestamp)
   // OTLP has no time before 1970, and none after 64 bits of nanoseconds, in the year 2554.

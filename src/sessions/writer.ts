@@ -344,7 +344,7 @@ export class SessionWriter {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size
     if (this.#ids.add(base).size > count) return base
-    // Cutting may leave half a character, which is not legal.
+    // The cut may leave half of a surrogate pair, which an id must not contain.
     const cut = `${base.slice(0, 180)}~`
     const stem = isLegalId(cut) ? cut : `${base.slice(0, 179)}~`
     let number = this.#next.get(stem) ?? 2

@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../index.ts'
 import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/store.ts'
 
-/** The fields of a record, and its creation time; `id` is null where no document has it. */
+/** The fields of a conversation record that the documents have; `id` is null if no document has it. */
 export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
   /** ISO 8601; null for the current time. */
@@ -113,7 +113,7 @@ const isKeepable = (text: string, max: number): boolean =>
 const sameInstant = (before: string | null, now: string): boolean =>
   before !== null && parseInstant(before) === parseInstant(now)
 
-/** Raised when a field changes its meaning. */
+/** Version of `colloquy.json`; raised when a field changes its meaning. */
 const VERSION = 1
 
 /** Returns `colloquy.json`, or null if the other documents contain all its fields. */
@@ -143,7 +143,7 @@ export function describeOwn(document: JsonObject): Description | null {
   const metadata = asObject(document['metadata'])
   if (document['version'] !== VERSION || id === null || metadata === null) return null
   return {
-    // Title, tags and time have the names of meta.json.
+    // Title, tags and time have the same field names as in meta.json.
     ...describeDocuments({ meta: document, baseState: null }),
     id,
     metadata,

@@ -122,7 +122,7 @@ const openLines = ({ read, rest }: Begun): Opened => {
   return { form: 'lines', pieces: splitLines(follow([read], rest)), sidecarFiles: null }
 }
 
-/** The beginning of a text, and its other chunks. */
+/** The start of a text, already read, and its remaining chunks. */
 interface Begun {
   readonly read: Buffer
   readonly rest: AsyncIterator<Buffer>

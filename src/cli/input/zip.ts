@@ -12,10 +12,10 @@ export interface FileTree {
   readonly read: (path: string) => Promise<Buffer>
 }
 
-/** Maximum number of files in a zip that is written: a larger number needs another format. */
+/** Maximum number of files in a new zip. More would need the ZIP64 format. */
 const MAX_FILES = 65_535
 
-/** Maximum number of bytes that a zip unpacks to: they are in memory together. */
+/** Maximum unpacked bytes of a zip, because all its files are in memory together. */
 const MAX_BYTES = 1 << 30
 
 /** Bytes that each file counts besides its content: an empty file also needs memory. */
