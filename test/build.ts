@@ -134,7 +134,7 @@ export function pair(name: string, options: ActionOptions = {}): [ActionEvent, O
   return [call, observe(`o${name}`, call)]
 }
 
-/** Calls `a<name>` of one response, then their results `o<name>`. Only the first has thinking. */
+/** Calls `a<name>` of one response, then their results `o<name>`. Only the first call has thinking. */
 export function batch(
   response: string,
   names: readonly string[],
@@ -150,7 +150,7 @@ export function system(id: string, words = id, more: More<SystemPromptEvent> = {
   return { kind: 'SystemPromptEvent', id, system_prompt: text(words), tools: [], ...more }
 }
 
-/** Forgets the listed ids, and inserts a summary when it and its offset are specified. */
+/** Forgets the listed ids. Inserts a summary if its text and offset are specified. */
 export function condensation(
   id: string,
   forgotten: readonly string[],

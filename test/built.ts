@@ -1,6 +1,6 @@
 /**
- * Bundles the sources into a few files once per test run, for tests that start many processes: most of
- * their start is spent on finding 450 modules and on removing types.
+ * Bundles the sources into a few files once per test run, because tests start many processes: finding 450
+ * modules and removing types would take most of the start of each.
  */
 
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -35,7 +35,7 @@ const CHILDREN = [
   'testing/colloquy-agent',
 ]
 
-/** One file each for modules that most programs load: finding a module costs more than reading unused code. */
+/** Modules that most programs load: one file each, since finding a module costs more than reading unused code. */
 const GROUPS = [
   { name: 'zod', test: /node_modules.zod/ },
   { name: 'http', test: /node_modules.(hono|@hono|ws)/ },

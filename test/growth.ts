@@ -1,13 +1,13 @@
 /** Maximum growth for four times the length, between linear (4) and quadratic (16). */
 const MOST = 9
-/** Maximum growth for a doubling: the next one might never end. */
+/** Maximum growth for a doubling: after more, the next doubling might never end. */
 const FAR_TOO_MUCH = 12
 /** Milliseconds below which a time on a busy machine means nothing. */
 const NOISE = 25
-/** Measurements of a cost that seems excessive; the minimum counts. */
+/** Number of measurements of a cost that seems excessive. The minimum is used. */
 const TRIES = 3
 
-/** An excessive cost: the text's length and milliseconds, and the milliseconds of the shorter text. */
+/** An excessive cost: a text's length, and the milliseconds for it (`after`) and a quarter of it (`before`). */
 export interface Overgrowth {
   readonly length: number
   readonly before: number
@@ -15,8 +15,9 @@ export interface Overgrowth {
 }
 
 /**
- * Finds a text that costs more than nine times as much as a quarter of it, or null. Doublings find
- * quadratic work long before it takes minutes; one doubling alone may only exceed the processor's caches.
+ * Finds a text that costs more than nine times as much as a quarter of it, or null. The length doubles from
+ * measurement to measurement, which finds quadratic work before it takes minutes. A single doubling proves
+ * nothing: it may only exceed the processor's caches.
  * Uses the thread's CPU time, so that other load matters little.
  * @param make returns a text of about this many characters
  * @param noise milliseconds below which a time means nothing

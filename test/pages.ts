@@ -95,8 +95,8 @@ export interface Project {
 }
 
 /**
- * A project of modules with the package in `node_modules`. Its entries are the real ones but point to the
- * bundled sources: Node strips types only outside `node_modules`, and a link's target is outside.
+ * A project of modules with the package in `node_modules`. The package's entries point to the bundled sources,
+ * through a link: Node strips types only outside `node_modules`, where the link's target is.
  */
 export function project(): Project {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-readme-'))
@@ -127,7 +127,7 @@ export const clientsOf = (url: string): Record<string, string> => ({
 /**
  * Runs samples one after the other as modules of one process, and waits until it exits. Returns each
  * sample's standard error and thrown error; empty when all is well.
- * @throws Error when the process fails, which only work after a sample's last line can cause.
+ * @throws Error if the process fails. Only work that continues after the last line of a sample can cause this.
  */
 export async function runSamples(
   { folder, write }: Pick<Project, 'folder' | 'write'>,

@@ -48,13 +48,13 @@ function regexesIn(file: string, text: string): Found[] {
 /** Whether a pattern has a repetition. */
 export const repeats = ({ source }: RegExp): boolean => /[*+{]/.test(plainOf(source))
 
-/** A pattern with a letter in place of each escape and each class. */
+/** Replaces each escape and each class of a pattern by a letter. */
 const plainOf = (source: string): string =>
   source.replaceAll(/\\u\{[^}]*\}|\\[pP]\{[^}]*\}|\\./g, 'c').replaceAll(/\[[^\]]*\]/g, 'c')
 
 /**
- * Patterns that repeat a group without a limit, or have a minimum above three; smaller minimums are
- * unrolled.
+ * Patterns that repeat a group without a limit, or repeat anything at least four times. Engines unroll smaller
+ * minimums.
  */
 export const overflowing = (sources: readonly string[]): string[] =>
   sources.filter((source) => /\)(?:[*+]|\{\d+,\})|\{(?:[4-9]|\d\d+),\}/.test(plainOf(source)))
@@ -91,7 +91,7 @@ const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@
 /** Makes a text of about this many characters. */
 export type MakeText = (length: number) => string
 
-/** Texts of pieces that the pattern matches. O(words²). */
+/** Texts of repeated pieces of the pattern. O(words²). */
 export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(wordsOf(source))
 
 /**

@@ -1,7 +1,6 @@
 /**
- * Runs before each test file: all properties use one seed, so that the same code passes or fails
- * everywhere. `COLLOQUY_SEED` overrides it, with `random` for random ones; nightly runs and runs under
- * load use new seeds.
+ * Runs before each test file. All properties use the same seed, so that the same code passes or fails
+ * everywhere. `COLLOQUY_SEED` sets another seed; `random` draws new seeds, as in nightly runs and under load.
  */
 
 import * as fc from 'fast-check'

@@ -10,5 +10,5 @@ export function orUsage<T>(read: () => T): T {
   }
 }
 
-/** For commands without arguments. */
+/** Rejects any argument. */
 export const noArguments = (): void => void orUsage(() => parseArgs())

@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /**
- * Files that inspect or change process-wide state, kill processes, or make so much garbage that sharing a
- * heap costs more than reading src/ again. Each runs in its own process.
+ * Files that run in their own process: they inspect or change process-wide state, kill processes, or create so
+ * much garbage that sharing a heap costs more than reading src/ again.
  */
 const ALONE = [
   'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable}.test.ts',
@@ -26,7 +26,7 @@ const SOAKS = [
 const isLong = process.env['COLLOQUY_FAULTS'] === 'all' || process.env['COLLOQUY_COUNTS'] !== undefined
 const LEFT_OUT = isLong ? [] : SOAKS
 
-/** One seed for all files, and timeouts for hanging tests that a busy machine does not reach. */
+/** One seed for all files, and timeouts that only hanging tests reach, even on a busy machine. */
 const EACH = {
   setupFiles: ['test/seed.ts', 'test/property-failures.ts'],
   testTimeout: 600_000,

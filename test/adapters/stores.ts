@@ -1,5 +1,3 @@
-/** The stores that adapters are tested over. */
-
 import type pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -10,7 +8,7 @@ import { opener, schemas } from '../postgres/schemas.ts'
 
 /**
  * Functions that open an empty store, by the store's name; PostgreSQL is available while the tests run.
- * `giveBack` lets later PostgreSQL stores use the schemas of earlier ones, which must be closed.
+ * `giveBack` releases the schemas of closed PostgreSQL stores to later stores.
  */
 export function everyStore(prefix: string): {
   readonly stores: Readonly<Record<string, () => Promise<Store>>>

@@ -1,4 +1,4 @@
-/** A headless browser for tests and pictures: Debian's Chromium, started with what it needs on a machine without a network. */
+/** A headless Chromium for tests and pictures. Its flags let it run without a network. */
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -17,23 +17,23 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** Starts the browser. @throws Error where there is none. */
+/** @throws Error if no browser is installed. */
 export async function startBrowser(): Promise<Browser> {
   const executablePath = findBrowser()
   if (executablePath === null) throw new Error('no Chromium here: apt-get install chromium')
   return chromium.launch({ executablePath, args: FLAGS, headless: true })
 }
 
-/** A page that keeps what goes wrong in it. */
+/** A page, and what it has reported and requested. */
 export interface Watched {
   readonly page: Page
-  /** Errors, refused loads and messages of the console that are warnings or worse. */
+  /** Uncaught errors, and warnings and errors of the console. */
   readonly troubles: readonly string[]
-  /** Every address that was asked for. */
+  /** URLs of all requests. */
   readonly requests: readonly string[]
 }
 
-/** Opens a page of its own, of a desktop's size unless another is given. */
+/** Opens a page in a separate context. Default: the size of a desktop screen. */
 export async function openPage(
   browser: Browser,
   options: {
@@ -55,5 +55,5 @@ export async function openPage(
   return { page, troubles, requests }
 }
 
-/** The source of axe, which looks for what keeps people out of a page. */
+/** The source of axe, which checks the accessibility of a page. */
 export const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -1,6 +1,6 @@
 /**
- * An agent for the official web page: it streams its words, calls a tool where it is asked to, and where it is told to be
- * slow waits in the middle of its reply until the file GATE is there.
+ * An agent for tests of the official web page. It streams a reply. If the user's message contains `tool`, it
+ * calls a tool. If the message contains `slow`, it waits in the middle of its reply until the file GATE exists.
  */
 
 import { existsSync } from 'node:fs'
@@ -9,10 +9,10 @@ import type { RunOptions, Step } from '../../src/conversation/index.ts'
 import type { ActionEvent, MessageEvent } from '../../src/event/index.ts'
 import type { EventEntry } from '../../src/log/entry.ts'
 
-/** Short, so that what a killed process ran is taken over soon. */
+/** Short, so that another process soon continues the run of a killed process. */
 export const run: RunOptions = { leaseTtl: 2_500 }
 
-/** What the reply says, in pieces; the gate stands behind the second. */
+/** Pieces of the reply. A slow reply waits after the second. */
 export const WORDS = ['First', ' words', ' of', ' the', ' reply.']
 
 const ROUND = (): string => `reply-${crypto.randomUUID()}`

@@ -1,4 +1,4 @@
-/** The official web page on its own static server, in front of `colloquy serve`, each a process that can be ended. */
+/** Starts the official web page on its static server, and `colloquy serve`, each as a process. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,21 +12,19 @@ const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 const AGENT = join(import.meta.dirname, 'canvas-agent.ts')
 const KEY = 'the-key-of-the-test'
 
-/** A service with the page in front of it. */
 export interface Canvas {
-  /** Where the page is. */
+  /** URL of the page. */
   readonly url: string
-  /** Asks the service, with the key. @throws Error for an answer that is no success. */
+  /** Sends a request with the key to the service. @throws Error unless the response is successful. */
   readonly ask: (method: string, path: string, body?: object) => Promise<unknown>
-  /** Lets replies that wait at the gate go on. */
+  /** Lets slow replies continue. */
   readonly openGate: () => void
   readonly closeGate: () => void
-  /** Kills the service, and starts another over the same database at the same address. */
+  /** Kills the service, and starts it again with the same database and address. */
   readonly restart: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** Imports a log, and starts the service and the page. */
 export async function startCanvas(log: { readonly file: string; readonly id: string }): Promise<Canvas> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-canvas-'))
   const db = join(folder, 'canvas.db')
@@ -116,7 +114,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Resolves when an address gives a success. @throws Error when the process ends before. */
+/** Resolves when a request to the address succeeds. @throws Error if the process ends first. */
 async function answers(address: string, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {
     const response = await fetch(address, { headers: { 'X-Session-API-Key': KEY } }).catch(() => null)

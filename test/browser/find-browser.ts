@@ -1,5 +1,3 @@
-/** Finds the browser that is on this machine; `COLLOQUY_CHROMIUM` names another place. */
-
 import { existsSync } from 'node:fs'
 
 const PLACES = [
@@ -9,6 +7,6 @@ const PLACES = [
   '/usr/bin/google-chrome',
 ]
 
-/** The browser's file; null where there is none. */
+/** Path of the installed browser, or of `COLLOQUY_CHROMIUM`; null if there is no such file. */
 export const findBrowser = (): string | null =>
   PLACES.find((backend) => backend !== undefined && existsSync(backend)) ?? null

@@ -1,4 +1,4 @@
-/** Installs what the tests in a browser need, where it is not there: their own packages, Chromium, and the official web page. */
+/** Installs what the browser tests need and is missing: packages, Chromium, and the official web page. */
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -10,8 +10,8 @@ import { findBrowser } from './find-browser.ts'
 const HERE = import.meta.dirname
 
 /**
- * The web page of the agent servers whose interface the service speaks, as it was published. Its package holds all that a
- * browser loads; the hundreds that it was built with are not needed.
+ * The published web page of the agent servers whose interface the service implements. Its package contains all
+ * files that a browser loads, so its dependencies are not installed.
  */
 const CANVAS = {
   name: '@openhands/agent-canvas',
@@ -20,10 +20,9 @@ const CANVAS = {
     'sha512-uq28bmdMapsDN0ltp5ZHYm9xfuk7cHktNkd0NY38w/UTq25wJTqSKSPya+2+ky0+HpGX2vmn0uF3mHuNCoOb2w==',
 }
 
-/** Where the web page's package stands. */
 export const CANVAS_FOLDER = join(HERE, 'node_modules', CANVAS.name)
 
-/** Installs what is missing; nothing where all is there. @throws Error that says what could not be installed. */
+/** @throws Error that names what could not be installed. */
 export function install(): void {
   installPackages()
   installBrowser()

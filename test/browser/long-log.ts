@@ -1,6 +1,4 @@
-/** A log of 343 events for where no recorded one is: turns of a user, a call and its result. */
-
-/** The lines of the log. */
+/** Lines of a log of 343 events, in place of a missing recorded log: messages, calls and results. */
 export function longLog(): string {
   const lines: object[] = [
     { kind: 'SystemPromptEvent', id: 'system', source: 'agent', system_prompt: { text: 'Help.' }, tools: [] },

@@ -1,4 +1,4 @@
-/** Takes the pictures of the inspector that the pages show, of the sample conversation: `node test/browser/pictures.ts`. */
+/** Takes the inspector's pictures for docs/, of the sample conversation: `node test/browser/pictures.ts`. */
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { writeInspector } from '../../src/build/library.ts'
 import { openPage, startBrowser } from './browser.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-/** What is shown: a tab at a place of the sample. */
+/** Each picture shows a tab at a position of the sample. */
 const PICTURES = [{ name: 'view', place: 40, tab: 'view' }] as const
 const MOST_BYTES = 200_000
 

@@ -1,4 +1,4 @@
-/** Installs what the tests in a browser need, then runs them: `npm run test:browser`, with whatever vitest takes behind it. */
+/** `npm run test:browser`: installs what the browser tests need, then runs vitest with the arguments. */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -4,7 +4,6 @@ import { colloquy } from './world.ts'
 
 export const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
-/** The report of `import --json` for one file. */
 export interface Report {
   readonly conversation: string
   readonly notes: readonly string[]

@@ -1,5 +1,3 @@
-/** `colloquy serve` as a process. */
-
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -10,7 +8,7 @@ const MAIN = join(inject('built'), 'cli/main.js')
 
 export const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 
-/** The variable with the secret that seals API keys. */
+/** Environment variable with the secret that seals API keys. */
 export const SECRET = 'COLLOQUY_SECRET'
 
 export interface Start {
@@ -28,7 +26,7 @@ export interface Served {
   ) => Promise<{ code: number | null; out: string; log: readonly Line[] }>
 }
 
-/** A line of its log. */
+/** A line of the service's log. */
 export interface Line {
   readonly level: string
   readonly message: string

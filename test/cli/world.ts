@@ -91,7 +91,6 @@ export const exported = (index: (name?: string) => string, ...argv: string[]): P
 export const lines = (...events: readonly object[]): string =>
   events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
-/** A user message, with extra fields. */
 export const output = (id: string, text: string, more: object = {}): object => ({
   id,
   source: 'user',

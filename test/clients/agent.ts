@@ -1,4 +1,4 @@
-/** The agent that clients are tried on: it says again what was said, and calls a tool when it is told to. */
+/** The agent of the client tests: repeats the user's message, or calls a tool if the message is `call`. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
@@ -8,7 +8,7 @@ const call = scriptedAgent(
   Array.from({ length: 50 }, () => ({ calls: [{ tool: 'echo', arguments: { said: 'it' } }] })),
 )()
 
-/** "call" is answered with a call, once for each time that it is said. */
+/** Makes one call for each message `call`. */
 export const step: Step = (input) => {
   const { state } = input
   const text = state.branch.lastUserMessage

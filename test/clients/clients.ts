@@ -1,10 +1,8 @@
-/** The official client's classes over one service, and what the calls before have made there. */
-
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
 import type { Server } from './world.ts'
 
-/** What a call is given. */
+/** The official client's objects for one service, and data that earlier calls created. */
 export interface World {
   readonly server: Server
   readonly agentServer: clients.AgentServerClient
@@ -12,21 +10,20 @@ export interface World {
   readonly manager: api.ConversationManager
   readonly remote: api.RemoteConversation
   readonly workspace: api.RemoteWorkspace
-  /** The folder of a sandbox, which has a git repository. */
+  /** The folder of a sandbox; contains a git repository. */
   readonly folder: string
   readonly sandboxId: string
-  /** Of a conversation that has said and heard something; `other` for one that waits for consent. */
+  /** Id of a conversation with a message and a reply. */
   readonly id: string
-  /** What calls leave for those behind them. */
+  /** Values that a call stores for later calls. */
   readonly kept: Map<string, string>
 }
 
 const AGENT = { kind: 'Agent', llm: { model: 'openai/gpt-x', api_key: 'sk-of-the-client' }, tools: [] }
 
-/** An agent as the client gives it. */
 export const agent = AGENT as unknown as api.AgentBase
 
-/** Waits for the state of a conversation that the service tells of. */
+/** Waits until a conversation has one of the statuses. */
 export async function rest(world: World, id: string, ...statuses: readonly string[]): Promise<string> {
   for (;;) {
     const { execution_status: status } = await world.agentServer.conversations.getConversation(id)
@@ -34,7 +31,7 @@ export async function rest(world: World, id: string, ...statuses: readonly strin
   }
 }
 
-/** A conversation that was spoken to, and rests. */
+/** Creates a conversation with a first message, and waits for the status. */
 export async function spoken(world: World, text: string, status = 'finished'): Promise<string> {
   const { conversations } = world.agentServer
   const made = (await conversations.createConversation({
@@ -47,10 +44,9 @@ export async function spoken(world: World, text: string, status = 'finished'): P
   return made.id
 }
 
-/** A conversation that waits for consent to a call. */
 export const waiting = (world: World): Promise<string> => spoken(world, 'call', 'waiting_for_confirmation')
 
-/** The classes whose methods ask a server, and how many levels of them are theirs. */
+/** The classes with methods that call a server. */
 export const CLASSES: Readonly<Record<string, { readonly prototype: object }>> = {
   ServerClient: clients.ServerClient,
   ConversationClient: clients.ConversationClient,
@@ -80,7 +76,7 @@ export const CLASSES: Readonly<Record<string, { readonly prototype: object }>> =
   CloudClient: clients.CloudClient,
 }
 
-/** Methods that ask no server: they end the client, keep what came by a socket, or are parts of others. */
+/** Methods that call no server: they store what a socket has received, or are parts of other methods. */
 const ASIDE: Readonly<Record<string, readonly string[]>> = {
   BashClient: ['normalizeRequest'],
   CloudClient: ['profileBasePath', 'buildUpstreamAuthHeaders', 'requestDirect', 'requestThroughProxy'],
@@ -89,7 +85,7 @@ const ASIDE: Readonly<Record<string, readonly string[]>> = {
   WorkspacesClient: ['ensureWorkspacesSupported'],
 }
 
-/** Every method of the client that asks a server, by its own prototypes. */
+/** All methods of the client that call a server. */
 export const methods = (): string[] =>
   Object.entries(CLASSES).flatMap(([name, { prototype }]) =>
     Object.getOwnPropertyNames(prototype)
@@ -98,7 +94,7 @@ export const methods = (): string[] =>
       .map((method) => `${name}.${method}`),
   )
 
-/** Makes the clients, a sandbox with a repository in it, and a conversation. */
+/** Creates the clients, a sandbox with a repository, and a conversation. */
 export async function makeWorld(server: Server): Promise<World> {
   const options = { host: server.url, ...(server.key !== null && { apiKey: server.key }) }
   const agentServer = new clients.AgentServerClient(options)

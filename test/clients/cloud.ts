@@ -1,4 +1,4 @@
-/** The table: the control plane, what is shared, and sockets. */
+/** Rows about the control plane, sharing and sockets. */
 
 import * as api from '@openhands/typescript-client'
 import * as clients from '@openhands/typescript-client/clients'
@@ -10,7 +10,6 @@ const NO_AUTOMATIONS = 'The service has no automations.'
 const NO_LOGIN = 'The service has keys and no login.'
 const PAGE = { items: [], next_page_id: null }
 
-/** A client with an API key of its own. */
 async function withKey(w: World): Promise<clients.CloudClient> {
   const { key } = await w.agentServer.post<{ readonly key: string }>('/api/keys', {
     name: 'mine',
@@ -19,7 +18,7 @@ async function withKey(w: World): Promise<clients.CloudClient> {
   return new clients.CloudClient({ host: w.server.url, apiKey: key })
 }
 
-/** The conversation that a start task has made. */
+/** Waits for a start task; returns the id of its conversation. */
 async function ready(w: World, taskId: string): Promise<string> {
   for (;;) {
     const task = await w.cloud.getConversationStartTask(taskId)

@@ -1,5 +1,3 @@
-/** What the rows about conversations share. */
-
 import { agent, type World } from './clients.ts'
 
 export const NO_GOALS = 'The service has no goal loops: the agent decides when it is done.'

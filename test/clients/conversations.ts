@@ -1,5 +1,3 @@
-/** The table: conversations. */
-
 import { expect } from 'vitest'
 import { rest, spoken, waiting } from './clients.ts'
 import { NO_GOALS, NO_ACP, of, started, eventId, messages, messagesOnly } from './conversation-facts.ts'

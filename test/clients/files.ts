@@ -1,4 +1,4 @@
-/** The table: files, git and commands of sandboxes, where a service gives them out. */
+/** Rows about files, git and commands of sandboxes, for a service that offers them. */
 
 import { expect } from 'vitest'
 import type { World } from './clients.ts'
@@ -10,7 +10,7 @@ const files = (w: World) => w.agentServer.files
 const bash = (w: World) => w.agentServer.bash
 
 export const FILES: readonly Row[] = [
-  // There is no cookie to set: files are not given to frames.
+  // The service sets no cookie, because it serves no files to frames.
   empty(
     'RemoteWorkspace.startWorkspaceSession',
     async (w) =>

@@ -1,4 +1,4 @@
-/** Loaded before the client, which in a module finds no sockets but those of a page. */
+/** Loaded before the client: as a module, it finds only the WebSocket of a page. */
 
 export const PAGE_SOCKETS = { WebSocket }
 

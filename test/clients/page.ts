@@ -5,11 +5,10 @@ import type { Row } from './table.ts'
 const HEAD = `Tests call every method of the unchanged \`@openhands/typescript-client\` 1.39.0 against \`colloquy serve\`, once from a program with a key
 and once from a page of another origin without keys. The tests compare the results.`
 
-/** The methods with this result, as code. */
 const namesOf = (rows: readonly Row[]): string =>
   rows.map(({ client, method }) => `\`${client}.${method}\``).join(', ')
 
-/** As the formatter of the project has it. */
+/** Aligns columns as the formatter does. */
 function tableOf(rows: readonly (readonly string[])[]): string[] {
   const widths = [0, 1].map((index) => Math.max(3, ...rows.map((cells) => cells[index]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
@@ -18,7 +17,7 @@ function tableOf(rows: readonly (readonly string[])[]): string[] {
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)]
 }
 
-/** What a method does that does not simply work. */
+/** Describes the result of a method; null if it works in both cases. */
 const resultOf = ({ as, why, where }: Row): string | null => {
   if (as === 'out') return `Rejected. ${why}`
   if (as === 'empty') return 'Returns nothing: Colloquy does not have this feature.'

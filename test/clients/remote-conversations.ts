@@ -1,4 +1,4 @@
-/** The table: conversations as the client keeps them, of one and of many. */
+/** Rows about the client's objects for one conversation and for many. */
 
 import * as api from '@openhands/typescript-client'
 import { unzipSync } from 'fflate'
@@ -13,7 +13,6 @@ const any = expect.any(Number) as unknown
 const names = async (blob: Blob): Promise<string[]> =>
   Object.keys(unzipSync(new Uint8Array(await blob.arrayBuffer()))).map((name) => name.replace(/.*\//, ''))
 
-/** A second client of the conversation that the table is about. */
 const remoteOf = (w: World, id: string) =>
   new api.RemoteConversation(agent, w.workspace, { conversationId: id })
 

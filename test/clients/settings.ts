@@ -1,4 +1,4 @@
-/** The table: settings, profiles, secrets, catalogues and what a server tells of itself. */
+/** Rows about settings, profiles, secrets, catalogues, and information about the server. */
 
 import { expect } from 'vitest'
 import { VERSION } from '../../src/service/version.ts'
@@ -45,7 +45,7 @@ export const SETTINGS: readonly Row[] = [
     { agent_settings: { llm: { model: 'openai/set', api_key: '**********' } }, llm_api_key_is_set: true },
   ),
   works('SettingsClient.getSettings', (w) => of(w).settings.getSettings({ exposeSecrets: 'encrypted' }), {
-    // What a client would use is left out, and not masked.
+    // The key is left out instead of masked, because the client would use a mask as the key.
     agent_settings: { llm: { model: 'openai/set' } },
     conversation_settings: { max_iterations: 9 },
   }),

@@ -1,20 +1,18 @@
-/** The words of the table of calls: what a method of the official client comes to here. */
-
 import type { World } from './clients.ts'
 
-/** One method of the official client. */
+/** A method of the official client, and its result here. */
 export interface Row {
   readonly client: string
   readonly method: string
-  /** `works`: it gives a value that is right. `empty`: a list of the product, with nothing in it. `out`: refused. */
+  /** `works`: returns a correct value. `empty`: returns an empty value, for a missing feature. `out`: rejected. */
   readonly as: 'works' | 'empty' | 'out'
-  /** Why it is out. */
+  /** Why it is rejected. */
   readonly why: string | null
-  /** Null for one that asks nothing of a server. */
+  /** Null for a method that no test calls. */
   readonly call: ((world: World) => Promise<unknown>) | null
-  /** What a call gives: a value, or part of an object; or a question that must be answered with true. */
+  /** The result: a value, fields of an object, or a function that must return true for the result. */
   readonly gives: unknown
-  /** Whether it needs a service that asks for keys, or one that asks for none. */
+  /** Whether it needs a service that requires keys, or one that requires none. */
   readonly where: 'both' | 'with keys' | 'without keys'
 }
 
@@ -25,20 +23,20 @@ const row = (name: string, rest: Partial<Row> & Pick<Row, 'as'>): Row => {
   return { client, method, why: null, call: null, gives: undefined, where: 'both', ...rest }
 }
 
-/** It works: the call gives this value, or an object with at least these fields; or the question holds of it. */
+/** The method works. For `gives`, see `Row`. */
 export const works = (name: string, call: Call, gives: unknown): Row =>
   row(name, { as: 'works', call, gives })
 
-/** The same, where keys are asked for, or where none are. */
+/** The method works only with keys, or only without. */
 export const worksWhere = (where: Row['where'], name: string, call: Call, gives: unknown): Row =>
   row(name, { as: 'works', call, gives, where })
 
-/** It gives this, which is empty, to whoever asks. */
+/** The method returns this empty value. */
 export const empty = (name: string, call: Call, gives: unknown): Row =>
   row(name, { as: 'empty', call, gives })
 
-/** It is refused, for this reason. */
+/** The method is rejected for this reason. */
 export const out = (name: string, why: string, call: Call): Row => row(name, { as: 'out', why, call })
 
-/** It needs what no test of a server has. */
+/** The method would be rejected, but no test can call it. */
 export const outUntried = (name: string, why: string): Row => row(name, { as: 'out', why })

@@ -1,5 +1,3 @@
-/** One `colloquy serve` for a table of calls, and the official client in front of it, as a browser or as a program. */
-
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -7,10 +5,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { inject } from 'vitest'
 
-/** A service that runs. */
 export interface Server {
   readonly url: string
-  /** Null without keys. */
+  /** Null if the service requires no key. */
   readonly key: string | null
   readonly stop: () => Promise<void>
 }
@@ -21,7 +18,7 @@ const CONFIG = {
   editor: { port: 8001, token_env: 'EDITOR_TOKEN' },
 }
 
-/** Starts the command in a folder of its own, and waits until it says where it serves. */
+/** Starts `colloquy serve` in its own folder, and waits until it prints its address. */
 export async function startServer(key: string | null, more: readonly string[] = []): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-clients-'))
   mkdirSync(join(folder, 'work'))
@@ -73,12 +70,12 @@ export async function startServer(key: string | null, more: readonly string[] = 
   }
 }
 
-/** What a browser asks for leave to do, beside the methods and headers that every page may use. */
+/** Request headers that need no preflight request. */
 const SIMPLE = new Set(['accept', 'accept-language', 'content-language'])
 
 /**
- * `fetch` as a page of an origin has it: the browser asks first where it must, and gives the page nothing of a response
- * that does not name its origin.
+ * A `fetch` that applies CORS like a browser: it sends a preflight request if one is required, and rejects a
+ * response that does not allow the origin.
  */
 export function browserFetch(origin: string, ask: typeof fetch): typeof fetch {
   return async (input, init) => {
@@ -100,7 +97,7 @@ export function browserFetch(origin: string, ask: typeof fetch): typeof fetch {
         leave.headers.get('access-control-allow-origin') === origin &&
         listed('access-control-allow-methods').includes(request.method.toLowerCase()) &&
         named.every((name) => listed('access-control-allow-headers').includes(name))
-      // Of what is served nowhere there is no leave either: the page is told of a failure, as here.
+      // A browser fails for a 404 too. Here the request itself shows the 404.
       if (!may && leave.status !== 404) throw new TypeError(`Failed to fetch: no leave for ${request.url}`)
     }
     request.headers.set('origin', origin)

@@ -1,4 +1,4 @@
-/** An HTTP client process: sends messages under keys and retries at another service. */
+/** An HTTP client process: sends messages with keys, and retries a failed request at another service. */
 
 import { insist, say, work, type Worker } from './rounds.ts'
 

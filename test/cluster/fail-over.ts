@@ -19,14 +19,14 @@ export interface Run {
   readonly say: (line: string) => void
 }
 
-/** Milliseconds of writing before the fault, and after all nodes are back. */
+/** Milliseconds of writing before the fault (`BEFORE`), and after all nodes are back (`AFTER`). */
 const BEFORE = 1_500
 const AFTER = 1_500
 
 /** Milliseconds without a write that show that the fault is effective. */
 const SILENCE = 1_000
 
-/** Milliseconds after which a fault without a failover ends: the node may continue by itself. */
+/** Milliseconds after which a fault ends even without a failover: the node may continue by itself. */
 const LONGEST = 30_000
 
 /** Milliseconds for a node to follow again before it is rebuilt. */
@@ -76,7 +76,7 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
   }
 }
 
-/** Differences between readers and the log, once they could catch up, and their resets so far. */
+/** Waits for the readers. Returns their remaining differences from the log, and the number of their resets. */
 async function readersAt(
   { cluster, reader }: Run,
   primary: ClusterNode,

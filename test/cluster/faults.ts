@@ -20,11 +20,10 @@ const STOP_TIMEOUT = 30_000
 
 const started = (node: ClusterNode, cluster: Cluster): Promise<void> => Promise.resolve(cluster.start(node))
 
-/** Writes one file of the write-ahead log, a megabyte, in small records; and the maximum number of files. */
+/** Fills one file (1 MB) of the write-ahead log with small records. `LOG_FILES`: maximum number of files. */
 const USE_UP = `SELECT count(pg_logical_emit_message(false, 'full', repeat('x', 1000))) FROM generate_series(1, 1000)`
 const LOG_FILES = 200
 
-/** In the order of their turns. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill',
@@ -34,7 +33,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'stop',
     async begin({ name }) {
-      // Patroni is the first process of the host, and stops the server properly.
+      // Patroni is the first process of the host. On SIGTERM it stops the server in an orderly way.
       const [first = 0] = (await processesOf(name)).toSorted((a, b) => a - b)
       process.kill(first, 'SIGTERM')
     },
@@ -56,7 +55,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'full disk',
-    // Only an operator can make room.
+    // Writes fail until an operator frees space, so a longer wait shows nothing.
     longest: 10_000,
     async begin(node, cluster) {
       await fill(node.disk)
@@ -71,8 +70,8 @@ export const FAULTS: readonly Fault[] = [
     end: ({ disk }) => resize(disk, DISK_SIZE),
   },
   {
-    // Commits that wait for a standby are visible after a crash and restart, and lost if the server then
-    // dies.
+    // After a crash and a restart, commits that waited for a standby are visible. If the server then dies, they
+    // are lost.
     name: 'ahead',
     async begin(node, cluster) {
       const names = cluster.nodes.map(({ name }) => name)

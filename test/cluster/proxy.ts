@@ -1,6 +1,6 @@
 /**
- * A proxy to the primary that asks Patroni, as is usual. It also closes connections to a node that is no
- * longer primary: otherwise clients of an isolated node would wait a quarter of an hour.
+ * A proxy to the primary, which it finds through Patroni. It closes connections to a node that is no longer
+ * primary: otherwise clients of an isolated node would wait a quarter of an hour.
  */
 
 import { connect, createServer, type Socket } from 'node:net'

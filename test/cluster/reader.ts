@@ -1,6 +1,6 @@
 /**
- * Reads what the others write: by the store's feed, a follower, subscriptions, and sockets of the services.
- * It resumes after any failure, and starts over on a reset.
+ * Reads all writes through the store's feed, a follower, subscriptions, and sockets of the services. A reader
+ * resumes after any failure, and starts again after a reset.
  */
 
 import { WebSocket } from 'ws'
@@ -41,7 +41,6 @@ class Seen {
   }
 }
 
-/** By reader and conversation. */
 const seen = new Map<string, Seen>()
 let resets = 0
 
@@ -60,7 +59,7 @@ function startOver(reader: string, of: (conversation: string) => boolean): void 
   }
 }
 
-/** Its position is stored in the database, so it fails over too. */
+/** The follower's position is in the database, so it fails over too. */
 async function follow(): Promise<void> {
   await engine.follow({ name: 'reader' }, (items) => {
     for (const item of items) {

@@ -1,6 +1,6 @@
 /**
- * The protocol of child processes: commands on standard input, which ends with the run. A round repeats its
- * work until it is held; then pending work finishes.
+ * The protocol of child processes. They read commands from standard input, and end when it ends. A round
+ * repeats its work until the command `hold`, and then finishes pending work.
  */
 
 import { createInterface } from 'node:readline'

@@ -23,7 +23,6 @@ export async function sh(
   }
 }
 
-/** Ignores failure. */
 export async function tryTo(program: string, args: readonly string[]): Promise<string> {
   return sh(program, args).catch(() => '')
 }

@@ -50,7 +50,7 @@ const sending = (number: number): Worker =>
     insist(async () => (await engine.open(id)).sendMessage(name, { key: name })),
   )
 
-/** Moves each item from name to name; a failed change may have been made. */
+/** Stores each name in the same item. A change that failed may still have been made. */
 const changing = (number: number): Worker =>
   writer('item', number, (id, name) =>
     insist(async () => {
@@ -60,7 +60,7 @@ const changing = (number: number): Worker =>
     }),
   )
 
-/** Without retry: the state after a failure is unknown. */
+/** Does not retry, because the state after a failure is unknown. */
 const inserting = (number: number): Worker => {
   const { begin } = writer('bare', number, async () => undefined)
   return {

@@ -94,7 +94,7 @@ const word: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** What alternate rounds swap: the order of parallel calls, their results, or their error texts. */
+/** What every second round exchanges: the order of parallel calls, their results, or their error texts. */
 type Turn = 'not' | 'calls' | 'ends' | 'errors'
 
 const OTHER: Partial<Record<End, End>> = {

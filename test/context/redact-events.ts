@@ -1,5 +1,3 @@
-/** Redacts events by rules that match one secret, or everything. */
-
 import { expect } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { type RedactionOptions, redactionRules } from '../../src/context/redaction/rules.ts'

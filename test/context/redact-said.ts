@@ -1,5 +1,3 @@
-/** Redacts a text inside an event. */
-
 import { redact } from '../../src/context/redaction/redact.ts'
 import { type RedactionOptions, redactionRules } from '../../src/context/redaction/rules.ts'
 

@@ -9,7 +9,7 @@ import { action, type ActionOptions, agent, fail, observe, user } from '../build
 export const count = (length: number, from = 0): number[] =>
   Array.from({ length }, (_, index) => index + from)
 
-/** A call and its result; calls are equal except for ids, unless overridden. */
+/** A call and its result. Without options, calls differ only in their ids. */
 export function step(name: string, options: ActionOptions = {}, result = 'ok'): Event[] {
   const call = action(`a${name}`, options)
   return [call, observe(`o${name}`, call, result)]

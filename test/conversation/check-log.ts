@@ -1,5 +1,3 @@
-/** Checks the invariants of every log of actions, and returns its final state. */
-
 import { expect } from 'vitest'
 import { openCallsOf } from '../../src/conversation/decide.ts'
 import { isToolResult } from '../../src/event/kinds.ts'
@@ -10,9 +8,9 @@ import { reduce } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 
 /**
- * Checks each decision on the exact state it was appended to: nothing is repeated, only open calls are
- * answered or approved, HEAD never moves to where it is, and an answer on another branch restores HEAD.
- * Returns the final state.
+ * Checks each event against the state before it: no event is repeated, results and approvals are for open
+ * calls, no move of HEAD is to HEAD itself, and a result on another branch restores HEAD. Returns the final
+ * state.
  */
 export function checkLog(facts: readonly Fact[], conversationId = 'c'): State {
   let state = initialState({ conversationId })

@@ -82,7 +82,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 
 export const DEED_NAMES = Object.keys(DEEDS)
 
-/** Errors caused by a faster writer, or by the lack of a target. */
+/** Errors if another writer was faster, or if there is no target. */
 const REFUSALS = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
 
 /** Performs an action; `name` is unique. */

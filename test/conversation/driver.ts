@@ -1,4 +1,7 @@
-/** Uses a conversation until it is killed: `kind place seed life`. Prints acknowledged events, executed calls and forks. */
+/**
+ * A process that uses a conversation until it is killed. Arguments: `kind place seed life`. Prints acknowledged
+ * events, executed calls and forks.
+ */
 
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -32,14 +35,14 @@ const pick = random(Number(seed))
 let count = 0
 const newId = (): string => `${life}.${(count += 1)}`
 
-// Half of the runs have no cache, so they work from the store's snapshots.
+// Half of the processes have no cache, so they use the store's snapshots.
 const engine = createEngine({ store, cacheBytes: Number(seed) % 2 === 0 ? 0 : 2 ** 26 })
 await engine.create({ id: 'c' }).catch((error: unknown) => {
   if (!hasCode(error, 'conversation_exists')) throw error
 })
 const conversation = await engine.open('c')
 
-/** The loop has appended an event by the time it requests the next. */
+/** Called when the run loop requests the next event: it has then appended these. */
 const taken = (...events: readonly Event[]): void =>
   say(
     'taken',
@@ -136,7 +139,7 @@ for (;;) {
   try {
     await doOneThing()
   } catch (error) {
-    // HEAD may be on no message.
+    // There may be no message before HEAD.
     if (hasCode(error, 'empty_view')) continue
     // A busy machine can pause the process for longer than its lease.
     if (hasCode(error, 'lease_lost')) continue

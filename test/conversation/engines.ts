@@ -13,7 +13,7 @@ export interface Party {
   readonly end: () => Promise<void>
 }
 
-/** Opens an engine. Its clock advances a millisecond per read, to find code that assumes equal times. */
+/** Opens an engine. Its clock advances by a millisecond at each read, to find code that assumes equal times. */
 export async function party(backend: Place): Promise<Party> {
   const store = backend.open()
   let time = BigInt(Date.now()) * 1000n

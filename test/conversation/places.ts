@@ -1,4 +1,4 @@
-/** The stores of live conversation tests: places on which any number of stores can be opened. */
+/** Databases of live conversation tests. Any number of stores can be opened on the same one. */
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -10,9 +10,9 @@ import { folder } from '../store/sqlite-drivers.ts'
 
 export interface Place {
   readonly open: () => Store
-  /** What another process needs to open it: a file, or an address and schema; empty in memory. */
+  /** Argument with which another process opens it: a file, or a URL and schema; empty for memory. */
   readonly where: string
-  /** Resolves when the store has ended the statements of killed processes. */
+  /** Resolves when the database has ended the statements of killed processes. */
   readonly settled: () => Promise<void>
 }
 

@@ -47,7 +47,7 @@ export interface Script {
   readonly executed: string[]
 }
 
-/** Returns the replies in turn, then `ok`, and executes calls with `execute`, which defaults to one result per call. */
+/** A model that returns the replies in turn, then `ok`. `execute` executes calls; default: one result each. */
 export function script(
   replies: readonly Reply[],
   execute: (input: StepInput) => AsyncIterable<Event | readonly Event[]> = async function* ({ approved }) {
@@ -106,7 +106,7 @@ export function gate(): Gate {
   }
 }
 
-/** A model that says nothing, before or after the gate opens. */
+/** A model that waits at the gate and yields nothing. */
 export const silent =
   ({ pass }: Gate): Step =>
   async () => {

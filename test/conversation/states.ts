@@ -1,5 +1,3 @@
-/** Hostile states with statuses, grants and policies, and decisions applied as a store would. */
-
 import * as fc from 'fast-check'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { Fact } from '../../src/event/quarantine.ts'

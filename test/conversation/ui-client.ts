@@ -11,7 +11,7 @@ import {
   uiMessageResponse,
 } from '../../src/conversation/ui-messages.ts'
 
-/** A chat with plain fields that reports changes. */
+/** A chat whose fields are plain values; it reports changes. */
 export class PlainChat extends AbstractChat<UIMessage> {
   constructor(init: { readonly id: string; readonly fetch: typeof fetch; readonly changed?: () => void }) {
     const { id, changed = () => undefined } = init

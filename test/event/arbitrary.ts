@@ -37,7 +37,7 @@ function biting(): fc.Arbitrary<string> {
   )
 }
 
-/** Parses like JSON.parse, so that `__proto__` is an own key. */
+/** Makes `__proto__` an own key, as JSON.parse does. */
 function ownValue(entries: Fields): unknown {
   return JSON.parse(JSON.stringify(entries)) as unknown
 }

@@ -1,4 +1,4 @@
-/** Ten common mistakes of agents, each as a small log, with a twin without the mistake. */
+/** Ten common mistakes of agents: for each, a small log with it, and the same log without it. */
 
 import type { FindingKind } from '../../src/explain/finding.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'

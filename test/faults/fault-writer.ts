@@ -1,6 +1,6 @@
 /**
- * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Reports on standard output,
- * and executes commands from standard input, which ends with the run.
+ * Writes as several writers until it is killed: `node fault-writer.ts TARGET NAME TIMEOUT`. Prints reports, and
+ * executes commands from standard input.
  */
 
 import { writeSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { CONVERSATIONS, LEASE_TTL, LEASED, WRITERS_EACH } from './places.ts'
 
-/** What a writer reports, one JSON line each; milliseconds are the duration of the call. */
+/** A writer's report, one JSON line each. Milliseconds are the duration of the call. */
 export type Report =
   | readonly [type: 'acknowledged', conversation: string, id: string, ms: number]
   | readonly [type: 'failed', code: string, ms: number]
@@ -32,11 +32,10 @@ const store =
     : sqliteStore({ database, busyTimeout: timeout, synchronous: 'normal' })
 
 let isHeld = false
-/** The calls that are under way. */
 const active = new Set<() => unknown>()
 let count = 0
 
-/** Makes a call until it succeeds. Returns null if it can never succeed, as under a lost lease. */
+/** Repeats a call until it succeeds. Returns null if it can never succeed, for example after a lost lease. */
 async function insist<T>(call: () => Promise<T>): Promise<{ readonly value: T; readonly ms: number } | null> {
   active.add(call)
   for (;;) {

@@ -18,7 +18,7 @@ import { startServer } from '../postgres/server.ts'
 import { CONVERSATIONS, LEASE_TTL, LEASED, PROCESSES } from './places.ts'
 import type { Report } from './fault-writer.ts'
 
-/** Milliseconds until a call of a writer fails, and how long a fault lasts: longer, so that calls meet the limit. */
+/** Milliseconds until a writer's call fails, and of a fault, which is longer so that calls do fail. */
 const [TIMEOUT, FAULT] = [1_000, 1_800]
 
 /** Milliseconds that a call may take beyond its timeout, on a busy machine. */
@@ -28,10 +28,10 @@ const SLACK = 4_000
 export interface Outcome {
   readonly fault: string
   acknowledged: number
-  /** Calls that failed, and were made again. */
+  /** Failed calls, which were then repeated. */
   failed: number
   lost: number
-  /** Events that are twice in their log, or were written under a lease that another process had taken over. */
+  /** Events that are twice in their log, or were written under a lease that another process already held. */
   twice: number
   /** Milliseconds of the longest call. */
   longest: number
@@ -44,13 +44,12 @@ interface Fault {
 
 interface World {
   readonly writers: readonly Writer[]
-  /** A PostgreSQL server and a proxy to it, or an SQLite file. */
+  /** PostgreSQL: a server and its proxy. SQLite: a file. */
   readonly server?: Awaited<ReturnType<typeof startServer>>
   readonly proxy?: Proxy
   readonly file?: string
 }
 
-/** A process of writers, started again after a kill. */
 class Writer {
   readonly #program: string
   readonly #target: string
@@ -61,7 +60,6 @@ class Writer {
   #holder = false
   #held: (() => void) | null = null
   #ready = Promise.withResolvers<void>()
-  /** Whether it has begun to write. */
   isReady = false
   /** Whether the durations of its calls include a stop of its process. */
   wasStopped = false
@@ -117,7 +115,7 @@ class Writer {
     this.#child.kill(signal)
   }
 
-  /** Limits the size of files that the process may write, until it is lifted. */
+  /** Limits the size of files that the process may write; `unlimited` removes the limit. */
   limitFiles(bytes: string): void {
     execFileSync('prlimit', ['--pid', String(this.#child.pid), `--fsize=${bytes}:`])
   }
@@ -131,7 +129,7 @@ class Writer {
     this.#child = this.#start()
   }
 
-  /** Resolves when no call is under way. */
+  /** Pauses the writers; resolves when no call is in progress. */
   hold(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held = resolve
@@ -146,7 +144,7 @@ class Writer {
   }
 }
 
-/** Forwards connections. While it is silent no byte passes, and no connection ends. */
+/** Forwards connections. While it is silent, no byte passes and no connection ends. */
 class Proxy {
   readonly #server
   readonly #pairs = new Set<readonly [Socket, Socket]>()
@@ -171,7 +169,7 @@ class Proxy {
     return (this.#server.address() as { readonly port: number }).port
   }
 
-  /** Half-open: the connections that exist pass nothing any more, and new ones work after `ms`. */
+  /** Existing connections stay open but pass nothing more. New connections work after `ms`. */
   async silence(ms: number): Promise<void> {
     this.#isSilent = true
     this.#pairs.clear()
@@ -278,7 +276,6 @@ const POSTGRES: readonly Fault[] = [
   },
 ]
 
-/** Compares the logs with what was acknowledged. */
 async function check(store: Store, acknowledged: ReadonlyMap<string, ReadonlySet<string>>, outcome: Outcome) {
   for (const conversation of [...CONVERSATIONS, LEASED]) {
     const ids = (await logOf(store, conversation)).map(({ id }) => id ?? '')
@@ -297,7 +294,7 @@ async function acknowledges(outcome: Outcome): Promise<void> {
   while (outcome.acknowledged === before) await sleep(20)
 }
 
-/** Causes faults in turn under writers, until the deadline but each at least once. */
+/** Causes faults in turn until the deadline, each at least once. */
 async function runFaults(
   program: string,
   kind: string,

@@ -1,6 +1,6 @@
 import type { LogDocument } from '../../src/inspector/log-document.ts'
 
-/** A document of a log alone: no file, parent, note or finding. */
+/** A document with only a log: no file, parent, note or finding. */
 export const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => ({
   title,
   conversation: title,

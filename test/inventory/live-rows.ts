@@ -1,4 +1,4 @@
-/** Rows of groups Q and S of the inventory: execution of batches, and what is kept. */
+/** Rows of groups Q and S of the inventory: the execution of batches, and persistence. */
 
 import { AGENT, type Row } from './case.ts'
 

@@ -1,5 +1,3 @@
-/** Writes logs for Anthropic, and holds what is written against its rules. */
-
 import { expect } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'

@@ -1,5 +1,3 @@
-/** The grammars as a table: how each is written, and who judges it. */
-
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { validateBedrock } from '../../src/messages/bedrock/rules.ts'

@@ -1,10 +1,13 @@
-/** What becomes of the kinds of content of a provider's package: the form of its tables, and what their samples are made of. */
-
 /**
- * What becomes of a kind. `standard`: a text, images, or a result, which events have fields for. `reply`: only the
- * model says it. `item`: it is no content, but an item beside messages that says how to reply, and named where
- * a message holds it. Else samples that hold a mark of eight letters: what its own grammar writes as it stands, or with
- * `named` by its name; with `settles` as it stands behind what it settles, of which the mark is the id, else by name.
+ * How a request represents a kind of content.
+ * - `standard`: events have fields for it.
+ * - `reply`: only the model produces it.
+ * - `item`: not content, but an item next to messages. In a message, a text names it.
+ *
+ * Otherwise samples, each with a mark of eight letters.
+ * - `sent`: its own grammar sends it unchanged.
+ * - `named`: a text names it.
+ * - `settles`: sent unchanged after the item whose id is the mark; without this item, a text names it.
  */
 export type Place<Part> =
   | 'standard'
@@ -26,5 +29,4 @@ export const pdf = (mark: string): string => `JVBERi0x${mark}`
 export const png = (mark: string): string => `iVBORw0KGgoA${mark}`
 export const url = (mark: string): string => `https://example.com/${mark}`
 
-/** A small image. */
 export const PNG = 'data:image/png;base64,iVBORw0KGgo='

@@ -1,4 +1,4 @@
-/** Every kind of content and item that OpenAI's package for Responses lets users and tool results hold. */
+/** Every kind of content and item that OpenAI Responses allows in user messages and tool results. */
 
 import type {
   ResponseFunctionCallOutputItem,
@@ -18,7 +18,7 @@ const input_file: Samples<Extract<ResponseInputContent, { type: 'input_file' }>>
   (mark) => ({ type: 'input_file', file_id: mark, prompt_cache_breakpoint: { mode: 'explicit' } }),
 ]
 
-/** The parts of a message or of a result. */
+/** Parts of a message or a result. */
 export const responses = {
   input_text: { sent: [(mark) => ({ type: 'input_text', text: mark })] },
   input_image: {
@@ -34,7 +34,7 @@ export const responses = {
 const shot = { type: 'computer_screenshot' } as const
 const exit = { type: 'exit', exit_code: 1 } as const
 
-/** What a user says to an item of a reply. */
+/** A user's responses to items of a reply. */
 export const settling = {
   mcp_approval_response: {
     settles: [
@@ -60,7 +60,7 @@ export const settling = {
   },
 } as const satisfies Partial<Table<ResponseInputItem>>
 
-/** What a tool says to a call in the form of its kind. */
+/** Results of calls of special kinds. */
 export const outputs = {
   custom_tool_call_output: {
     settles: [
@@ -122,7 +122,7 @@ export const outputs = {
   },
 } as const satisfies Partial<Table<ResponseInputItem>>
 
-/** The items that a user or his program gives; those of the model are its replies'. */
+/** All kinds of input items. */
 export const responsesItems = {
   message: 'standard',
   function_call_output: 'standard',

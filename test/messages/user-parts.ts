@@ -1,6 +1,6 @@
 /**
- * Every kind of content that the providers' packages let users and tool results hold, each with what becomes of it. A
- * new version of a package that brings a kind does not compile here until the kind has its place.
+ * Every kind of content that the providers' packages allow in user messages and tool results, and how requests
+ * represent it. If a new version of a package adds a kind, this file does not compile until it lists the kind.
  */
 
 import type {
@@ -136,7 +136,7 @@ const aiSdkUser = {
   },
 } as const satisfies Table<InList<UserContent>>
 
-/** The older names are written by the new one. */
+/** A text names the kinds of older versions. */
 const aiSdkResult = {
   text: 'standard',
   file: {
@@ -164,7 +164,6 @@ const aiSdkResult = {
   },
 } as const satisfies Table<ResultValue>
 
-/** What users and results may hold, by grammar. */
 export const TABLES = {
   anthropic: { user: anthropicUser, result: anthropicResult },
   'openai-responses': {
@@ -176,17 +175,15 @@ export const TABLES = {
   'ai-sdk': { user: aiSdkUser, result: aiSdkResult },
 } as const
 
-/** A sample of a kind. */
 export interface Sample {
   readonly grammar: keyof typeof TABLES
   readonly role: 'user' | 'result'
   readonly kind: string
-  /** Whether its own grammar writes it as it stands, wherever that is. */
+  /** Whether its own grammar always sends it unchanged. */
   readonly isSent: boolean
   readonly make: (mark: string) => OpenPart
 }
 
-/** Every sample of every table. */
 export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([grammar, places]) =>
   Object.entries(places).flatMap(([position, table]) =>
     Object.entries(table as Readonly<Record<string, Place<OpenPart>>>).flatMap(([kind, of]) => {
@@ -198,5 +195,5 @@ export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([gramm
   ),
 )
 
-/** What settles an item of a reply of OpenAI Responses, or a call in the form of its kind. */
+/** Samples for OpenAI Responses that respond to an item or a call of a reply. */
 export const SETTLING: readonly Sample[] = SAMPLES.filter(({ kind }) => kind in settling || kind in outputs)

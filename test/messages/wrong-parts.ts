@@ -1,5 +1,3 @@
-/** Parts of a known kind with a field of a wrong type. */
-
 import * as fc from 'fast-check'
 import type { JsonValue, OpenPart } from '../../src/event/shapes.ts'
 import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'
@@ -14,7 +12,7 @@ export const WRONG_VALUES: readonly JsonValue[] = [
   [null],
   [5, { text: 5 }],
   {},
-  // No conversion makes a text of it.
+  // Converting this to a string throws.
   { toString: null },
 ]
 

@@ -182,7 +182,7 @@ function withCall(
   return [...units, { type: 'batch', rank, response: event.llm_response_id, calls: [item], results: [] }]
 }
 
-/** Adds a message at the end, or before what it passes. */
+/** Adds a message at the end, or before the units that it precedes. */
 function withMessage(
   units: readonly Unit[],
   item: Item,
@@ -229,7 +229,7 @@ const isCompletion = (event: Event | null, actionId: string): boolean =>
 const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): number =>
   passed.length === 0 ? (item.position ?? -1) : (before.at(-1)?.rank ?? -1)
 
-/** U10: the last units that a reply precedes, since they arrived after its request. */
+/** U10: the last units, which a reply precedes because they were appended after its request. */
 function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, note: Note): readonly Unit[] {
   const here = item.position ?? 0
   const after = afterOf(item.event)
@@ -267,7 +267,7 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   return later.slice(first)
 }
 
-/** The request position that a reply records; undefined when unreadable. */
+/** The `after` of a reply's record; undefined if unreadable. */
 function afterOf(event: Event): string | true | null | undefined {
   const text =
     event.kind === 'ActionEvent'

@@ -19,7 +19,7 @@ export function condensed(units: readonly Unit[], placed: PlacedCondensation, no
   const gone = units.map((_, index) => names.some((name, j) => name === names[index] && hit[j]))
   noteCuts(units, names, hit, listed, note)
 
-  // Find the place before anything is removed: right after unit `after`, with -1 for the front.
+  // The summary follows unit `after`; -1 is the front. Found before any unit is removed.
   const summary = summaryOf(placed)
   const after = summary === null ? null : placeAfter(units, names, listed, placed.event, note)
   const out: Unit[] = []

@@ -13,7 +13,7 @@ export const viewOf = (units: readonly Unit[]): Item[] => units.flatMap((unit) =
 /** The batches that wait for results (U4). */
 export const pendingOf = (units: readonly Unit[]): Unit[] => units.filter(pending)
 
-/** U8: both ends, and every index between two different wholes. */
+/** U8: both ends, and every index between two stretches. */
 export function cutPointsOf(units: readonly Unit[]): number[] {
   const names = wholes(units)
   const sides = units.flatMap((unit, index) => shown(unit).map(() => names[index]))

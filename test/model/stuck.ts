@@ -14,7 +14,7 @@ type Batch = Extract<Unit, { readonly type: 'batch' }>
 export interface LoopReading {
   readonly pattern: keyof StuckThresholds | null
   readonly ids: readonly string[]
-  /** Whether to nudge the model, which is not stuck yet. */
+  /** Whether to nudge the model before it is stuck. */
   readonly nudge: boolean
 }
 

@@ -2,7 +2,7 @@
 
 import type { Event } from '../../src/event/types.ts'
 
-/** An event of a view; `at` is its position in the log, null for a condensation's derived summary. */
+/** An event of a view. `position` is its position in the log, null for a condensation's derived summary. */
 export interface Item {
   readonly id: string
   readonly position: number | null
@@ -15,8 +15,8 @@ export interface Answer extends Item {
 }
 
 /**
- * A message, or one LLM response with its calls and results; `rank` is its position, or the position of
- * the event it was put after.
+ * A message, or one LLM response with its calls and results. `rank` is its position in the log or, if it was
+ * moved or derived, the `rank` of the unit before it.
  */
 export type Unit =
   | {
@@ -67,7 +67,7 @@ function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: un
 
 const paused = (unit: Unit): boolean => !pending(unit) && recordOf(unit)?.outcome === 'paused'
 
-/** Number of calls of the provider's own tools that wait after the last of these units (U5). */
+/** Number of calls of the provider's own tools without a result after these units (U5). */
 const waiting = (units: readonly Unit[]): number =>
   units.reduce((count, unit) => {
     const waits = recordOf(unit)?.waits

@@ -68,6 +68,6 @@ export async function cut(client: pg.Client, user: string): Promise<void> {
   const remaining = async (): Promise<number> =>
     (await client.query('SELECT FROM pg_stat_activity WHERE pid = ANY ($1)', [pids])).rows.length
   await until(async () => (await remaining()) === 0)
-  // The termination takes a moment to arrive.
+  // A backend ends a moment after its termination.
   await sleep(20)
 }

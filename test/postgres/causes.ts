@@ -45,7 +45,7 @@ export interface Cause {
   readonly readable?: boolean
   /** Whether a store opened during the fault fails too. */
   readonly atOpening?: boolean
-  /** Whether a connection accepted just before the fault can survive the termination of all others. */
+  /** Whether a connection that was accepted just before the fault may survive it. */
   readonly mayBeLate?: boolean
 }
 
@@ -102,7 +102,7 @@ export const CAUSES: readonly Cause[] = [
     begin: async ({ rival, looker, server }) => {
       const gone = [rival, looker].map((one) => new Promise<void>((resolve) => one.once('end', resolve)))
       await server.kill()
-      // Its children end once they notice.
+      // The server's children end when they notice its death.
       await Promise.all(gone)
       await sleep(50)
       return () => server.start()

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { copyPrograms, type Programs } from './binaries.ts'
 
-/** The server refuses to run as root, so use nobody. */
+/** As root, runs the server as `nobody`, because it refuses to run as root. */
 const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : null
 
 /** Settings for small databases that live for seconds: only a power loss would show the difference. */

@@ -6,7 +6,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 
 const [url = '', schema = ''] = process.argv.slice(2)
 
-/** Polls less often than any test lasts, so only notifications wake. */
+/** Poll interval, longer than any test, so that only notifications wake. */
 const NEVER = 2 ** 30
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 const store = postgresStore({ url, schema, pollInterval: NEVER })

@@ -18,7 +18,7 @@ export async function settle(server: TestServer): Promise<void> {
 export interface Place {
   readonly server: TestServer
   readonly name: string
-  /** As the store's user. */
+  /** URL for the store's user. */
   readonly url: string
   /** Runs statements as the superuser and returns the last rows. */
   readonly rule: (...statements: readonly string[]) => Promise<unknown[]>

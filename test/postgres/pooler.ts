@@ -26,7 +26,7 @@ interface Caller {
   backend: Backend | null
   /** Messages that wait for a backend. */
   waiting: Buffer[]
-  /** Requested turns without an answer yet. */
+  /** Requested turns without a ReadyForQuery yet. */
   turns: number
   readonly requests: Reader
 }

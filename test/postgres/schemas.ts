@@ -65,13 +65,13 @@ export const ROWS: OwnRows = {
   },
 }
 
-/** Serialized: concurrent creation of the same table fails. */
+/** Holds a lock, because concurrent creation of the same table fails. */
 async function makeNotes(client: pg.ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(37)')
   await client.query('CREATE TABLE IF NOT EXISTS public.note (text text NOT NULL)')
 }
 
-/** One statement, as a replica so that no trigger notifies. */
+/** Empties all tables in one statement. The role `replica` disables triggers, so that none notifies. */
 const emptying = (schema: string): string => `DO $$
 DECLARE
   name text;

@@ -8,7 +8,7 @@ import { startServer, type TestServer } from './server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where test files request the server, and the secret they must send. */
+    /** Port at which test files request the server, and the secret that they must send. */
     readonly postgresDesk: { readonly port: number; readonly word: string }
   }
 }

@@ -16,7 +16,7 @@ await store.createConversation({ id: 'c' }).catch(() => undefined)
 
 for (let i = 0; ; i += 1) {
   const facts = batch(i)
-  // A short-lived conversation with a possibly shared string.
+  // A short-lived conversation with a long string that other events may share.
   if (i % 5 === 4) {
     const [id, key] = [`${name}-${i}`, 'n']
     await store.createConversation({ id })

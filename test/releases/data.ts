@@ -1,4 +1,4 @@
-/** The data of a release: what is recorded of it, and what every later version must read from that. */
+/** The recorded data of a release, and what every later version must read from it. */
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ export type Logs = Readonly<Record<string, readonly string[]>>
 
 const SAMPLE = resolve(import.meta.dirname, '../../src/cli/sample.jsonl')
 
-/** More events than a snapshot waits for. */
+/** Enough events for a snapshot. */
 const MANY = 1_100
 
 const LONG_TEXT = 'What did the oak say? '.repeat(4_000)
@@ -78,7 +78,7 @@ export async function fillStore(store: Store, logs: Logs): Promise<void> {
 const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32)
 
-/** What a state must stay: its facts, HEAD, status and view. Messages may be improved; their number may not change. */
+/** What no version may change: a state's facts, HEAD, status and view, and the number of its messages. */
 function summaryOf(state: State): object {
   const { log, header, branch } = state
   const entries = [...log.entries]

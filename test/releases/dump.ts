@@ -13,7 +13,6 @@ interface TableRow {
   readonly name: string
 }
 
-/** @throws what the driver throws. */
 export async function dumpSchema(pool: pg.Pool, schema: string, creation: string): Promise<Dump> {
   const { rows: tables } = await pool.query<TableRow>(
     `SELECT table_name AS name FROM information_schema.tables
@@ -38,7 +37,7 @@ export async function restoreSchema(pool: pg.Pool, schema: string, { creation, r
     await client.query("SET session_replication_role = 'replica'")
     for (const [name, list] of Object.entries(rows)) {
       const table = `"${schema}"."${name}"`
-      // The creation has put its version there.
+      // The creation has already inserted the schema's version.
       await client.query(`DELETE FROM ${table}`)
       await client.query(
         `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${table}, $1)`,

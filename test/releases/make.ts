@@ -1,5 +1,5 @@
 /**
- * Records the data of a release: run once, as its last act, and never again.
+ * Records the data of a release. Run this once, as the last step of the release.
  *
  * Usage: npx node test/releases/make.ts
  */

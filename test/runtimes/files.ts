@@ -1,4 +1,4 @@
-/** The core's test files that run in every runtime: all of these folders, with exceptions. */
+/** The core's test files that run in every runtime: all files of some folders, with exceptions. */
 
 import { globSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -20,8 +20,8 @@ import type { Outcome } from './tests.ts'
 const HERE = import.meta.dirname
 
 /**
- * Without scripts: the runtimes are packages, and the scripts would download what is already there. A
- * machine may lack some.
+ * Skips install scripts: the runtimes are packages, and their scripts would download them again. A machine may
+ * lack some runtimes.
  */
 function install(): void {
   const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
@@ -85,8 +85,8 @@ const workerd: Runtime = {
 }
 
 /**
- * The page may run only its own script and no generated code. It is isolated, so that it may share
- * memory.
+ * The page may run only its own script, and no generated code. It is cross-origin isolated, so that it can
+ * share memory.
  */
 const HEADERS = {
   'content-security-policy': "default-src 'self'",

@@ -1,4 +1,4 @@
-/** Node imports of test files, for other runtimes: a comparison, paths, a pause, and an empty file system. */
+/** Replaces Node modules in test files: a comparison, paths, a pause, and an empty file system. */
 
 import { Buffer as Bytes } from 'buffer'
 import { chai } from 'vitest'
@@ -26,7 +26,7 @@ export { sleep as setTimeout }
 
 const write = Bytes.prototype.toString
 
-/** The `buffer` package lacks one way to write bytes. */
+/** The `buffer` package lacks the encoding `base64url`. */
 export const Buffer = Object.assign(Bytes, {
   prototype: Object.assign(Bytes.prototype, {
     toString(this: typeof Bytes.prototype, encoding?: BufferEncoding, ...range: number[]): string {

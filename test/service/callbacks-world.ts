@@ -8,11 +8,11 @@ import { user } from '../build.ts'
 import { Receiver, SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
-/** The leases are so long that a busy machine does not lose one. */
+/** Leases long enough for a busy machine. */
 export const QUICK: WebhookDispatcherOptions = { pollInterval: 15, leaseTtl: 60_000 }
 
 export interface CallbacksWorld {
-  /** Uses memory; a test may replace it before it starts webhooks. */
+  /** Has a memory store. A test may replace the engine before it starts webhooks. */
   engine: Engine
   receiver: Receiver
   /** Called after the test, in reverse order. */

@@ -15,7 +15,7 @@ const SPECS = [
   { id: 'broken', command: ['/bin/false'], health: '/alive' },
 ] as const
 
-/** Counts folder sandboxes against the limit, as if a process ran in them. */
+/** Makes folder sandboxes count against the limit, as if a process ran in them. */
 const counting = (provider: SandboxProvider): SandboxProvider => ({
   ...provider,
   specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
@@ -26,7 +26,7 @@ interface Terms {
   readonly staleAfter: number
 }
 
-/** So short that a held process loses its leases. */
+/** Short enough that a held process loses its leases. */
 const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
 /** Long enough for a busy machine. */
 export const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }

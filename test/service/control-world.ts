@@ -10,7 +10,6 @@ import { folder, processesIn, until } from './sandbox-commands.ts'
 export const BASE = '/api/v1/app-conversations'
 export const SANDBOXES = '/api/v1/sandboxes'
 export const ID = '0f8fad5bd9cb469fa16570867728950e'
-/** The id as the store writes it. */
 export const STORED = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
 export interface Task {

@@ -57,7 +57,7 @@ export class Fleet {
     return living[this.#turn % Math.max(1, living.length)] ?? 'http://127.0.0.1:9'
   }
 
-  /** Sends a request to any process, and repeats it unchanged at another if that one dies. */
+  /** Sends a request to any process. If that process dies, repeats the request unchanged at another. */
   async ask(method: string, path: string, body?: object): Promise<Told> {
     for (;;) {
       try {

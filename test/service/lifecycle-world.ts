@@ -35,7 +35,7 @@ export interface LifecycleWorld {
   readonly rest: (id: string, status?: string | readonly string[]) => Promise<Info>
   readonly eventsOf: (id: string, kind?: string) => Promise<Event[]>
   readonly kindsOf: (id: string) => Promise<string[]>
-  /** Sends posts one after another and returns their status codes. */
+  /** Sends POST requests one after another, and returns their status codes. */
   readonly codes: (...deeds: readonly (readonly [string, unknown?])[]) => Promise<number[]>
 }
 

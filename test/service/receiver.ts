@@ -12,7 +12,7 @@ export interface Received {
   readonly type: string
   readonly body: unknown
   readonly bytes: number
-  /** Lost: received, but the sender gets no response. */
+  /** `lost`: received, but the sender gets no response. */
   readonly answered: number | 'hangs' | 'lost'
 }
 

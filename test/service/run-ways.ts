@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 
 export const BASE = '/api/conversations'
 
-/** A store with calls that can fail, which counts its changes. */
+/** Wraps a store: counts its changes, and can make calls fail. */
 function watched(store: Store, isDead: () => boolean) {
   const changes: string[] = []
   const away = new Set<string>()
@@ -52,9 +52,9 @@ export function serviceOver(input: Store, options: Partial<ServiceOptions> = {})
       await response.text()
       return response.status
     },
-    /** Like a dying process: later calls do not reach the store, and its leases stay. */
+    /** Acts like a killed process: later calls do not reach the store, and leases stay. */
     kill: () => void (dead = true),
-    /** Closes in order, like a process that shuts down. */
+    /** Acts like a process that shuts down. */
     async end(): Promise<void> {
       await engine.close()
       await service.runs.settle()

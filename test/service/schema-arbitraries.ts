@@ -48,7 +48,7 @@ export const HOSTILE_TEXTS = [
   'a\r\nSet-Cookie: b=c',
 ] as const
 
-/** At least one for each pattern of the document. */
+/** At least one text for each pattern of the document. */
 const SAMPLES = ['abcde', 'key:value', 'a@b.example', '0123abcd', 'Named_1'] as const
 
 export const hostileText = fc.oneof(

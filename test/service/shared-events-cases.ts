@@ -16,7 +16,7 @@ export interface Page {
   readonly next_page_id: string | null
 }
 
-/** A timestamp without a time zone, in seconds of one minute. */
+/** A timestamp without a time zone, at a second of one fixed minute. */
 export const index = (second: number, fraction = ''): string =>
   `2026-01-01T00:00:${String(second).padStart(2, '0')}${fraction}`
 

@@ -5,7 +5,7 @@ import { readSession, type Session, type SessionFormat } from '../../src/session
 import type { Content, Event, JsonValue } from '../../src/event/index.ts'
 import { pathTo, replay, viewEvents } from '../../src/index.ts'
 
-/** Values as a session; a string is a line of invalid JSON. */
+/** Reads values as the lines of a session. A string is a line that is not valid JSON. */
 export function read(values: readonly unknown[], from?: SessionFormat): Session {
   const records = values.map((value, index) => {
     if (typeof value === 'string') return { line: index + 1, raw: value, value: undefined }

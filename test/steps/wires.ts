@@ -32,7 +32,6 @@ export interface SaidCall {
   readonly args: string
 }
 
-/** A model's reply to one request. */
 export interface Said {
   readonly text?: string
   readonly calls?: readonly SaidCall[]
@@ -42,11 +41,10 @@ type Raw = Readonly<Record<string, unknown>>
 
 export interface StepWire {
   readonly name: string
-  /** The provider's whole reply. */
   readonly whole: (text: Said, number: number) => Raw
-  /** The events of its stream. */
+  /** Events of a streamed reply. */
   readonly stream: (messages: Said, number: number) => readonly Raw[]
-  /** The step over a function that gets each request, and returns a reply or its stream. */
+  /** Returns a step whose client is `create`, which returns a reply or a stream. */
   readonly step: (
     create: (request: Raw, signal: AbortSignal) => Promise<unknown>,
     options: StepOptions,

@@ -1,5 +1,3 @@
-/** Memory stores with altered methods: the base of broken stores and of stores whose process ends. */
-
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -14,7 +12,7 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 /** A fault, the kit case that must detect it, and a store that has it. */
 export type Fault = readonly [fault: string, finder: string, make: () => Store]
 
-/** Closes like a process that ends: the data of the inner store stays. */
+/** Wraps a store. Closing the wrapper leaves the store open, as the end of a process leaves its database. */
 export function handle(inner: Store): Store {
   let closed = false
   const guarded = Object.entries(inner).map(([name, value]: [string, unknown]) => {

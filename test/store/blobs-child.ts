@@ -1,4 +1,4 @@
-/** Writes or reads a string of several megabytes in its own process, and prints its peak memory. */
+/** Writes or reads a string of several megabytes, and prints the peak memory of this process. */
 
 import type { Event } from '../../src/event/types.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'

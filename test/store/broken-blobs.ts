@@ -1,5 +1,3 @@
-/** Stores with one fault each in how they keep long strings. The kit must detect every one. */
-
 import { textContent, withReferences } from '../../src/store/kit/blobs.ts'
 import { blobText } from '../../src/event/text.ts'
 import { altered, type Fault } from './altered.ts'

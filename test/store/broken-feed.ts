@@ -1,5 +1,3 @@
-/** Stores with one fault each in their feed. The kit must detect every one. */
-
 import { altered, type Fault } from './altered.ts'
 
 export const FEED_FAULTS: readonly Fault[] = [

@@ -1,5 +1,3 @@
-/** Stores with one fault each in how they keep items. The kit must detect every one. */
-
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Item, ItemChange } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,5 +1,3 @@
-/** Stores with one fault each in listing or changing conversation records. The kit must detect every one. */
-
 import { altered, type Fault } from './altered.ts'
 
 export const LIST_FAULTS: readonly Fault[] = [

@@ -1,5 +1,3 @@
-/** Stores with one fault each in their snapshots. The kit must detect every one. */
-
 import type { SnapshotPart } from '../../src/store/contract/store.ts'
 import { altered, type Fault, nextTurn } from './altered.ts'
 

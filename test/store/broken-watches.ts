@@ -1,5 +1,3 @@
-/** Memory stores with one fault each in wakes or lists. The kit must detect every one. */
-
 import { altered, type Fault } from './altered.ts'
 
 export const WATCH_FAULTS: readonly Fault[] = [

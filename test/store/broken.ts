@@ -1,4 +1,4 @@
-/** Memory stores with one fault each, taken from real stores. The kit must detect every one. */
+/** Memory stores, each with one fault of a real store. The kit must detect every fault. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
@@ -22,7 +22,7 @@ export async function all(store: Store, query: EventQuery): Promise<StoredEvent[
   return matches
 }
 
-/** Reads the end of the log, then writes there: the second of two concurrent appends overwrites an acknowledged one. */
+/** Reads the end of the log, then writes there. The second of two concurrent appends overwrites the first. */
 export const lostUpdate = (): Store =>
   altered((inner) => ({
     async append(id, facts, options) {
@@ -61,7 +61,7 @@ export const checkOutside = (): Store =>
     },
   }))
 
-/** Pages by offset; its cursor is correct otherwise. */
+/** Pages by offset. The cursor is otherwise correct. */
 export const offsetCursor = (): Store =>
   altered((inner) => ({
     async search(query) {

@@ -1,7 +1,7 @@
 import type { EventPage, EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-/** All pages of a query with their cursors. Equal pages prove that two stores agree on items, order and cursors. */
+/** All pages of a query. If they are equal, two stores agree on items, order and cursors. */
 export async function pages(store: Store, requests: EventQuery): Promise<EventPage[]> {
   const all: EventPage[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {

@@ -42,8 +42,8 @@ const refilled = (index: string, percent: number): string[] => [
 ]
 
 /**
- * Statistics the planner may have. Its choice between two indexes depends on their depth, so on the size of
- * the database. Nearly empty pages make an index deep.
+ * Statistics that the planner may have. It chooses between two indexes by their depth, which depends on the size
+ * of the database. Nearly empty pages make an index deep.
  */
 export const STATES: readonly State[] = [
   { name: 'that was never counted' },

@@ -27,9 +27,9 @@ async function appendSome(store: Store): Promise<void> {
 }
 
 /**
- * Appends forever: single events, batches and moves of HEAD, up to four at once next to a rejected one, with
- * a snapshot after each turn. Event ids contain their append and its size. Appends and snapshots are reported
- * after their acknowledgement, never before.
+ * Appends forever: single events, batches and moves of HEAD, up to four at once, and a rejected append. Saves a
+ * snapshot after each round. Event ids contain their append and its size. Reports appends and snapshots after
+ * their acknowledgement.
  */
 async function appendForever(store: Store): Promise<void> {
   await begin(store)

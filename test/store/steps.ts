@@ -5,7 +5,7 @@ import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { AppendOptions, Store } from '../../src/store/contract/store.ts'
 
-/** Mostly undefined, so that few pages are empty. */
+/** Mostly undefined: with many filters, most pages would be empty. */
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
@@ -23,7 +23,7 @@ const ODD_TIMES = [
   'soon',
 ]
 
-/** Hours that collide, and unusual forms of timestamps. */
+/** Times that collide, and unusual forms of timestamps. */
 export const timestamp = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }).map(hourAt) },
   fc.constantFrom(...ODD_TIMES),

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import type { RunOptions } from '../../src/conversation/index.ts'
 import { openaiChatStep, tool } from '../../src/steps/index.ts'
 
-/** Short, so that a killed process's run is soon taken over. */
+/** Short, so that another process soon continues the run of a killed process. */
 export const run: RunOptions = { leaseTtl: 2_500 }
 
 const note = tool({

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { ServerConformanceOptions } from '../../src/testing/server/index.ts'
 import type { ScriptedModel } from './scripted-model.ts'
 
-/** Starts a process that prints its address, after any other text. */
+/** Starts a process, and waits until it prints its address. */
 export async function spawnServer(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -38,7 +38,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await ended
 }
 
-/** Kit options for a server that such a file starts, and the clean-up. */
+/** Kit options for a server that the file starts, and the clean-up. */
 export function exampleServer(
   file: string,
   model: ScriptedModel,

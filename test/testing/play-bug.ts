@@ -12,7 +12,7 @@ import type { SeededBug } from './seeded-bugs.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 const SERVER = join(ROOT, 'examples/agent-server')
 
-/** The file with the bug. @throws Error when the text does not occur exactly once. */
+/** The text of the file with the bug. @throws Error unless `find` occurs exactly once in the file. */
 export function seeded({ name, file, find, replace }: SeededBug): string {
   const text = readFileSync(join(SERVER, file), 'utf8')
   const count = text.split(find).length - 1
@@ -21,8 +21,8 @@ export function seeded({ name, file, find, replace }: SeededBug): string {
 }
 
 /**
- * The first broken law and its case; null when all hold. Tries the cases of the bug's law, or all cases
- * when the law concerns whole logs.
+ * The first broken law and its case; null if all laws hold. Runs the cases of the bug's law, or all cases if
+ * the law is about whole logs.
  */
 export async function lawBrokenBy(
   bug: SeededBug,

@@ -1,13 +1,11 @@
-/** A model on a port that plays the scripts of the server conformance kit. */
-
 import { providerServer } from '../../src/testing/node/provider-server.ts'
 import { messagesIn, playScripts, type SentMessage } from '../../src/testing/server/index.ts'
 
-/** The model, and the messages of each request. */
+/** A model on a port. Plays the scripts of the server conformance kit, and records requests. */
 export interface ScriptedModel {
   readonly url: string
   readonly requests: () => readonly (readonly SentMessage[])[]
-  /** The rules that its refused requests break. */
+  /** Rules that refused requests broke. */
   readonly refused: readonly string[]
   readonly close: () => Promise<void>
 }

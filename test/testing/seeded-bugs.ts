@@ -1,9 +1,8 @@
-/** Deliberate bugs in the example agent server, and the law by which the server cases find each. */
+/** Deliberate bugs in the example agent server, and the law that each breaks. */
 
 import { READING_BUGS } from './reading-bugs.ts'
 
 export interface SeededBug {
-  /** Describes the fault. */
   readonly name: string
   /** The file, under examples/agent-server/. */
   readonly file: 'conversations.ts' | 'log.ts' | 'model.ts' | 'run.ts' | 'search.ts' | 'server.ts' | 'view.ts'

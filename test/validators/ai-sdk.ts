@@ -1,4 +1,4 @@
-/** Validates AI SDK model messages, using the SDK's schema too. Returns the broken rules. */
+/** Validates AI SDK model messages, also with the SDK's own schema. */
 
 import { modelMessageSchema } from 'ai'
 import { isExecuted, shape, type View, viewOf } from './ai-sdk-form.ts'

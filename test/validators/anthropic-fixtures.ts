@@ -1,5 +1,3 @@
-/** Parts of Anthropic requests for tests. */
-
 export const user = { role: 'user', content: 'List the files.' }
 export const done = { role: 'assistant', content: 'Done.' }
 export const text = (content: string) => ({ type: 'text', text: content })

@@ -1,5 +1,3 @@
-/** Parts of Responses requests for tests. */
-
 export const user = {
   type: 'message',
   role: 'user',

@@ -1,5 +1,3 @@
-/** Published operations of the agent server. */
-
 import type { Published } from './operation.ts'
 
 export const AGENT_SERVER: readonly (readonly [string, Published])[] = [

@@ -1,5 +1,3 @@
-/** Published conversation operations of the application server. */
-
 import type { Published } from './operation.ts'
 
 export const APP_CONVERSATIONS: readonly (readonly [string, Published])[] = [

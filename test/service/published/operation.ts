@@ -1,4 +1,4 @@
-/** Published operations of both servers, as of August 2026: only what a client sends and relies on. */
+/** A published operation of either server, as of August 2026: only the fields that clients send or read. */
 
 export interface Published {
   /** The success status. */
