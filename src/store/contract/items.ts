@@ -61,8 +61,8 @@ export interface ItemClaim {
 }
 
 /**
- * Stores items: rows of a program that several processes share, outside conversations. The cost of a call
- * grows with the number of its items, and as O(log n) with the size of the store.
+ * Stores items: a program's own rows outside conversations, which several processes can share. The cost of a
+ * call grows with the number of its items, and as O(log n) with the size of the store.
  * @example
  * const store = memoryStore()
  * const [job] = await store.changeItems([

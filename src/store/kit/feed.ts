@@ -51,7 +51,7 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/** Weights of an id's last characters, from the last one on, in `shardOf`. Databases use the same formula. */
+/** Weights in `shardOf` of an id's last characters, the last one first. Databases use the same formula. */
 export const WEIGHTS = [1, 11, 37, 53] as const
 
 /**
@@ -92,7 +92,7 @@ export const VISITED_ROWS = 2_000
 
 /**
  * Returns the lowest position of each shard's followers, as one or two numbers; null without followers. The
- * feed must keep the rows from there on. O(items).
+ * feed must keep the rows from this position on. O(items).
  * @example
  * heldPositions([])[0] // null
  */

@@ -148,9 +148,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
 
   /**
    * Decides and writes appends as one. Assumes that the log has not changed since this store's last append,
-   * that ids are new, and that leases are held; the server checks this. If an assumption is wrong, or an
-   * append is rejected or was made before, decides all again on the server's data. A rejected append does not
-   * reject the others.
+   * that ids are new, and that leases are held; the server checks this. If an assumption is wrong, or if an
+   * append is rejected or is already stored, decides all again on the server's data. A rejected append does
+   * not reject the others.
    */
   async function writeGroup(
     conversationId: string,
@@ -411,8 +411,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
-    // Never in a group, because a group is repeated after an error: imports cannot be recognized by their
-    // ids.
+    // `within` needs its own transaction. A group may be repeated, and imports have no ids to be found by.
     const isAlone = options.within !== undefined || options.mode === 'import'
     if (count > 0 && isAlone) break
     events += facts.length

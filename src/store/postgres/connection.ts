@@ -256,7 +256,7 @@ export class Connection {
       // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
-      // The server cancels a statement that the store no longer awaits. It could get its lock later, and
+      // The server cancels statements that the store no longer awaits: they could still get a lock and
       // commit.
       onConnect: (client) => client.query(`${SESSION}; SET statement_timeout = ${this.#timeout}`),
       // A program that forgets to close its store still ends.

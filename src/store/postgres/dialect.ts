@@ -37,7 +37,7 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** Moment that orders the feed, for statements that start after the row was locked; see `feed_moment`. */
+/** A feed row's moment, for statements that start with the conversation's row locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -66,8 +66,7 @@ export function postgresDialect(schema: string): Dialect {
     lock: ' FOR NO KEY UPDATE',
     elements,
     entries: 'json_each_text(CAST(? AS json)) AS listed (key, value)',
-    // Forces a look-up for each row: the planner would read the whole of a table that it estimates to be
-    // short.
+    // Forces a look-up for each row. The planner would read the whole of a table that seems to be short.
     lookUp: (name, alias, condition, order) =>
       `CROSS JOIN LATERAL (SELECT * FROM ${table(name)} AS ${alias} WHERE ${condition}${
         order === undefined ? '' : ` ORDER BY ${order}`

@@ -156,7 +156,7 @@ class Listener {
   #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
     const connection = { client, end, isOwn }
     this.#held = connection
-    // A passed client is held again after each loss.
+    // A passed client is used again after each loss, and has these listeners already.
     if (this.#known.has(client)) return connection
     this.#known.add(client)
     const lost = (): void => {
@@ -371,7 +371,7 @@ class Notifier {
     while (this.#waiting.size > 0) {
       const ids = [...this.#waiting]
       this.#waiting = new Set()
-      // It is a hint, of no use after a crash: a process that misses it polls.
+      // A notification need not survive a crash: a process that misses it polls.
       await this.#connection
         .queryInBackground(
           `SELECT set_config('synchronous_commit', 'off', true), pg_notify(CAST(? AS text), id) FROM unnest(CAST(? AS text[])) AS id`,

@@ -198,7 +198,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Adds the decided events before they are written, so that the next append is decided after them. */
+  /** Adds the decided events before they are written, so that the next append can be decided with them. */
   advance({ added, tip }: AppendDecision, fullText = false): void {
     this.isSearchable &&= added.every(({ event, node }) => node !== null && !isQuarantined(event.fact))
     if (fullText && this.textVersion === this.tip.version) this.textVersion = tip.version

@@ -148,7 +148,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
         report(id, FEED_CHANGE.changed),
       ],
     )
-    // It was deleted, or has changed, since it was read.
+    // The record was deleted or changed after it was read.
     if (changed === undefined) return yield* update(id, patch, options)
     return yield* get(id)
   }

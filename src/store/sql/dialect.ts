@@ -100,7 +100,7 @@ export function allOf(conditions: readonly (Statement | false)[]): Statement {
   return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
 }
 
-/** `none`: times decrease in the log. Otherwise searches find `all` of its events, or only `some`. */
+/** `none`: times decrease along the log. `all`, `some`: they do not, and searches find all or some events. */
 export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
 
 export type Table =

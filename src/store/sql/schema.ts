@@ -25,8 +25,8 @@ interface ColumnTypes {
  * - `event`: one row for each position. `lane` is null outside of the tree. `kind` is null for facts that no
  *   search finds. `message` is the searchable text.
  * - `blob`: a long string of bodies, by its SHA-256, in pieces; a piece with `base64` contains the decoded
- * bytes. `event.blobs` lists the strings of a body and their paths, and `blob_use` the events of a string: a
- * trigger deletes a string with its last use.
+ *   bytes. `event.blobs` lists the strings of a body and their paths. `blob_use` lists the events that use a
+ *   string; a trigger deletes a string after its last use.
  * - `lane`: the time and the parent of each lane's first event.
  * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.

@@ -197,7 +197,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
   }
 }
 
-/** A copy, because callers may change arguments meanwhile; the value itself if it is frozen or invalid. */
+/** Copies an argument, which the caller may change meanwhile. Returns a frozen or invalid one unchanged. */
 function ownedJson<T extends object>(input: T): T {
   if (isFrozenJson(input, MAX_DEPTH)) return input
   const { value, issues } = copyJson(input)

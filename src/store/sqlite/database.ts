@@ -99,7 +99,6 @@ function openedFile(file: string, settings: Settings): ConnectionSource {
 const pathOf = (file: string): string =>
   /^(?:[/\\]|[a-z]:|file:|:memory:$)/i.test(file) ? file : `${process.cwd()}/${file}`
 
-/** Returns the device and number of a file, or undefined if there is no file. */
 function identityOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev} ${stats.ino}`

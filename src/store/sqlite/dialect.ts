@@ -473,7 +473,7 @@ export function feedTrimmer(keep: number): FeedTrimmer {
     )
     const to = visited?.position ?? end
     const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
-    // Rows of deleted conversations that no follower holds.
+    // Deletes rows of deleted conversations, except rows that a follower must still read.
     const removed = yield* all<Pick<FeedEnd, 'position' | 'change'> & { readonly shard: number }>(
       sql`DELETE FROM colloquy_feed AS feed WHERE feed.position > ${from} AND feed.position <= ${to}
         AND feed.position < coalesce(json_extract(${bounds}, '$[' || feed.shard || ']'), feed.position + 1)
@@ -521,7 +521,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   // The cheapest statement is first, because a unit of work repeats its first statement in a transaction.
   const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
   const found = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
-  // The page of a shard with few rows ends after its maximum of visited rows.
+  // If a shard has few rows, its page ends after the maximum number of visited rows.
   const end =
     shard === null || found.length === rowsFor(query)
       ? undefined

@@ -1,6 +1,6 @@
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 
-/** SQLite's primary result codes that tell a caller what to do. */
+/** SQLite's primary result codes to which a caller can react. */
 const RESULTS: Readonly<Record<number, string>> = {
   5: 'BUSY',
   6: 'LOCKED',

@@ -201,8 +201,7 @@ function writeTogether(connection: Connection, group: readonly QueuedWrite[]): O
         return { value: part(work) }
       } catch (error) {
         if (error instanceof PartlyWritten) throw error
-        // After a driver's error, SQLite may have undone other units too. A damaged row affects only its
-        // reader.
+        // After a driver's error, SQLite may have undone all units. A damaged row affects only its reader.
         if (toStoreError(error) !== error) throw error
         return { error }
       }

@@ -22,6 +22,6 @@ export function emptyWriteAheadLog(database: SqliteDatabase): void {
   try {
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // Another process holds the database: it does the same.
+    // Another process uses the database, and also empties the file when it is idle.
   }
 }

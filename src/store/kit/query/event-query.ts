@@ -99,7 +99,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
-/** Checks options of a read. `from`: null for the direction's first position. @throws `invalid_argument`. */
+/** Checks options of a read. `from`: null to begin at the first or last fact. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

@@ -92,7 +92,7 @@ export interface CheckedPage<Place> {
   readonly descending: boolean
   readonly limit: number
   readonly after: Place | null
-  /** List, filter and order as one text. A cursor is bound to it. */
+  /** List, filter and order as one text. A cursor is valid only in its scope. */
   readonly scope: string
 }
 

@@ -181,8 +181,7 @@ function clausesOf(text: string, isPhrase: boolean): TextClause[] {
   const tokens = tokensOf(text)
   const last = tokens.at(-1)
   if (last === undefined) return []
-  // Searches for the whole identifier, so that `fooBar` also finds `foobar`. Its parts precede it in
-  // `tokens`.
+  // Searches for whole identifiers, so that `fooBar` also finds `foobar`. In `tokens`, their parts are first.
   const wholes = isPhrase
     ? tokens
     : tokens.filter(
