@@ -226,7 +226,7 @@ const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly string[]>>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Opens an address in the user's browser. A failure is ignored, because the address is also printed. */
+/** A failure is ignored, because the address is also printed. */
 function openBrowser(url: string): void {
   const [command = 'xdg-open', ...words] = OPENERS[process.platform] ?? []
   spawn(command, [...words, url], { stdio: 'ignore', detached: true })

@@ -229,7 +229,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
 const originsOf = ({ events }: Reply, origin: Origin): readonly Origin[] =>
   callOrigins(origin, events.filter(({ kind }) => kind === 'ActionEvent').length, '.')
 
-/** Adds a user message. Results are added first, as the provider requires; other content follows. */
+/** Results are added before other content, as the provider requires. */
 function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
   const { content } = fields
   const rest: RawObject[] = []
@@ -345,7 +345,7 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
 
-/** Reads OpenAI Responses items. Consecutive items of the model are one reply. */
+/** Consecutive items of the model are one reply. */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
@@ -419,7 +419,7 @@ const asOutputPart = (part: RawObject): RawObject =>
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/** Adds a whole reply. A failed, cancelled or unfinished one is read as truncated, to keep its text. */
+/** A failed, cancelled or unfinished reply is read as truncated, to keep its text. */
 function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
@@ -439,7 +439,7 @@ function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, write
   writer.failure(stringOf(code) || 'failed', stringOf(message) || 'The reply failed.', position)
 }
 
-/** Reads `UIMessage`s. An assistant message may contain several replies, one for each step. */
+/** An assistant message may contain several replies, one for each step. */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')

@@ -392,7 +392,7 @@ const isRepeatedLine = (one: Line, other: Line): boolean =>
 const contentIn = ({ type, parent, fields }: Line): string =>
   JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
-/** Returns the lines of a record. A session from the web is one document with all lines. */
+/** A session from the web is one document with all lines. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]

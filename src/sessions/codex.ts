@@ -152,7 +152,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Reads a meta record. The first describes the file; in a fork, a record of the original session follows. */
+/** The first meta record describes the file. In a fork, one of the original session follows. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (rollout.meta !== null) return

@@ -44,7 +44,6 @@ const textPart = (value: string): Content => ({ type: 'text', text: value })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
-/** Converts a part of a message; null for an empty text. */
 function contentPart(part: RawObject): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))

@@ -149,7 +149,7 @@ export type SessionStep =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** Returns the steps of a chat. A growing message, which the file repeats, has its final content. */
+/** A growing message, which the file repeats, has its final content. */
 function stepsOf(records: readonly SessionRecord[]): {
   readonly about: RawObject
   readonly steps: readonly SessionStep[]
@@ -298,7 +298,7 @@ function identityOf(fields: RawObject): string {
   ])
 }
 
-/** Reads a user message. In a rewritten history, it can contain results. */
+/** In a rewritten history, a user message can contain results. */
 function readUserMessage(
   content: unknown,
   origin: Origin & { readonly id: string },

@@ -210,7 +210,7 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
   writer.prompt(text, origin)
 }
 
-/** Reads a compaction. It contains the id (in version 1, the line) of the first entry that is kept. */
+/** A compaction contains the id (in version 1, the line) of the first entry that is kept. */
 function readCompaction(
   entry: JsonObject | RawObject,
   origin: Origin,

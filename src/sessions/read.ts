@@ -23,13 +23,12 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
   'openai-responses': readOpenAIResponses,
 }
 
-/** Returns the record, or the record without its value if no event can contain this value. */
 const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
   record.value === undefined || freezePart(record.value)
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** Returns why an event cannot contain the value. The event adds levels, so fewer are left for the value. */
+/** The event adds levels, so fewer than the maximum are left for the value. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber

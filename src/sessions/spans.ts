@@ -29,7 +29,7 @@ interface Span {
   readonly id: string
   readonly parent: string | null
   readonly name: string
-  /** Kind of the span: 1 for internal, 3 for client. */
+  /** 1 for internal, 3 for client. */
   readonly kind: 1 | 3
   readonly from: bigint
   readonly to: bigint

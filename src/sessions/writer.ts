@@ -139,7 +139,6 @@ export class SessionWriter {
     this.note(what, line)
   }
 
-  /** Quarantines a value that a record contains. */
   keepValue(value: unknown, line: number, what: string): void {
     this.keep({ line, raw: JSON.stringify(value), value: value as JsonValue }, what)
   }

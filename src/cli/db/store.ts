@@ -60,7 +60,7 @@ function cleanError(error: unknown, { label, withoutPassword }: Address): unknow
 /** Number of events that are read at a time: a body may be megabytes long. */
 const BATCH = 64
 
-/** The record of a conversation, or null. A UUID is found with and without dashes. */
+/** A UUID is found with and without dashes. */
 export const findConversation = async (store: Store, id: string): Promise<ConversationRecord | null> =>
   (await store.getConversation(id)) ?? store.getConversation(id === dashed(id) ? undashed(id) : dashed(id))
 

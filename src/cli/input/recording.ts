@@ -27,7 +27,6 @@ import { quoted } from '../print/text.ts'
 import { asObject } from './documents.ts'
 import { follow, openInput, type Opened, type Piece, valueOf } from './open.ts'
 
-/** A fact, and whether its text was readable. */
 interface Decoded extends Loaded {
   readonly broken: 'not JSON' | 'not UTF-8' | null
 }

@@ -149,7 +149,6 @@ async function loadAgent(file: string) {
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
-/** Returns the folder for sandboxes: next to a SQLite file, else in the workspace or current directory. */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
   const { dir, name } = parse(resolve(db.target))

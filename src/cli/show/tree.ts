@@ -1,5 +1,3 @@
-/** Draws the tree of a recording, one line for each event. */
-
 import { type Entry, findEvent, type State } from '../../index.ts'
 import { describeEntry } from '../../inspector/index.ts'
 import { kindOf, listLeaves, pathTo } from '../../state/index.ts'

@@ -1,5 +1,3 @@
-/** Explains why an event is in the view or not, or lists the findings of a conversation. */
-
 import {
   explain,
   type Finding,

@@ -62,7 +62,6 @@ export function summaryRequest(
 /** Below this limit, a text is cut without a notice, which would take most of the limit. */
 const SHORT_LENGTH = 120
 
-/** The text's start, the count of missing characters, and the text's end. */
 export function excerpt(text: string, limit: number): string {
   if (text.length <= limit) return text
   if (limit < SHORT_LENGTH) return head(text, limit)
