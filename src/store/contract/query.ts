@@ -62,9 +62,9 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page.
- * Only the last page has fewer than `limit` items, unless `maxBytes` or the number of compared conversations
- * limits a page.
+ * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page. A
+ * page has fewer than `limit` items only if it is the last, or if `maxBytes` or the number of compared
+ * conversations limits it.
  */
 export interface Page<T> {
   readonly items: readonly T[]

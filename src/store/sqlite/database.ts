@@ -200,7 +200,7 @@ function isCreated(connection: Connection): boolean {
   )
 }
 
-/** A statement, and whether it returns rows. Drivers refuse to read rows of other statements. */
+/** A statement, and whether it returns rows. Drivers refuse `all` for a statement without rows. */
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean

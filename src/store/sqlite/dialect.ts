@@ -217,7 +217,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails, because `log` is null, if the log or the lease is not as assumed, or if the log has the id. */
+/** Fails, because it sets `log` to null, if the log or the lease is not as assumed, or if the id exists. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -352,7 +352,7 @@ const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? 
 /** Writes an item. Its version is the new row's number, which is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-/** Changes items, or none if a version differs. `now` in milliseconds. */
+/** Changes all items, or throws if a version differs. `now` in milliseconds. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
   for (const { collection, id } of changes)

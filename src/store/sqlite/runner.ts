@@ -193,7 +193,7 @@ export class Runner {
   }
 }
 
-/** Writes units of work in one transaction. A rejected unit affects no other; a database fault undoes all. */
+/** Writes units of work in one transaction. A rejected unit affects no other unit; a fault undoes all. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {
