@@ -60,7 +60,6 @@ export async function* executeCalls(
     ),
   )
   while (waiting.size > 0) {
-    // Each round waits for the first result.
     // oxlint-disable-next-line no-await-in-loop
     const { call, result } = await Promise.race(waiting.values())
     waiting.delete(call)
@@ -115,7 +114,7 @@ function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOption
   })
 }
 
-/** Returns the completion of background work. Never rejects. */
+/** Never rejects. */
 async function completionFrom(
   call: Call,
   blocks: PartTable['kinds'],
@@ -172,9 +171,9 @@ export interface StepOptions {
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether to leave out the signed parts of a reply if its prefix, the tools or the model changed. Default:
-   * true, except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on earlier
-   * messages.
+   * Whether to leave out the signed parts of a reply if earlier messages, the tools or the model have changed.
+   * Default: true, except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on
+   * earlier messages.
    */
   readonly prove?: boolean
 }

@@ -25,8 +25,8 @@ const TASK: JsonObject = {
 }
 
 /**
- * Returns a tool whose calls run an agent. Each call sends the task to a child conversation and returns its
- * reply. The child's id is derived from the parent and the call, so that the call continues after a crash.
+ * Returns a tool whose calls run an agent. Each call sends the task to a child conversation and returns the
+ * child's reply. The child's id is derived from the parent and the call, so a call continues after a crash.
  * Interrupting the call interrupts the child, and deleting the parent deletes the child.
  * `conversation.children()` lists the child conversations.
  * @example

@@ -112,7 +112,7 @@ function observationIn(value: unknown, blocks: Kinds): Observation | null {
     : null
 }
 
-/** The result of an MCP client's `callTool`; null for other values. */
+/** Reads the result of an MCP client's `callTool`; null for other values. */
 function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (!isObject(value)) return null
   const {
@@ -319,7 +319,7 @@ class Bytes {
 const MAX_DEPTH = 500
 const MAX_VALUES = 1_000_000
 
-/** Copies a value to plain JSON with `Bytes`. Cycles, functions and unreadable values become texts. */
+/** Copies a value to plain JSON and `Bytes`. Cycles, functions and unreadable values become texts. */
 function snapshot(root: unknown): unknown {
   let count = 0
   const ancestors: unknown[] = []

@@ -18,7 +18,7 @@ export type SchemaResult<Output> =
 
 /**
  * A schema of any Standard Schema library, such as zod 4.2 or later, arktype 2.1.28 or later, or valibot with
- * `toStandardJsonSchema`. The model receives its `jsonSchema`, which the types of some libraries omit.
+ * `toStandardJsonSchema`. `jsonSchema` is required, but optional here: the types of some libraries omit it.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -30,7 +30,7 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** Whether a value is a Standard Schema. Schemas of some libraries are functions. */
+/** Schemas of some libraries are functions. */
 export const isStandardSchema = (value: unknown): value is StandardSchema => {
   const isThing = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isThing) return false
@@ -147,8 +147,8 @@ export interface ProviderTool {
 }
 
 /**
- * Returns a tool whose `execute` has arguments of the schema's type. This function only infers types and
- * returns its argument; the step checks the arguments of calls.
+ * Returns the definition of a tool unchanged. Infers the type of `execute`'s arguments from the schema. The
+ * step checks the arguments of each call.
  * @example
  * const add = tool({
  *   name: 'add',

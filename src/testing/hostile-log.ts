@@ -90,7 +90,7 @@ const latestSummary = (): fc.Arbitrary<Ref> => always(summaryOf(factBack(0)))
 const textual = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((text) => () => text)
 
-/** Generates id, time and parent. Most are the defaults, because one anomaly at a time shows its effect. */
+/** Generates id, time and parent: mostly the defaults, so that anomalies rarely hide each other's effect. */
 const placing = (id = anyId()): fc.Arbitrary<From<Pick<Event, 'id' | 'timestamp' | 'parent_id'>>> =>
   fc.tuple(id, anyParent(), anyTime()).map(([idOf, parentOf, timeOf]) => (written) => {
     const ownId = idOf(written)?.slice(0, 200)
@@ -426,7 +426,7 @@ const status = (): fc.Arbitrary<Step> => {
   return weighed([5, update('execution_status', named)], [1, update('full_state', whole)])
 }
 
-/** A line in quarantine, with its id and parent if readable (design D16). */
+/** A quarantined line, with its id and parent if readable (design D16). */
 const broken = (): fc.Arbitrary<Step> =>
   fc
     .tuple(

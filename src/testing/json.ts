@@ -1,4 +1,4 @@
-/** Arbitraries of JSON. `__proto__` is an ordinary key in them, as in parsed JSON. */
+/** Arbitraries of JSON values. They can have `__proto__` as an ordinary key, as after `JSON.parse`. */
 
 import * as fc from 'fast-check'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

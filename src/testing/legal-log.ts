@@ -160,7 +160,7 @@ class Server {
     })
   }
 
-  /** Whether the model may reply: a user wrote, no call is pending, no pause. If so, sets `running`. */
+  /** Whether the model may reply to a user: no call is pending, nothing is paused. If so, sets `running`. */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false

@@ -29,7 +29,7 @@ export interface ReplayTestOptions {
  * Tests a fold against the laws of replay. A fold in two parts must equal the whole fold (R1). `reduce` must
  * be total (R2), pure (R3) and deterministic, also for facts that were serialized (R5). It must continue from
  * old states, several at once (R6), and from stored states (R7). The upcaster must be idempotent (E1). Facts
- * and states are deep frozen while it runs; maps, sets and class instances are compared before and after.
+ * and states are deep frozen; maps, sets and class instances are compared before and after each call.
  *
  * Calls `reduce` about 30 n times for a log of n events, and reads each state three times.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
@@ -163,7 +163,7 @@ function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: 
   return encode === undefined ? textOf(state) : total('R2', 'encode', () => textOf(encode(state)))
 }
 
-/** Maximum length of a log that is cut at every index, so that shrinking keeps the failing cut. */
+/** Logs up to this length are cut at every index, so that a shrunk log still has the failing cut. */
 const SHORT_LENGTH = 16
 
 function cuts(length: number): number[] {

@@ -28,7 +28,7 @@ export async function rejects(
   throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
 }
 
-/** Makes all calls at once. Fails unless each fails with its error. */
+/** Makes all calls at once. Fails unless each call fails with the code that is its key. */
 export async function rejectsAll(
   calls: Readonly<Partial<Record<ErrorCode, () => Promise<unknown>>>>,
 ): Promise<void> {

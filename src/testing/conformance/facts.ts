@@ -57,7 +57,6 @@ export const SHORT = 30
 export const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Acquires a lease that nobody holds. */
 export async function granted(store: Store, id: string, owner: string, ttl: number): Promise<Lease> {
   const lease = await store.acquireLease(id, owner, ttl)
   if (lease === null) throw new Error(`${owner} should get the lease of ${id}`)
@@ -85,7 +84,6 @@ export const writeItem = (id: string, expected: number | null, n: number): ItemC
   put: { body: { n } },
 })
 
-/** The ids on all pages of a list. */
 export async function itemIds(store: Store, query: ItemQuery = {}): Promise<string[]> {
   const { limit = 2 } = query
   const ids: string[] = []

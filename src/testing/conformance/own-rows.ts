@@ -1,5 +1,3 @@
-/** Checks of `within`: the caller's own rows in the transaction of an append. */
-
 import fc from 'fast-check'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, Store } from '../../store/contract/store.ts'

@@ -144,7 +144,6 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   full: 'ＡＢＣ ﬁle ½',
 }
 
-/** Queries, and the ids of the texts that they find. */
 const FINDING: readonly (readonly [ids: readonly string[], queries: readonly string[]])[] = [
   [
     ['plan', 'staging'],

@@ -213,7 +213,6 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-/** Sends a request, and returns the response before the body is read. */
 async function requestOf(
   { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,

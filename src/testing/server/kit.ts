@@ -511,8 +511,8 @@ export interface ServerCase {
 /**
  * Returns the cases that a server of docs/interface.md must pass: exact search, pages during writes, live
  * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
- * where possible. Each also checks the logs of its conversations against the laws. Run them in sequence: they
- * share a server, which the caller stops.
+ * where possible. Each case also checks the logs of its conversations against the laws. Run the cases in
+ * sequence: they share a server, which the caller stops.
  * @throws Error for a skip of an unknown case, or without a reason.
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })

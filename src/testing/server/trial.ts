@@ -32,7 +32,7 @@ export interface ServerConformanceOptions {
   script?(turns: readonly ScriptedTurn[]): string
   /**
    * Calls of two tools of the server. `note` stores a text and returns it in its result; `hold` runs until it
-   * is aborted. Default: `note` with a `text`, `wait` with `seconds`.
+   * is aborted. Default: calls of a tool `note` with a `text`, and of a tool `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   /** Returns the texts that the tool `note` stored. Without it, cases that need them are skipped. */
@@ -53,7 +53,6 @@ const TIMEOUT = 10_000
 
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
-/** The server and the conversations of a case, with methods that send, read and wait for a status. */
 export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #server: SharedServer
@@ -163,7 +162,7 @@ export class Trial {
     return messagesOf(await this.log(id), 'agent')
   }
 
-  /** Awaits a promise. @throws LawBroken after the timeout. */
+  /** @throws LawBroken after the timeout. */
   async within<T>(law: string, what: string, work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
@@ -260,7 +259,7 @@ export type Capability =
   | 'parts'
   /** Requests need a key: the `apiKey` that `start` returns. */
   | 'keys'
-  /** `/sockets/events/{id}` in envelopes, with `after` and deltas. */
+  /** `/sockets/events/{id}` with `format=envelope`, `after`, and deltas of replies. */
   | 'sockets'
   /** `/api/conversations/{id}/events/stream`, as server-sent events. */
   | 'stream'
