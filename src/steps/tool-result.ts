@@ -434,22 +434,12 @@ const entriesOf =
     ...((globalThis as unknown as Built)[name]?.prototype[Symbol.iterator].call(value) ?? []),
   ]
 
-const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string, (value: object) => unknown>(
-  [
-    ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map(
-      (name) => [name, entriesOf(name)] as const,
-    ),
-    ['Date', dateText],
-    ['RegExp', (value) => RegExp.prototype.toString.call(value)],
-    ['Number', (value) => Number.prototype.valueOf.call(value)],
-    ['String', (value) => String.prototype.valueOf.call(value)],
-    ['Boolean', (value) => Boolean.prototype.valueOf.call(value)],
-    ['BigInt', (value) => BigInt.prototype.valueOf.call(value)],
-    ['Symbol', (value) => Symbol.prototype.valueOf.call(value)],
-    ['Blob', blobText],
-    ['File', blobText],
-  ],
-)
+const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
+  ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map((name) => [name, entriesOf(name)] as const),
+  ['Date', dateText],
+  ['Blob', blobText],
+  ['File', blobText],
+])
 
 function builtIn(value: object): unknown {
   try {

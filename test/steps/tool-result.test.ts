@@ -183,7 +183,6 @@ describe('what a tool returns', () => {
     ['getter that throws', throwing, [text('{"a":"[Unreadable: no a]","b":2}')]],
     ['unreadable', unreadable, [text('[Unreadable: closed]')]],
     ['Date', [new Date(0), new Date(Number.NaN)], [text('["1970-01-01T00:00:00.000Z","Invalid Date"]')]],
-    ['RegExp', /a/g, [text('/a/g')]],
     ['URL', new URL('https://a.b/c'), [text('https://a.b/c')]],
     ['search', new URLSearchParams('a=1'), [text('[["a","1"]]')]],
     ['Promise', [Promise.resolve(1)], [text('["[Promise]"]')]],
