@@ -152,17 +152,13 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Writes a piece as a block. A block piece is unchanged: the grammar's table made or checked it. */
-export const pieceBlock = <Block>(
-  piece: Piece,
-  text: (text: string) => Block,
-  image: (image: Image) => Block,
-): Block =>
-  piece.type === 'text'
-    ? text(piece.text)
-    : piece.type === 'image'
-      ? image(piece.image)
-      : ({ ...piece.block } as Block)
+/** Returns a writer of pieces. A block piece is unchanged: the grammar's table made or checked it. */
+export const blockWriter =
+  <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
+  (piece: Piece): Block => {
+    if (piece.type === 'text') return text(piece.text)
+    return piece.type === 'image' ? image(piece.image) : ({ ...piece.block } as Block)
+  }
 
 /** Returns the digest of a piece without its cache marks. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {

@@ -2,7 +2,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Kinds, sentMore } from '../blocks.ts'
 import { type FileRef, isPdf } from '../files.ts'
-import { pairParts } from '../pairs.ts'
+import { pairHalf, pairParts } from '../pairs.ts'
 import type { PartTable, FieldRef, Limits, PairHalf } from '../limits.ts'
 import {
   base64,
@@ -148,9 +148,8 @@ export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
 }
 
 function pairOf({ type, toolCallId }: JsonObject): PairHalf | null {
-  if (typeof toolCallId !== 'string') return null
-  if (type === 'tool-call') return { half: 'call', id: toolCallId, waits: true }
-  return type === 'tool-result' ? { half: 'result', id: toolCallId, waits: true } : null
+  if (type === 'tool-call') return pairHalf('call', 'tool', toolCallId)
+  return type === 'tool-result' ? pairHalf('result', 'tool', toolCallId) : null
 }
 
 type Needs<K extends 'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'> = Typed<{

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed } from '../blocks.ts'
 import { digestOf } from '../digest.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
+import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
 import type { Piece, FieldRef, OtherRef, PartRef, AssistantTurn, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { returnable, textsOfPart } from '../reply-parts.ts'
@@ -152,15 +152,13 @@ function resultBlock({ call, pieces, isError }: Result): AiSdkToolResult {
   return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
 }
 
-const blockOf = (piece: Piece): AiSdkPart =>
-  pieceBlock<AiSdkPart>(
-    piece,
-    (text) => ({ type: 'text', text }),
-    (image) =>
-      image.from === 'web'
-        ? { type: 'file', mediaType: 'image', data: image.url }
-        : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
-  )
+const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
+  (text) => ({ type: 'text', text }),
+  (image) =>
+    image.from === 'web'
+      ? { type: 'file', mediaType: 'image', data: image.url }
+      : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
+)
 
 /**
  * Writes a part of a result. Images with a web address have been moved to a user message, because a result

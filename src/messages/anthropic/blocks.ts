@@ -2,7 +2,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, wholePart } from '../blocks.ts'
 import type { CacheControl } from '../cache-marks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
-import { pairParts } from '../pairs.ts'
+import { pairHalf, pairParts } from '../pairs.ts'
 import type { PartTable, Limits, PairHalf } from '../limits.ts'
 import {
   absent,
@@ -196,16 +196,12 @@ export const LIMITS: Limits = {
  * servers' calls are separate from these.
  */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
-  if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
-    return { half: 'call', id: `${type} ${id}`, waits: true }
-  if (typeof type !== 'string' || typeof tool_use_id !== 'string') return null
-  const call = type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use'
-  return { half: 'result', id: `${call} ${tool_use_id}`, waits: true }
+  if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
+  if (typeof type !== 'string') return null
+  return pairHalf('result', type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use', tool_use_id)
 }
 
 export type AnthropicText = CacheControl & Typed<Pick<typeof USER_FIELDS, 'text'>>
-
-export type AnthropicPart = Typed<Omit<typeof USER_FIELDS, 'text' | 'image'>>
 
 export type AnthropicToolResult = CacheControl & {
   readonly type: 'tool_result'
@@ -220,19 +216,10 @@ export type AnthropicBlock =
   | Typed<typeof REPLY_FIELDS>
   | AnthropicToolResult
 
-interface AnthropicTurnMessage {
-  readonly role: 'user' | 'assistant'
-  readonly content: AnthropicBlock[]
-}
-
-/** A later system prompt, for models that accept system messages after a user message. */
-interface AnthropicSystemMessage {
-  readonly role: 'system'
-  readonly content: AnthropicText[]
-}
-
-/** A MessageParam of the `@anthropic-ai/sdk` package. */
-export type AnthropicMessage = AnthropicTurnMessage | AnthropicSystemMessage
+/** A MessageParam of the `@anthropic-ai/sdk` package; a system message is a later system prompt. */
+export type AnthropicMessage =
+  | { readonly role: 'user' | 'assistant'; readonly content: AnthropicBlock[] }
+  | { readonly role: 'system'; readonly content: AnthropicText[] }
 
 /** The fields of a Messages request that are written from the log. */
 export interface AnthropicRequest {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
 import { cacheMarks, type CacheTime, type Mark, type MarkState } from '../cache-marks.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveParts, placeholderOf, textPiece } from '../pieces.ts'
+import { blockWriter, moveParts, placeholderOf, textPiece } from '../pieces.ts'
 import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { isOfModel, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
@@ -12,7 +12,6 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import {
   type AnthropicBlock,
   type AnthropicMessage,
-  type AnthropicPart,
   type AnthropicRequest,
   type AnthropicText,
   type AnthropicToolResult,
@@ -68,7 +67,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   }
   return {
     state,
-    piece: (piece: Piece) => ({ ...pieceBlock(piece, cite), ...mark(piece.cache, timeOf(piece)) }),
+    piece: (piece: Piece) => ({ ...cite(blockOf(piece)), ...mark(piece.cache, timeOf(piece)) }),
     reply(turn: AssistantTurn, keepsSigned: boolean) {
       state.last = turn
       return reply(turn, keepsSigned, mark, callers, options)
@@ -176,7 +175,7 @@ function resultBlock(
   cite: Cite,
   hasTool: (tool: unknown) => boolean,
 ): AnthropicToolResult {
-  const content = pieces.map((piece) => pieceBlock(withKnownTool(piece, hasTool), cite)) as NonNullable<
+  const content = pieces.map((piece) => cite(blockOf(withKnownTool(piece, hasTool)))) as NonNullable<
     AnthropicToolResult['content']
   >
   return {
@@ -193,26 +192,23 @@ const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece
     ? piece
     : textPiece(placeholderOf(piece.source))
 
-function pieceBlock(piece: Piece, cite: Cite): AnthropicBlock {
-  if (piece.type === 'text') return { type: 'text', text: piece.text }
-  // The table of parts has proved its shape.
-  if (piece.type === 'block') return { ...cite(piece.block as object as AnthropicPart) }
-  const { image } = piece
-  return {
+const blockOf = /* @__PURE__ */ blockWriter<AnthropicBlock>(
+  (text) => ({ type: 'text', text }),
+  (image) => ({
     type: 'image',
     source:
       image.from === 'web'
         ? { type: 'url', url: image.url }
         : { type: 'base64', media_type: image.mediaType, data: image.data },
-  }
-}
+  }),
+)
 
 function timeOf(piece: Piece): CacheTime | null {
   const { ttl } = objectOf(piece.type === 'block' && (piece.source as JsonObject)['cache_control'])
   return ttl === '1h' || ttl === '5m' ? ttl : null
 }
 
-type Cite = (block: AnthropicPart) => AnthropicPart
+type Cite = (block: AnthropicBlock) => AnthropicBlock
 
 /**
  * Makes a request's documents agree on citations, which the provider requires on all documents or on none.
@@ -221,7 +217,6 @@ type Cite = (block: AnthropicPart) => AnthropicPart
 const citing =
   (state: AnthropicState): Cite =>
   (block) => {
-    // Results can have other kinds.
     if (block.type !== 'document' && block.type !== 'search_result') return block
     const { citations, ...rest } = block
     const isCited = citations?.enabled === true

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import type { AssistantTurn, Piece, Result } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveParts, pieceBlock } from '../pieces.ts'
+import { blockWriter, moveParts } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { decodeBase64 } from '../text-files.ts'
 import { argumentObject } from '../text.ts'
@@ -97,15 +97,13 @@ function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
   }
 }
 
-const blockOf = (piece: Piece): BedrockBlock =>
-  withBytes(
-    pieceBlock<JsonObject>(
-      piece,
-      (text) => ({ text }),
-      (image) => {
-        if (image.from === 'web') return { text: image.url }
-        const format = image.mediaType.slice('image/'.length)
-        return { image: { format, source: { bytes: { $bytes: image.data } } } }
-      },
-    ),
-  ) as BedrockBlock
+const jsonOf = /* @__PURE__ */ blockWriter<JsonObject>(
+  (text) => ({ text }),
+  (image) => {
+    if (image.from === 'web') return { text: image.url }
+    const format = image.mediaType.slice('image/'.length)
+    return { image: { format, source: { bytes: { $bytes: image.data } } } }
+  },
+)
+
+const blockOf = (piece: Piece): BedrockBlock => withBytes(jsonOf(piece)) as BedrockBlock

@@ -4,8 +4,8 @@ import { sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { type Image, typeOfUrl } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
-import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
+import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
+import type { FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName } from '../text.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
@@ -138,15 +138,13 @@ function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): Go
   }
 }
 
-const blockOf = (piece: Piece): GooglePart =>
-  pieceBlock<GooglePart>(
-    piece,
-    (text) => ({ text }),
-    (image) =>
-      image.from === 'data'
-        ? inlineData(image)
-        : { fileData: { mimeType: typeOfUrl(image.url), fileUri: image.url } },
-  )
+const blockOf = /* @__PURE__ */ blockWriter<GooglePart>(
+  (text) => ({ text }),
+  (image) =>
+    image.from === 'data'
+      ? inlineData(image)
+      : { fileData: { mimeType: typeOfUrl(image.url), fileUri: image.url } },
+)
 
 const inlineData = ({ mediaType, data }: Image & { readonly from: 'data' }) => ({
   inlineData: { mimeType: mediaType, data },

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import { digestOf } from '../digest.ts'
 import { typeOfUrl } from '../files.ts'
-import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
+import type { AssistantTurn, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
-import { isText, joinTexts, pieceBlock } from '../pieces.ts'
+import { isText, joinTexts, blockWriter } from '../pieces.ts'
 import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { NO_SIGNATURE, signatureOf, thoughtAt } from '../reply-parts.ts'
 import { argumentObject, functionName, runsOf } from '../text.ts'
@@ -107,12 +107,10 @@ function resultStep({ call, pieces, isError }: Result): InteractionsStep {
   }
 }
 
-const contentOf = (piece: Piece): InteractionsContent =>
-  pieceBlock<InteractionsContent>(
-    piece,
-    (text) => ({ type: 'text', text }),
-    (image) =>
-      image.from === 'web'
-        ? { type: 'image', mime_type: typeOfUrl(image.url), uri: image.url }
-        : { type: 'image', mime_type: image.mediaType, data: image.data },
-  )
+const contentOf = /* @__PURE__ */ blockWriter<InteractionsContent>(
+  (text) => ({ type: 'text', text }),
+  (image) =>
+    image.from === 'web'
+      ? { type: 'image', mime_type: typeOfUrl(image.url), uri: image.url }
+      : { type: 'image', mime_type: image.mediaType, data: image.data },
+)

@@ -3,8 +3,8 @@ import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, pieceBlock } from '../pieces.ts'
-import type { AssistantTurn, Call, Piece, Result, Turn } from '../limits.ts'
+import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
+import type { AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
 import { argumentText } from '../text.ts'
 import { replyBlocks, writeRequest } from '../write.ts'
@@ -119,9 +119,7 @@ function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatTool
     : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 
-const partOf = (piece: Piece): ChatPart =>
-  pieceBlock<ChatPart>(
-    piece,
-    (text) => ({ type: 'text', text }),
-    (image) => ({ type: 'image_url', image_url: { url: urlOf(image) } }),
-  )
+const partOf = /* @__PURE__ */ blockWriter<ChatPart>(
+  (text) => ({ type: 'text', text }),
+  (image) => ({ type: 'image_url', image_url: { url: urlOf(image) } }),
+)

@@ -16,7 +16,7 @@ import {
   isItem,
   isText,
   joinTexts,
-  pieceBlock,
+  blockWriter,
   pieceDigest,
   textPiece,
   textPieces,
@@ -443,9 +443,7 @@ function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
   return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)
 }
 
-const partOf = (piece: Piece): ResponsesPart =>
-  pieceBlock<ResponsesPart>(
-    piece,
-    (text) => ({ type: 'input_text', text }),
-    (image) => ({ type: 'input_image', image_url: urlOf(image), detail: 'auto' }),
-  )
+const partOf = /* @__PURE__ */ blockWriter<ResponsesPart>(
+  (text) => ({ type: 'input_text', text }),
+  (image) => ({ type: 'input_image', image_url: urlOf(image), detail: 'auto' }),
+)
