@@ -1,9 +1,8 @@
 import { MAX_DELAY } from '../event/check-value.ts'
 
-/** Runs a task when it is its turn, and returns its result. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Runs tasks in order: each begins when the one before it has ended, whether it failed or not. */
+/** Returns a function that runs tasks one after another, even after a failure. */
 export function serialQueue(): RunInOrder {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
@@ -136,7 +135,7 @@ export function eventResponse(
 export class Listeners<T> {
   readonly #listeners = new Set<{ readonly call: (news: T) => void }>()
 
-  /** Adds a listener, even a duplicate; returns its removal. O(1). */
+  /** Adds a listener, even a duplicate. Returns a function that removes this listener. O(1). */
   add(call: (news: T) => void): () => void {
     const listener = { call }
     this.#listeners.add(listener)

@@ -27,18 +27,17 @@ export interface CallCompletion {
   readonly outcome?: 'done' | 'failed'
 }
 
-/** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
-/** The work of one call that outlives its reply, as the process that does the work controls it. */
+/** Controls the work of a call that outlives its reply, in the process that does the work. */
 export interface BackgroundWork {
   /**
-   * Aborted when the call is cancelled or completed elsewhere, another process takes over the work, the
-   * conversation is deleted, or the engine closes; not when the run is interrupted.
+   * Aborted when the call is cancelled or completed elsewhere, when another process takes over the work, when
+   * the conversation is deleted, and when the engine closes. An interrupt of the run does not abort it.
    */
   readonly signal: AbortSignal
   /**
-   * Appends progress, which the model does not see. A new `task` replaces the one that `resume` gets.
+   * Appends progress, which the model does not see. A new `task` replaces the task that `resume` receives.
    * Resolves only after the step has ended, so do not await it in the step.
    */
   readonly report: (progress: ProgressReport) => Promise<void>
@@ -52,7 +51,7 @@ export interface StartedWork extends BackgroundWork {
   readonly confirm: (isWorking: boolean) => void
 }
 
-/** Continues the work of a call from its `task`. Returns null if it cannot. */
+/** Continues the work of a call from its `task`. Returns null if the work cannot continue. */
 export type ResumeWork = (
   call: ActionEvent & { readonly id: string },
   task: JsonValue,
@@ -148,7 +147,6 @@ export async function startWork(
   }
 }
 
-/** Returns the completion with decoded content. Throws if the value is not a completion. */
 function decodeCompletion({ content, outcome = 'done' }: CallCompletion): CallCompletion {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const llm_message = { role: 'user', content: parts, completes: { outcome } }
@@ -185,7 +183,7 @@ async function complete(
   }
 }
 
-/** Returns a progress event for HEAD's branch, or for the latest branch where the call works; else empty. */
+/** Returns a progress event for the branch where the call works, preferably HEAD's; else an empty list. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -221,7 +219,7 @@ export async function takeOverWork(
       if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
     }
   }
-  // Left by a process that died after the completion.
+  // Items left by a process that died after the completion.
   for (const { collection, id, version: expected, dueAt, body } of items.values())
     if ((dueAt ?? 0) <= now && !isOnOtherBranch(replica.state, String(body['action_id'])))
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
@@ -272,7 +270,6 @@ export const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<Action
 const isCompleted = ({ log }: State, { id }: EventEntry<ActionEvent>): boolean =>
   findEventIn(log, completionId(id)) !== undefined
 
-/** Completes a call as it was completed on another branch. */
 function decideSameCompletion(state: State, actionId: string): readonly Event[] {
   const entry = findEventIn(state.log, completionId(actionId))
   const event = entry === undefined ? null : loadedEvent(entry, ['MessageEvent'])

@@ -64,11 +64,10 @@ export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
 /** A promise of the run's result, which can also be iterated for its items. */
 export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
-/** How to send a message. */
 export interface SendOptions {
   /**
-   * Idempotency key. A message with a known key is not appended again if it is the same, and otherwise throws
-   * `id_conflict`.
+   * Idempotency key. A message with a known key is not appended again; a different message with this key
+   * throws `id_conflict`.
    */
   readonly key?: string
   /** Name of the sender, if it is not the user. */
@@ -165,10 +164,11 @@ export class Conversation {
    * Appends events, all or none. Missing ids, times and parents are filled in. An event whose id is already
    * in the log is not appended again.
    *
-   * Pass `expected` if the events depend on a version: when another process appended first, the append throws
-   * `version_conflict`; read `state()` and retry. Without `expected`, the events are appended after the
-   * events of other writers. The result of a call on another branch is appended to that branch, and HEAD stays. `within`
-   * writes your own rows in the same transaction: see `AppendOptions.within`. O(log n) per event.
+   * Pass `expected` if the events depend on a version. If another process has appended first, the append
+   * throws `version_conflict`: read `state()` and retry. Without `expected`, the events are appended after
+   * the events of other writers. The result of a call on another branch is appended to that branch, and HEAD
+   * stays. `within` writes your own rows in the same transaction: see `AppendOptions.within`. O(log n) per
+   * event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`.
    */
@@ -210,9 +210,8 @@ export class Conversation {
   }
 
   /**
-   * Stops the run now, in whichever process: aborts its signal and ends its pending calls, in one append.
-   * Calls that outlive their reply continue, unless `working` is true: then they are cancelled. Default:
-   * false.
+   * Stops the run at once, in any process: aborts its signal and ends its pending calls, in one append. With
+   * `working`, calls that outlive their reply are cancelled too. Default: they continue.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, 'working')
@@ -266,7 +265,7 @@ export class Conversation {
   }
 
   /**
-   * Moves HEAD to an event, so that the next append continues from there. For null, HEAD is empty.
+   * Moves HEAD to an event, so that the next append continues from there. Null starts an empty branch.
    * @throws ColloquyError `unknown_event`; `already_running` during a run.
    */
   async navigate(eventId: string | null): Promise<readonly LoggedEvent[]> {
@@ -274,7 +273,7 @@ export class Conversation {
   }
 
   /**
-   * Moves HEAD back to the branch's system prompt, or before the first event if it has none. @throws
+   * Moves HEAD back to the branch's system prompt, or before the first event if the branch has none. @throws
    * ColloquyError `already_running`.
    */
   async restart(): Promise<readonly LoggedEvent[]> {
@@ -282,7 +281,7 @@ export class Conversation {
   }
 
   /**
-   * Appends a new version of a user's message, on a new branch. The old one stays on its own branch.
+   * Appends a new version of a user's message, on a new branch. The old version stays on its own branch.
    * @throws ColloquyError `unknown_event` when the id is not a user's message; `invalid_event`;
    *   `already_running` during a run.
    */
@@ -385,8 +384,9 @@ export class Conversation {
   /**
    * Runs the agent: calls `step` until the conversation is finished, paused, stuck, in error, or waits for
    * confirmation. Each call of `step` executes approved calls, or calls the model if no call is approved. A
-   * lease in the store allows one run at a time in all processes. After a dead run it appends `RunLost`,
-   * executes the approved calls, ends the others with an error unless they need confirmation, and continues.
+   * lease in the store allows one run at a time in all processes. After a dead run, `run` appends the error
+   * `RunLost`, executes approved calls, ends other pending calls with an error unless they need confirmation,
+   * and continues.
    *
    * Use `for await` on the returned promise to read every event and delta from the start of the call until
    * the run ends. This includes events of other writers. Leaving the loop does not stop the run.
@@ -480,14 +480,14 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /** Aborts a call's work, in whichever process, and completes it as cancelled. @throws as `complete`. */
+  /** Aborts a call's work, in any process, and completes the call as cancelled. @throws as `complete`. */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
 
   /**
-   * Appends the progress of a working call, which the model does not see. A new `task` replaces the one that
-   * `resume` gets. Does nothing for a call that is not working.
+   * Appends the progress of a working call, which the model does not see. A new `task` replaces the task that
+   * `resume` receives. Does nothing for a call that is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
@@ -536,8 +536,8 @@ export class Conversation {
 
   /**
    * Subscribes to the conversation and all its subagents, from their first events. A subagent's items follow
-   * its call; otherwise conversations are not ordered. A subagent opened by another process is noticed
-   * within 250 ms. All states are kept in memory.
+   * its call; otherwise items of different conversations are in no fixed order. A subagent opened by another
+   * process is noticed within 250 ms. All states are kept in memory.
    */
   subscribeTree(
     options: Pick<SubscribeOptions, 'signal'> = {},
@@ -561,7 +561,7 @@ export class Conversation {
     )
   }
 
-  /** Refuses during a run, which would continue on the wrong branch when HEAD moves. */
+  /** Throws during a run, which would continue on the wrong branch after HEAD moves. */
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
     return this.#engine.use(this.id, (replica) =>
       retryConflicts(async () => {

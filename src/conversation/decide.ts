@@ -56,7 +56,7 @@ export function decideInterrupt(state: State, live = false): Event[] {
     status === 'running' || status === 'idle' || (live && (status === 'paused' || status === 'finished'))
   if (!runs) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
-  // An interrupted run can take some time to end.
+  // Already interrupted: the run can take some time to end.
   if (
     (status === 'paused' || status === 'finished') &&
     calls.length === 0 &&
@@ -150,8 +150,8 @@ export function decideReject(
 }
 
 /**
- * Returns the event that moves HEAD to an event, or to the empty HEAD for null. Empty if HEAD is there.
- * O(log n).
+ * Returns the event that moves HEAD to an event, or to the empty HEAD for null. No events if HEAD is already
+ * there. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
@@ -165,8 +165,8 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Returns the event that moves HEAD to the branch's system prompt, or to the empty HEAD if it has none.
- * O(log n).
+ * Returns the event that moves HEAD to the branch's system prompt, or to the empty HEAD if the branch has
+ * none. O(log n).
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -174,8 +174,8 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Returns the event that moves HEAD before a user's message, and the new message. The old one stays on its
- * branch. O(log n).
+ * Returns the event that moves HEAD before a user's message, and then the new message. The old message stays
+ * on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
  *   `evict` left out its body.
  * @example
@@ -210,8 +210,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
  * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
  * only when no run is live. O(k log k) for k pending calls.
- * @param unstarted ids of calls that count as not started, unless the log records their start or approval;
- *   their results tell the model that they had no effect. Default: none
+ * @param unstarted ids of calls that count as not started, unless the log records their start or approval.
+ *   Their results tell the model that the calls had no effect. Default: none
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */
@@ -244,7 +244,7 @@ function checkCalls(
   open: readonly EventEntry<ActionEvent>[],
   actionIds: readonly string[],
 ): EventEntry<ActionEvent>[] {
-  // A text would be read as a list of letters.
+  // A string would be iterated as characters.
   if (!Array.isArray(actionIds)) invalidArgument('actionIds', 'must be a list of ids')
   const requested = new Set(actionIds)
   const known = new Set(open.map(({ id }) => id))
@@ -287,9 +287,8 @@ export function errorResults(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Returns error results for abandoned calls. They tell the model that a call never started if a pause holds
- * it, or if it is in `unstarted` and the log records neither its start nor an approval.
- * @param unstarted ids of calls that count as not started unless the log records their start or approval
+ * Returns error results for abandoned calls. A result tells the model that its call never started if a pause
+ * holds the call, or if the call is in `unstarted` and the log records neither its start nor an approval.
  */
 export function lostCallResults(
   { header }: State,
@@ -346,7 +345,6 @@ export const updateEvent = (key: string, value: JsonValue): ConversationStateUpd
 export const statusUpdate = (status: Status): ConversationStateUpdateEvent =>
   updateEvent('execution_status', status)
 
-/** Returns the update that moves HEAD to this event, or to the empty HEAD for null (design D7). */
 export const headUpdate = (eventId: string | null): ConversationStateUpdateEvent =>
   updateEvent('leaf_event_id', eventId)
 

@@ -13,17 +13,15 @@ import type { Stamp } from './stamp.ts'
 /** Tags of child conversations. Forks of the parent do not have them. */
 export const CHILD_TAGS = { subagent: 'true' }
 
-/** How conversations are deleted. */
 export interface DeletionOptions {
-  /** Whether to only report what would be deleted; `items` is then 0. Default: false. */
+  /** Whether to only report what would be deleted; the report's `items` is then 0. Default: false. */
   readonly dryRun?: boolean
-  /** Maximum number of conversations; subagents are not counted. Default: unlimited. */
+  /** Maximum number of conversations to delete; subagents are not counted. Default: unlimited. */
   readonly limit?: number
   /** Called before each deletion, to delete your own rows. If it throws, deletion stops there. */
   readonly onDelete?: (record: ConversationRecord) => Promise<void> | void
 }
 
-/** Counts of what was deleted. */
 export interface DeletionReport {
   readonly conversations: number
   readonly events: number
@@ -59,13 +57,13 @@ interface CachedReplica {
   readonly opening: Promise<Replica>
   open: Replica | null
   users: number
-  /** Size that counts towards the cache: 0 while in use, or if it is larger than the cache. */
+  /** Size that counts towards the cache: 0 while the replica is in use, or if it is larger than the cache. */
   bytes: number
 }
 
 /**
  * The conversations of one engine. Idle replicas are evicted by size, least recently used first, and reopened
- * on use. A replica larger than the cache stays while it is the last used, to avoid reading it on every call.
+ * on use. One idle replica may be larger than the cache: otherwise each call would read it again.
  */
 export class EngineContext {
   readonly store: Store
@@ -75,14 +73,13 @@ export class EngineContext {
   readonly #shares: boolean
   readonly #blobs: BlobMode
   readonly #busy = new Map<string, CachedReplica>()
-  /** Idle replicas, least recently used first. */
   readonly #idle = new Map<string, CachedReplica>()
   #idleBytes = 0
   /** Id of the only idle replica that is larger than the cache. */
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Owners of this engine's runs, by conversation. At most one holds the lease; the others wait for it. */
+  /** Lease owners of this engine's runs, by conversation. One per conversation has the lease; others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -90,7 +87,6 @@ export class EngineContext {
   readonly #closing = new AbortController()
   #closed: Promise<void> | null = null
 
-  /** @param cacheBytes maximum size of all idle replicas together; 0 keeps none */
   constructor(
     store: Store,
     stamp: Stamp,
@@ -115,7 +111,7 @@ export class EngineContext {
     return this.#busy.size + this.#idle.size
   }
 
-  /** The state in memory, without reading the store; null if it is not in memory. */
+  /** Returns the state without reading the store; null if it is not in memory. */
   cachedState(id: string): State | null {
     return (this.#busy.get(id) ?? this.#idle.get(id))?.open?.state ?? null
   }
@@ -124,12 +120,11 @@ export class EngineContext {
     return `run-${this.stamp.newId()}`
   }
 
-  /** Returns a new owner name for a lease under which nothing runs. */
   newBriefOwner(): string {
     return briefOwner(this.stamp.newId())
   }
 
-  /** Calls `work` with a replica, which stays in memory meanwhile; `close` waits for it. @throws `closed`. */
+  /** Keeps a replica in memory while `work` runs. `close` waits for `work`. @throws `closed`. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
     try {
@@ -228,9 +223,9 @@ export class EngineContext {
     const replica = (busy ?? this.#idle.get(id))?.open ?? null
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
-    // At once: from now on another conversation can be created under the id. Such a new one is kept.
+    // At once: the id can be used again. A replica that has read the new conversation has a new epoch.
     if (replica?.epoch === epoch) replica?.leave()
-    // Still opening, so it is unknown which conversation it is.
+    // A replica that is still opening may have read the deleted conversation.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // A run may have opened a subagent before it noticed the deletion.
     await deleteChildren()
@@ -265,13 +260,11 @@ export class EngineContext {
     return children
   }
 
-  /** Ends runs and subscriptions, and waits for pending work. The store stays open: its owner closes it. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
   }
 
-  /** @throws ColloquyError `closed`. */
   check(): void {
     if (this.#closing.signal.aborted) throw closedError()
   }
@@ -314,7 +307,7 @@ export class EngineContext {
     if (cached.users > 0 || this.#busy.get(id) !== cached) return
     const { open } = cached
     if (open?.isDue === true) {
-      // After the caller has its result: evicts bodies first, so that the cache counts the smaller state.
+      // Later, so that the caller gets its result first. Bodies are evicted before the state is counted.
       setTimeout(() => void open.settle().then(() => this.#rest(id, cached)), 0)
       return
     }
@@ -363,7 +356,7 @@ export class EngineContext {
     return shared
   }
 
-  /** Whether a run of this engine has begun. A run that waits for its lease has appended nothing. */
+  /** Whether a run of this engine has appended events. A run that waits for its lease has not. */
   #isAtWork({ id, writer }: Replica): boolean {
     return writer !== null && this.#running.get(id)?.has(writer) === true
   }

@@ -23,7 +23,6 @@ import { type DeletionOptions, type DeletionReport, EngineContext } from './engi
 import { checkLeaseTtl, DEFAULT_LEASE_TTL } from './run/lease.ts'
 import { monotonicUlids } from './stamp.ts'
 
-/** Options of an engine. */
 export interface EngineOptions {
   readonly store: Store
   /** Returns microseconds since 1970, for event times, default ids and retention. Default: system clock. */
@@ -104,9 +103,9 @@ export interface Engine {
   /**
    * Removes conversations that have not changed for `olderThan` milliseconds of the engine's clock, except
    * the `keepLast` most recently changed. Subagents' conversations are removed with their parent, forks are
-   * not; a conversation with an active run stays. Only one process works at a time, and other callers get
-   * null; after a crash another can continue when `options.leaseTtl` has passed. O(conversations that the
-   * filter scans, and what is removed).
+   * not; a conversation with an active run stays. Only one process at a time removes conversations; other
+   * callers get null. After a crash, another process can continue once `options.leaseTtl` has passed.
+   * O(conversations that the filter scans, and what is removed).
    * @throws ColloquyError `invalid_argument`, `invalid_query`; the reason of `options.signal` if it is
    *   aborted; the errors of `onDelete`.
    * @example
@@ -130,14 +129,14 @@ export interface Engine {
    */
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
-   * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in
-   * order per conversation. Resolves when the start position of `name` is stored. When a conversation is
-   * deleted, its last events may not be delivered, but the deletion is.
+   * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in order
+   * per conversation. Resolves when the start position of `name` is stored. When a conversation is deleted,
+   * its last events may not be delivered, but the deletion is.
    *
-   * Each call of the handler gets items of one of 64 shards. When it resolves, their position is stored;
-   * when it throws, they are delivered again, with growing delays. Processes with the same `name` divide the
-   * shards by leases. A slow process can lose its leases, so a handler must tolerate repeated items: for
-   * example, store positions with its results.
+   * Each call of the handler gets items of one of 64 shards. When the handler resolves, the position after
+   * the items is stored. When the handler throws, the items are delivered again, with growing delays.
+   * Processes with the same `name` divide the shards by leases. A slow process can lose its leases, so a
+   * handler must tolerate repeated items: for example, store positions with its results.
    *
    * A poll without news is one query; otherwise the cost depends on what happened, not on the number of
    * conversations.
@@ -184,7 +183,7 @@ export function createEngine(options: EngineOptions): Engine {
     leaseTtl = DEFAULT_LEASE_TTL,
     blobs,
   } = options ?? {}
-  // First, so that createEngine(store) learns about the store, not about its methods.
+  // First: the error of createEngine(store) must be about the store, not about unknown options.
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   checkOptionNames(options, 'store clock newId cacheBytes shareReplies leaseTtl blobs')
   checkLeaseTtl(leaseTtl)
@@ -227,7 +226,7 @@ export function createEngine(options: EngineOptions): Engine {
       checkConversationId('id', id)
       const known = await open(id).catch(nullOn('unknown_conversation'))
       const created = known ?? (await create({ ...record, id }).catch(nullOn('conversation_exists')))
-      // Another caller was faster.
+      // Another caller has created it first.
       return created ?? open(id)
     },
     async delete(id) {

@@ -19,8 +19,8 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the placeholder of an erased event, and the replies that saw the event. The replies lose their
- * signed parts, because a provider rejects reasoning after a changed text. O(events).
+ * Returns the replacements that erase an event: a placeholder for the event, and its reply and all later
+ * replies without signed parts. A provider rejects signed reasoning after a changed text. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
@@ -46,7 +46,7 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   return plan
 }
 
-/** Whether a call waits for its result on the branch of HEAD: its arguments are still needed. O(k). */
+/** Whether a call of HEAD's branch is pending. Its arguments must not be erased. O(k). */
 export const isPendingCall = ({ branch }: State, id: string): boolean =>
   listPendingCallsIn(branch.pendingCalls).some(({ entry }) => entry.id === id)
 

@@ -17,19 +17,17 @@ import type { Status } from '../state/status.ts'
 import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
 import { toPolicy } from './run/policy.ts'
 
-/** Options of a fork. */
 export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
    * Id of the event that becomes the fork's HEAD; for a state update, the event before it becomes HEAD. Only
-   * the path to HEAD is copied, or the log up to HEAD if a result on the path belongs to a call on another
-   * branch or a reply on the path was requested on another branch. Default: the whole log.
+   * the path to HEAD is copied. The whole log up to HEAD is copied if the path has a result of a call on
+   * another branch, or a reply that was requested on another branch. Default: the whole log.
    */
   readonly from?: string
 }
 
-/** What a fork copies and appends. */
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null
@@ -71,7 +69,7 @@ export function planFork(state: State, from?: string): ForkPlan {
     end !== null &&
     ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||
       path.some((entry) => isAskedElsewhere(state, end, entry)))
-  // A state update is on a path only where an event names it as parent. It may set an outdated policy.
+  // A path contains a state update only if an event names it as parent. The update may set an old policy.
   const hasNoPolicy =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
@@ -99,7 +97,7 @@ function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }:
   return named !== undefined && named.seq < entry.seq && !isOnPathIn(named, end)
 }
 
-/** Whether a reply was requested after an event off the path. */
+/** Whether a reply was requested after an event that is not on the path. */
 function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
   const after = event === null ? undefined : requestHeadOf(event)
   const named = typeof after === 'string' ? findEventIn(log, after) : undefined
@@ -147,7 +145,7 @@ function endedCalls(
   )
   const waits = ({ id, event }: EventEntry<ActionEvent>): boolean =>
     decided.has(id) || policy(event, replies.get(event.llm_response_id) ?? [event])
-  // A result names a call id, so calls that share one end together.
+  // A result refers to a call id, so calls with the same call id end together.
   const callIds = new Set(
     open.flatMap((call) => (started.has(call.id) || !waits(call) ? [call.event.tool_call_id] : [])),
   )
@@ -162,7 +160,7 @@ const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
-/** In the copy, the result of any other call that had none. */
+/** In the copy, the result of any other call without a result. */
 const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 

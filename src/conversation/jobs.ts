@@ -20,7 +20,6 @@ export interface JobKind<T extends object> {
   readonly ttl: number
 }
 
-/** A job that this process holds. */
 export class Job<T extends object> {
   readonly id: string
   record: T
@@ -63,7 +62,7 @@ export class Job<T extends object> {
 
   /**
    * Stores the record and `changes`, and ends the lease.
-   * @param dueIn milliseconds after which the job can be claimed; null: never, until the item is changed
+   * @param dueIn milliseconds after which the job can be claimed; null: not until the item is changed
    * @throws ColloquyError `lease_lost`.
    */
   release(dueIn: number | null, changes: readonly ItemChange[] = []): Promise<void> {
@@ -177,7 +176,7 @@ export class Jobs<T extends object> {
 /** Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. */
 type Work<T extends object> = (job: Job<T>) => Promise<void>
 
-/** Works on jobs of one kind in the background, on each job only once at a time in this process. */
+/** Works on jobs of one kind in the background. A process does not work on a job twice at the same time. */
 export class JobWorker<T extends object> {
   readonly #jobs: Jobs<T>
   readonly #work: Work<T>
@@ -221,7 +220,7 @@ export class JobWorker<T extends object> {
   }
 
   #run(id: string, first: () => Promise<Job<T> | null>): void {
-    // A claim has replaced the lease of earlier work in this process, which therefore ends soon.
+    // Earlier work of this process on the job has lost its lease to a new claim, so it ends soon.
     const before = this.#running.get(id)?.done ?? Promise.resolve()
     const running = { isStale: false, done: before }
     const work = async (): Promise<void> => {
@@ -236,7 +235,7 @@ export class JobWorker<T extends object> {
       } catch (error) {
         this.#report(error)
       } finally {
-        // In the same turn as the last check of `isStale`, so that no wake is lost.
+        // In the same turn of the event loop as the last check of `isStale`, so that no wake is lost.
         if (this.#running.get(id) === running) this.#running.delete(id)
       }
     }

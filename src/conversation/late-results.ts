@@ -20,11 +20,11 @@ export const isUnplaced = (event: Event): event is ToolResultEvent | MessageEven
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Returns the events to append for results that arrive late: a result whose call is not on HEAD's branch is
- * placed on the latest branch where the call is pending, or else on the call's latest branch. HEAD, status,
- * error and call statuses are restored afterwards, because nothing happened on HEAD's branch. Other events
- * keep their order. Missing ids are derived, because HEAD may return to one of these events. O(log n) per
- * event, O(n) per late result.
+ * Returns the events to append, with late results on the branches of their calls. A result whose call is not
+ * on HEAD's branch is placed on the latest branch where the call is pending, or else on the call's latest
+ * branch. HEAD, status, error and call statuses are restored afterwards, because nothing happened on HEAD's
+ * branch. Other events keep their order. Events without an id get a derived one, because an update of HEAD
+ * may need it. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -103,7 +103,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch where a call works; null for HEAD's branch, undefined if none. O(n). */
+/** Tip of the latest branch where a call works: null for HEAD's branch, undefined without a branch. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)
@@ -116,7 +116,7 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 
 /**
  * Returns the events that complete a working call, on HEAD's branch if the call works there, else on the
- * latest branch where it works. Returns none if the completion exists already. O(n).
+ * latest branch where it works. Empty if the completion already exists. O(n).
  * @param outcome default: `done`
  * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
  *   completed on another branch

@@ -7,7 +7,6 @@ import type { LoggedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 
-/** Result of a recovery. */
 export interface Recovery {
   /**
    * `recovered`: the calls were ended, and an error was set. `not_running`: there was nothing to do. `live`:
@@ -20,7 +19,7 @@ export interface Recovery {
 /** Milliseconds until another process may recover if this one is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/** Ends the run of a dead process; with `unheld`, only if no run has left a lease, as after an import. */
+/** Ends the run of a dead process; `unheld`: only if no run left a lease, as after an import. */
 export async function recover(
   store: Store,
   replica: Replica,
@@ -46,7 +45,6 @@ export async function recover(
   }
 }
 
-/** What `recoverAll` did with one conversation, or why that failed. */
 export type ConversationRecovery = { readonly conversationId: string } & (
   | Recovery
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }

@@ -37,11 +37,11 @@ export interface Look {
 export interface CommitOptions {
   /** Version that the caller expects. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /** Whether to decide again when others append meanwhile. Default: false. */
+  /** Whether to decide again after another writer has appended. Default: false. */
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
   readonly within?: NonNullable<AppendOptions['within']>
-  /** Whether to fail without an attempt if the store hung while the commit waited. Default: false. */
+  /** Whether to fail at once if the store hung while the commit was queued. Default: false. */
   readonly failsAfterOutage?: boolean
 }
 
@@ -69,12 +69,12 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** Bodies are evicted after this many new events, or this fraction of the log or view: the largest counts. */
+/** New events until bodies are evicted: at least this many, and these fractions of the log and the view. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
- * Each snapshot contains the whole view. The next one is due when new events reach this fraction of the
- * view's length.
+ * Each snapshot contains the whole view. The next snapshot is due when the number of new events reaches this
+ * fraction of the view's length.
  */
 const SNAPSHOT_VIEW_PART = 3 / 4
 
@@ -101,7 +101,7 @@ export class Replica {
   #triedAt: number
   #restedAt: number
   #isSettling = false
-  /** Cached size in memory: `bytes` of the first `counted` entries, while `evicted` of them were evicted. */
+  /** The first `counted` entries, of which `evicted` were evicted, need about `bytes` bytes in memory. */
   #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
   readonly #inOrder = serialQueue()
@@ -132,7 +132,6 @@ export class Replica {
     this.#restedAt = snapshotAt
   }
 
-  /** Opens a replica from the snapshot and later events. @throws ColloquyError `unknown_conversation`. */
   static async open(store: Store, stamp: Stamp, id: string, blobs: BlobMode = 'whole'): Promise<Replica> {
     return new Replica(store, stamp, id, blobs, await openState(store, id, readerOf(store, blobs)))
   }
@@ -168,7 +167,7 @@ export class Replica {
     }
   }
 
-  /** Appends and folds a decision's events. Returns them, or the equal ones that are already in the log. */
+  /** Appends and folds a decision's events, except those already in the log. Returns all of them. */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {
@@ -193,13 +192,13 @@ export class Replica {
             ...(within !== undefined && { within }),
           })
         } catch (error) {
-          // Another process may have attached the same late result: only its id is known.
+          // Another process may have appended the same late result under the same id.
           const isKnownId = depends && hasCode(error, 'id_conflict')
           if (!isKnownId && !(redecides && hasCode(error, 'version_conflict'))) throw error
           if (losses > 2) await backOff(losses)
           if (await this.#catchUp()) continue
           if (isKnownId) throw error
-          // The log is shorter than this process knows it.
+          // There is nothing newer to read, so the log was replaced.
           await this.#startOver()
         }
       }
@@ -225,7 +224,7 @@ export class Replica {
     }
   }
 
-  /** Returns the state with every body and checkpoint. O(n) when some were evicted. */
+  /** Returns the state with every body and checkpoint. O(n). */
   whole(): Promise<State> {
     return this.#inOrder(async () => {
       await this.#catchUp()
@@ -233,7 +232,7 @@ export class Replica {
     })
   }
 
-  /** Erases the content of an event, and records the erasure. Returns the record, if it is new. */
+  /** Erases an event's content and appends an erasure record. Returns the record unless it existed. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
@@ -253,7 +252,7 @@ export class Replica {
           ({ log }) => (findEventIn(log, recordId) === undefined ? [record] : []),
           { depends: true },
         )
-        // Also where it was recorded before.
+        // Even if the erasure was already recorded.
         await this.#inOrder(() => this.#startOver())
         return records
       } catch (error) {
@@ -262,7 +261,7 @@ export class Replica {
     }
   }
 
-  /** The state with its view's long strings; the same state if none is missing. O(view + their bytes). */
+  /** Returns the state with its view's long strings; the same state if none is missing. O(view + bytes). */
   async withBodies(state: State): Promise<State> {
     const { branch } = state
     if (this.blobs === 'whole') return state
@@ -317,7 +316,7 @@ export class Replica {
     } catch (error) {
       const endedAt = performance.now()
       if (isTransient(error) && endedAt - begunAt >= LONG_APPEND) this.#outage = { error, endedAt }
-      // The caller repeated an append with its own id and without a time: the new time must not be compared
+      // If the caller repeats an append with its own id and without a time, the new time must not be compared
       // (law S).
       const again = hasCode(error, 'id_conflict')
         ? await stampUnknown(this.#store, this.id, events, this.#stamp, last)
@@ -344,7 +343,6 @@ export class Replica {
     return appended.events.map(toLogged)
   }
 
-  /** Calls `decide`. If it needs evicted bodies, folds the whole log again and calls `decide` once more. */
   async #decide(decide: Decision): Promise<readonly Event[]> {
     try {
       return decide(this.#state)
@@ -399,7 +397,7 @@ export class Replica {
     return { state: this.#state, record }
   }
 
-  /** Stores the status, unless other writers have appended: then they, or the next reader, store it. */
+  /** Stores the status, unless another writer has appended: that writer, or the next reader, stores it. */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
     const { length } = log.entries
@@ -408,18 +406,18 @@ export class Replica {
     try {
       if (await this.#store.setStatus(this.id, header.status, length)) this.#listed.status = header.status
     } catch {
-      // The log holds the status. A read-only store fails the next append.
+      // Harmless: the log contains the status. If the store is read-only, the next append fails.
     }
   }
 
   async #fold(events: readonly StoredEvent[]): Promise<void> {
     if (events.length === 0) return
-    // Bodies before it were replaced: those in memory and in a snapshot that was written meanwhile are the old ones.
+    // Bodies from before the erasure are outdated, in memory and in a snapshot written in the meantime.
     if (events.some(({ fact }) => 'key' in fact && fact.key === ERASURE)) {
       await this.#store.deleteSnapshot(this.id)
       return this.#startOver()
     }
-    // Its parent is unknown: the log was replaced.
+    // If the parent is unknown, the log was replaced.
     const parentId = events[0]?.parentId ?? null
     if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startOver()
     this.#setState(foldFacts(this.#state, events) ?? (await replayWhole(this.#read, this.id)))
@@ -444,14 +442,13 @@ export class Replica {
     this.#setState(state)
   }
 
-  /** Whether {@link settle} has something to do. */
   get isDue(): boolean {
     const { log, branch } = this.#state
     const growth = Math.max(log.entries.length * EVICT_LOG_PART, branch.view.length * EVICT_VIEW_PART)
     return log.entries.length - this.#restedAt >= Math.max(EVICT_EVENTS, growth) || this.#isChunkDue
   }
 
-  /** Whether a snapshot is due, and a part of the columnar log was completed since the last snapshot. */
+  /** Whether a snapshot is due and a chunk of the columnar log was completed since the last attempt. */
   get #isChunkDue(): boolean {
     const { length } = this.#state.log.entries
     return Math.floor(length / CHUNK_SIZE) > Math.floor(this.#triedAt / CHUNK_SIZE) && this.#isSnapshotDue
@@ -474,11 +471,10 @@ export class Replica {
     }, 0)
   }
 
-  /** Saves a snapshot. A failure is harmless: a later call retries. */
   async #save(): Promise<void> {
     this.#triedAt = this.#state.log.entries.length
     try {
-      // After an erasure by another process, this state has the erased content.
+      // This state may have content that another process has erased.
       await this.#look()
       const state = this.#state
       const since = this.#savedAt
@@ -500,7 +496,7 @@ export class Replica {
     }).catch((error: unknown) => {
       if (hasCode(error, 'unknown_conversation')) return this.leave()
       this.failures.tell(error)
-      // No other wake-up may follow.
+      // There may be no other wake-up.
       setTimeout(() => void (this.#followed > 0 && this.#wake()), RETRY)
     })
   }
@@ -542,7 +538,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether all references of an event replace parts of files or results, which only requests need. */
+/** Whether references replace only content that requests alone need: files and tool results. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false
@@ -557,9 +553,9 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   return isOfRequest
 }
 
-/** The view with whole events, in new units, so that request caches do not retain the long strings. */
+/** Returns the view with whole events in new units, so that request caches do not keep the strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
-  // Some entries compute their id.
+  // The spread does not copy an id that is a getter.
   const swap = <I extends ViewItem>(item: I): I =>
     hasReferences(item) ? { ...item, id: item.id, event: whole.get(item.id) ?? item.event } : item
   let units = Vector.empty<Unit>()
@@ -583,8 +579,8 @@ interface Opened {
 }
 
 /**
- * Fraction by which the log must grow between two evictions, but at least by one chunk and by the number of
- * retained events. Each eviction costs O(length + retained events), so a fold costs amortised O(n).
+ * Between two evictions, the log must grow by this fraction, by one chunk, and by the number of retained
+ * events. An eviction costs O(length + retained events), so a fold of n events costs O(n).
  */
 const EVICT_PART = 1 / 32
 
@@ -614,7 +610,6 @@ export async function openState(
 export const wholeState = (store: Store, id: string): Promise<State> =>
   replayWhole(readerOf(store, 'whole'), id)
 
-/** Folds the whole log without eviction. */
 async function replayWhole(read: Read, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
   return (await foldOn(read, id, empty, false)) ?? empty
@@ -654,7 +649,6 @@ const GAP = 16
 /** Maximum number of separate reads. Ranges are merged until they fit. */
 const RANGES = 32
 
-/** Returns ranges that contain all of the sorted positions. */
 function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
   const ranges: Range[] = []
   for (const position of positions) {
@@ -666,8 +660,8 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
 }
 
 /**
- * Folds the rest of the log; null if it returns to an evicted branch, or erases what a snapshot may contain.
- * `evicts`: whether to bound memory.
+ * Folds the rest of the log into a state. Null if the log returns to an evicted branch, or erases content
+ * that the snapshot may have. `evicts`: whether to bound memory.
  */
 async function foldOn(read: Read, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state
@@ -676,10 +670,10 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
   let before: State | null = null
   for (;;) {
     const from = current.log.entries.length
-    // Parts of the columnar log are written once, when complete.
+    // Aligned with chunks of the columnar log: the state is evicted only at the end of a chunk.
     const limit = PAGE_SIZE - (from % PAGE_SIZE)
     const events = await read(id, { from, limit })
-    // A snapshot that was saved by a process without this erasure has the old content in its header.
+    // The snapshot may be from a process that did not know this erasure. Its header then has the old content.
     const isSaved = state.log.entries.length > 0
     if (isSaved && events.some(({ fact }) => 'key' in fact && fact.key === ERASURE)) return null
     const next = foldFacts(current, events)

@@ -34,11 +34,13 @@ export interface DeletionFilter {
   readonly before?: string
 }
 
-/** Which conversations `applyRetention` removes, and how. */
 export interface RetentionOptions extends DeletionOptions {
   /** Milliseconds without a change of the record or the log after which a conversation is removed. */
   readonly olderThan?: number
-  /** Number of most recently changed conversations to keep at any age. Without `olderThan`, removes the rest. */
+  /**
+   * Number of most recently changed conversations to keep, however old. Without `olderThan`, all others are
+   * removed.
+   */
   readonly keepLast?: number
   readonly owner?: string
   readonly tags?: Readonly<Record<string, string>>
@@ -116,7 +118,7 @@ async function deleteEach(
   return report
 }
 
-/** Removes conversations. Returns null while another process does so, because one process is enough. */
+/** Returns null if another process is already removing conversations: one process is enough. */
 export async function applyRetention(
   engine: EngineContext,
   options: RetentionOptions,
@@ -147,7 +149,7 @@ function expiredOf(engine: EngineContext, options: RetentionOptions, now: bigint
   const { signal, ...filter } = options
   const query = queryOf(filter)
   const oldest = olderThan === null ? null : now - BigInt(olderThan) * 1000n
-  // No record is older.
+  // No record is older than the year 0.
   const limit = oldest === null || oldest > YEAR_0 ? oldest : YEAR_0
   const { store } = engine
   const walk: ConversationQuery =

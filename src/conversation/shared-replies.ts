@@ -20,7 +20,7 @@ export const realTime: Schedule = (work, milliseconds) => {
 /** Collection of each conversation's latest reply, with the number of pieces written. */
 const HEADS = 'colloquy.replies'
 const PIECES = 'colloquy.reply_pieces'
-/** Collection of each conversation's heartbeat of remote subscribers. */
+/** Collection with one heartbeat per conversation, written by remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
 /** Milliseconds between two writes of a reply, and between two polls for one. */
@@ -178,7 +178,7 @@ export class SharedReplies {
       written.length = length
       written.version = put?.version ?? null
     } catch (error) {
-      // Another process makes replies now. Or the write succeeded without a response.
+      // Another process writes replies now, or an earlier write succeeded without a response.
       written.isLost = hasCode(error, 'version_conflict')
       if (!written.isLost) throw error
     }
@@ -211,8 +211,8 @@ export class SharedReplies {
   }
 
   /**
-   * Removes the written reply after `LINGER` milliseconds, unless it is still in progress: another process
-   * may append the event that ends it, such as an interrupt.
+   * Removes the written reply after `LINGER` milliseconds, unless it is still in progress because the append
+   * of its last event failed.
    */
   #removeLater(): void {
     const { replies, schedule } = this.#parts
@@ -234,7 +234,7 @@ export class SharedReplies {
     await removePieces(items, { reply: reply.id, pieces })
     if (version === null) return
     const head = { collection: HEADS, id, expected: version, put: null }
-    // A later reply may have replaced it.
+    // A later reply may have replaced the head.
     await items.changeItems([head]).catch(nullOn('version_conflict'))
   }
 

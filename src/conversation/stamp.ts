@@ -8,7 +8,6 @@ import { KINDS } from '../event/kinds.ts'
 import { parseInstant } from '../event/time.ts'
 import { type Clock, formatInstant } from '../store/kit/record.ts'
 
-/** Sources of ids and times. */
 export interface Stamp {
   readonly newId: () => string
   readonly clock: Clock
@@ -61,7 +60,7 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (D15). Events whose id is known stay as they are: the store compares them.
+ * Adds missing ids and times (D15), except to events in `known`, which the store compares.
  * @param last time of the log's last event
  */
 export function stampEvents(
@@ -90,7 +89,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Stamps the events whose id the store does not know. Null when it knows none of the ids. */
+/** Stamps the events whose id the store does not have. Null if the store has none of the ids. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -72,14 +72,15 @@ export class StreamedReply {
     return (this.#marks[0]?.logLength ?? Infinity) <= seq
   }
 
-  /** Whether an event ends the reply or contains it. */
   isEndedBy(event: Event | null): boolean {
-    // Text that an interrupt cut off follows in a message. Reasoning alone does not.
+    // After an interrupt, the text so far follows in a message. Reasoning alone does not.
     if (event?.kind === 'InterruptEvent') return !this.#content.some(hasText)
     return endsReply(event)
   }
 
-  /** Returns the end of the part after a position, if it arrived before the event at `seq`. O(log parts). */
+  /**
+   * Returns the end of the part after an offset; null if the part is newer than event `seq`. O(log parts).
+   */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]
     return mark !== undefined && mark.logLength <= seq ? mark : null
@@ -181,7 +182,7 @@ export class ReplyReader {
     if (this.#reply !== null && isShorter(this.#offset, this.#reply.length))
       return this.#reply.next(this.#offset, seq) !== null
     const upcoming = this.#upcoming
-    // The rest of the previous reply may still arrive, until the event that ends it is delivered.
+    // Until the event that ends the previous reply is delivered, the rest of that reply may still arrive.
     if (upcoming === null || !upcoming.hasBegunBefore(seq)) return false
     this.#upcoming = null
     this.#reply = upcoming
@@ -191,7 +192,7 @@ export class ReplyReader {
 
   notice(): void {
     const { current } = this.#replies
-    // A reply that had not begun when the next one began is entirely in the log.
+    // An upcoming reply that is replaced here has ended, so the log contains all of it.
     if (current !== null && current !== this.#reply) this.#upcoming = current
   }
 

@@ -20,7 +20,6 @@ interface Child {
 const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
 
-/** Id of a call's child, the same on every execution of the call. */
 const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
@@ -52,9 +51,9 @@ export async function runChild(
       metadata: { subagent: { action_id: parent.actionId, depth } },
       status: 'idle',
     }
-    // Another process may be faster.
+    // Another process may have created the child first.
     await store.createConversation(created).catch(nullOn('conversation_exists'))
-    // A deletion of the parent that ended before this has not seen the child.
+    // If the parent was deleted in the meantime, that deletion has not seen the child.
     if ((await store.getConversation(parent.id)) === null) {
       await store.deleteConversation(id)
       throw unknownConversation(parent.id)

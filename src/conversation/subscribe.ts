@@ -10,28 +10,27 @@ import { hasReferences, type Replica } from './replica.ts'
 import { type ReplyOffset, ReplyReader } from './streamed.ts'
 import type { EngineContext } from './engine-context.ts'
 
-/** One item of a subscription. */
 export type SubscriptionItem =
   /** An event and the status right after it; the latest status if that state was evicted from memory. */
   | (LoggedEvent & { readonly status: Status })
   /**
    * Every event that was in the log at the start has been delivered. Sent once, and again after a `reset`.
-   * `seq` is the last delivered position, or `after`.
+   * `seq` is the last delivered position, or `after` if nothing was delivered.
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
-   * The log lacks what was read, or the event `afterId`: the database was restored or failed over. Discard
-   * what was delivered; the log follows from its first event, then `caught_up`.
+   * The log no longer has the delivered events, or has an event other than `afterId` at `after`: the database
+   * was restored or failed over. Discard all delivered events. The whole log follows, then `caught_up`.
    */
   | { readonly type: 'reset' }
   /**
-   * More of a reply in progress, before any later event: first everything streamed so far, then each
-   * character once, in order. Resume with the last `offset` as `replyOffset`. A reply that ended before the
-   * reader connected, or while it was reading the previous reply, is delivered as events only.
+   * The next part of a reply in progress, before any later event. The first delta has everything streamed so
+   * far, and no character is repeated. To resume, pass the last `offset` as `replyOffset`. A reply that ends
+   * before the reader connects, or while the reader still receives the previous reply, is delivered only as
+   * events.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
-/** Where a subscription starts, and what ends it. */
 export interface SubscribeOptions {
   /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number
@@ -49,8 +48,8 @@ export interface SubscribeOptions {
 const PAGE_SIZE = 256
 
 /**
- * Subscribes. Readers pull items, so a slow one delays no other, needs no queue and misses nothing. O(1) per
- * event.
+ * Subscribes to a conversation. Readers pull items, so a slow reader does not delay others, needs no queue
+ * and misses nothing. O(1) per event.
  * @throws ColloquyError `invalid_argument` for invalid options, `unknown_conversation` when the conversation
  *   is deleted, and the store's errors; then subscribe again with `after` and `afterId` of the last event.
  */
@@ -167,7 +166,6 @@ async function readFrom(store: Store, replica: Replica, from: number): Promise<L
 
 const statuses = new WeakMap<Replica, WeakMap<Fact, Status>>()
 
-/** Status right after an event; the latest if its checkpoint was evicted. Cached for all readers. */
 function statusAt(replica: Replica, seq: number, fact: Fact): Status {
   const cache = statuses.get(replica) ?? new WeakMap<Fact, Status>()
   statuses.set(replica, cache)

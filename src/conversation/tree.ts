@@ -18,7 +18,6 @@ const CONCURRENCY = 16
 /** Milliseconds between two searches for new subagents while calls are open. */
 const POLL = 250
 
-/** Id of the call that opened a conversation; null when the record does not name the call. */
 function parentCall({ metadata }: ConversationRecord): string | null {
   const subagent = metadata['subagent']
   const id = isObject(subagent) ? subagent['action_id'] : null
@@ -61,17 +60,16 @@ async function openNode(
     const { state } = await replica.look(record)
     return columnarLength(state.log) > 0 || replica.blobs === 'refs' ? replica.whole() : state
   }
-  // The caller keeps the states, so a large tree does not replace the conversations in memory.
+  // Bypasses the cache for a conversation that is not in memory: a large tree would evict all cached ones.
   const state = await (context.cachedState(id) !== null
     ? context.use(id, latest)
     : wholeState(context.store, id))
   return { id, title, actionId, state, children: [] }
 }
 
-/** Returns null for a deleted subagent, because a subagent may be deleted at any time. */
+/** A subagent may be deleted at any time. */
 const ifDeleted = nullOn('unknown_conversation')
 
-/** An item of a subscription, with the conversation it is from. */
 export interface TreeSubscriptionItem {
   readonly conversationId: string
   /** 0 for the root, 1 for its subagents. */

@@ -6,9 +6,9 @@ import type { MessageUnit, Unit } from '../view/units.ts'
 import type { View } from '../view/view.ts'
 
 /**
- * Whether the view ends with a reply or a result of the finish tool, no call is pending, and no condensation
- * is requested. Anything later, also from the environment, needs a reply, except system prompts and blank
- * messages. O(size of the units from there).
+ * Whether the turn has ended: no call is pending, no condensation is requested, and the view ends with a
+ * final reply or a result of the finish tool. Later system prompts and blank messages are ignored. Any other
+ * message, also from the environment, needs a reply. O(size of the ignored units).
  */
 export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
@@ -28,7 +28,7 @@ function lastRendered({ units }: View): Unit | undefined {
   return undefined
 }
 
-/** Whether a request would contain a message; always true for a completion. */
+/** Whether a request would contain this unit. Always true for a completion. */
 const isRendered = (unit: MessageUnit): boolean =>
   unit.completes !== undefined || renderMessage(unit.item.event) !== null
 
@@ -45,8 +45,8 @@ export const isBranchEmpty = (branch: Branch): boolean =>
   branch.lastUserMessage === null && lastRendered(branch.view) === undefined && isAnswered(branch)
 
 /**
- * Whether the branch had a user message, and its view has only system prompts and environment messages: then
- * no model is called. O(units).
+ * Whether the branch had a user message, but its view has only system prompts and environment messages. A run
+ * then calls no model. O(units).
  */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false

@@ -26,17 +26,16 @@ import { replyId, replyParts, stringsByAddress, type UIMessagesOptions } from '.
 import type { Status } from '../state/status.ts'
 import type { SubscriptionItem } from './subscribe.ts'
 
-/** The reply to stream, and until when. */
 export interface UIStreamOptions extends UIMessagesOptions {
   /** Id of the user's message. Default: the latest on HEAD's branch. */
   readonly to?: string
-  /** Parts that the client has: those of its last message. Default: none. */
+  /** Parts of the client's last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply, after the stream has subscribed, even if the client disconnects. The
-   * stream ends when the promise settles, with an error if it rejects, unless another run makes the reply.
-   * Default: starts no run, but recovers a conversation whose status is `running` without a lease, as after
-   * an import; the stream ends when no run is active.
+   * Starts the run that makes the reply. Called once the stream has subscribed, even if the client
+   * disconnects. The stream ends when the promise settles, with an error if the promise rejects, unless
+   * another run makes the reply. Default: starts no run, but recovers a conversation whose status is
+   * `running` without a lease, as after an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
   /** `settled` also streams working calls and the replies to their completions. Default: `replied`. */
@@ -199,7 +198,7 @@ async function* followRun(
   try {
     for (;;) {
       if (failure !== null && !isElsewhere(failure)) throw new RunFailed()
-      // The run can end while a delta is passed on, and nothing follows it.
+      // The run can end while a delta is delivered. Then no other item follows.
       const isNewState = isSettled && (isNews || !wasSettled)
       wasSettled = isSettled
       if (isNewState && !isActive(await conversation.state(), until)) break
@@ -274,7 +273,6 @@ export const uiMessageResponse = (conversation: Conversation, options: UIStreamO
     'x-vercel-ai-ui-message-stream': 'v1',
   })
 
-/** Options of `receiveUIMessages`. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
    * What a new message does to calls that wait for confirmation: `reject` (default) rejects them, so that the
@@ -341,7 +339,7 @@ export async function receiveUIMessages(
   return { to: message.id }
 }
 
-/** A client's message from `toUIMessages`, with the event's long strings in place of their addresses. */
+/** Returns a posted message with the long strings of its event in place of their addresses. */
 const withStrings = (
   conversation: Conversation,
   message: JsonObject,
@@ -375,7 +373,6 @@ function latestVersion({ log }: State, messageId: string): string {
   return messageId
 }
 
-/** Whether an entry is a user's message. @throws ColloquyError `evicted` if its body was evicted. */
 function isOfUser(entry: Entry): boolean {
   const event = loadedEvent(entry, ['MessageEvent'])
   return event?.kind === 'MessageEvent' && event.source === 'user'
@@ -396,7 +393,7 @@ async function edit(conversation: Conversation, messageId: string, message: Mess
     }
     // Appends nothing, but throws during a run.
     await conversation.navigate(state.log.head?.id ?? null)
-    // A run that has begun since appended an event, so this version conflicts.
+    // A run that has begun since then has appended an event, so this version conflicts.
     await conversation.append(events, { expected: state.log.entries.length })
     return id
   }, 'id_conflict')

@@ -103,7 +103,7 @@ class Share {
     }
     await this.#release([...this.#owned.values()])
     clearTimeout(this.#expiry)
-    // Otherwise it expires.
+    // If this fails, the item expires.
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
@@ -177,7 +177,7 @@ class Share {
       lost: new AbortController(),
       done: Promise.resolve(),
     }
-    // Its lease expired here, and no other process claimed it.
+    // If this process still has the shard, its lease expired and no other process claimed it.
     this.#lose(id)
     this.#owned.set(id, shard)
     shard.done = this.#read(shard)
@@ -205,8 +205,8 @@ class Share {
         const after = cursor === null ? {} : { after: cursor }
         const page = reset === true ? null : await store.feed({ shard: number, limit, ...after })
         if (page?.reset === true) {
-          // Stored before it is delivered: otherwise the shard's next owner might continue after a handler
-          // has dropped everything.
+          // The reset is stored before it is delivered: otherwise the shard's next owner might continue after
+          // a handler has dropped everything.
           await this.#startOver(shard, page.next)
           more = true
           continue
@@ -287,7 +287,7 @@ class Share {
     try {
       await this.#inOrder(() => this.#write(shards, undefined, 0))
     } catch (error) {
-      // Otherwise they expire.
+      // Leases that were not released expire.
       if (!hasCode(error, 'store_closed')) this.#parts.onError(error, [])
     }
     for (const shard of shards) if (this.#owned.get(shard.id) === shard) this.#owned.delete(shard.id)
@@ -308,14 +308,13 @@ class Share {
   }
 }
 
-/** Options of a follower. */
 export interface FollowOptions {
   /**
    * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes with the same
    * name share the conversations, and resume from the stored position.
    */
   readonly name: string
-  /** Where a new name begins: `start` (default) delivers all that exists, `now` only what happens later. */
+  /** Where a new follower begins: `start` (default) delivers everything, `now` only what happens later. */
   readonly from?: 'start' | 'now'
   /** Maximum number of items per handler call. Default and maximum: 100 (`MAX_PAGE_SIZE`). */
   readonly limit?: number
@@ -323,9 +322,9 @@ export interface FollowOptions {
   readonly concurrency?: number
   /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number
-  /** Milliseconds between polls, which find what no notification reported. Default: 1,000. */
+  /** Milliseconds between polls for changes that no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated; doubled each time, minus jitter. Default: 1,000. */
+  /** Milliseconds before a failed call is repeated, doubled each time, minus jitter. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of the doubled `retryDelay`, in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -416,14 +415,12 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
   if (items.length > 0) void Promise.reject(error)
 }
 
-/** One item of a follower. */
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
   /** The database was restored or replaced. Discard this shard's items: all are delivered again. */
   | { readonly type: 'reset'; readonly shard: number }
 
-/** Context of a handler call. */
 export interface Following {
   /** Aborted when the follower closes, or when another process may receive the same items. */
   readonly signal: AbortSignal
@@ -451,7 +448,7 @@ class News {
   readonly #store: Store
   readonly #waiters = new Map<number, () => void>()
   readonly #fresh = new Set<number>()
-  /** The feed's end at the last poll. Everything before it was read, or its shard is in `#fresh`. */
+  /** End of the feed at the last poll. Shards with unread items before it are in `#fresh`. */
   #tip: string | null = null
   #polling: Promise<void> | null = null
   #pollAgain = false
@@ -460,7 +457,6 @@ class News {
     this.#store = store
   }
 
-  /** Polls until the signal is aborted. Never rejects. */
   async poll(interval: number, closing: AbortSignal, onError: (error: unknown) => void): Promise<void> {
     const pollNow = (): void => {
       if (this.#polling !== null) {
@@ -513,7 +509,7 @@ class News {
       const { next } = await this.#store.feed({ after: this.#tip, limit: 1 })
       if (next === this.#tip) return
     }
-    // Later reads see everything before it.
+    // Shards are notified after this read, so that they see everything before the tip.
     this.#tip = (await this.#store.feed({ from: 'end', limit: 1 })).next
     for (let shard = 0; shard < SHARDS; shard += 1) this.notify(shard)
   }

@@ -19,7 +19,7 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** Calls the step, before anything is awaited, and appends what it yields. */
+/** Calls the step synchronously, and appends what the step yields. */
 export async function callStep(
   run: RunContext,
   state: State,
@@ -73,7 +73,7 @@ export async function callStep(
   } finally {
     isOver = true
     try {
-      // A stopped step often throws, but its streamed text was still read.
+      // A stopped step often throws, but live readers have already read its text.
       if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
     } finally {
       // A call whose working result was not appended because of an interrupt is not completed later.
@@ -104,9 +104,9 @@ function recordText(streamed: TextSoFar, event: Event): void {
 }
 
 /**
- * Appends an interrupted step's streamed but unyielded text: the only event that may follow the interrupt
- * (law I4). Marked as interrupted, it changes no status and is not a final reply. Appends nothing unless the
- * log has an interrupt since the step began.
+ * Appends the text that an interrupted step has streamed but not yielded. Only this event may follow the
+ * interrupt (law I4). The message is marked as interrupted, so it changes no status and is not a final reply.
+ * Nothing is appended without an interrupt since the step began.
  */
 async function keepTextSoFar(
   run: RunContext,
@@ -139,8 +139,8 @@ interface Appended {
 }
 
 /**
- * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD at the call. A reply has read
- * no later events, except the step's own events directly after that HEAD, such as a nudge.
+ * Appends what a step yielded, and publishes deltas. `after` is the id of HEAD when the step was called. A
+ * reply is based on the events up to `after` and on the step's own events directly after it, such as a nudge.
  */
 async function appendYielded(
   run: RunContext,
@@ -148,7 +148,7 @@ async function appendYielded(
   after: string | null,
 ): Promise<Appended> {
   let appended: Appended = { events: [], after }
-  // What a step inserted before its reply is split off. The reply with its calls is one batch.
+  // Events before the reply are appended on their own. The reply and its calls are appended together.
   const start = yielded.findIndex(isOfReply)
   for (const part of start <= 0 ? [yielded] : [yielded.slice(0, start), yielded.slice(start)]) {
     const { events, after: next } = await appendPart(run, part, appended.after)
@@ -183,23 +183,21 @@ async function appendPart(
   return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
 }
 
-/** Adds the events that `events` require: results after a finish, and a status update. */
 function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
   const all = [...events, ...resultsAfterFinish(state, events)]
   const before = state.header.status
   let after = state
   for (const event of all) after = reduce(after, event)
   const { status } = after.header
-  // A pause holds, whatever else a reply in flight contains.
+  // A pause holds, even if the reply in flight would set the status to `running`.
   if (before === 'paused' && status === 'running') return [...all, statusUpdate('paused')]
-  // Not finished while a pending call, an unread message or a Stop hook may object.
+  // Not finished while a call is pending, a message is unread, or a Stop hook may object.
   const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
   return before !== 'finished' && status === 'finished' && mayContinue
     ? [...all, statusUpdate('running')]
     : all
 }
 
-/** Results for calls without a result that follow a finish in the same reply. */
 function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
   const finished = new Set(
     openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),

@@ -56,7 +56,7 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   return isOnlyRequested && (await readLatest(run, wasRefused)) ? proceed : refused(message)
 }
 
-/** Returns a CondensationRequest if needed; nothing without a condenser, or if a request is unhandled. */
+/** Returns a CondensationRequest if needed. Empty without a condenser, or if another request is unhandled. */
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
     ? [{ kind: 'CondensationRequest', source: 'environment' }]
@@ -86,8 +86,8 @@ function wasRefused({ log }: State): boolean {
 const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after a step, or null. Also null for a paused reply, which is sent back, and for
- * truncated calls, about which the model is notified. O(events).
+ * The error that ends a run after a step, or null. A paused reply is no error, because the model can continue
+ * it. Truncated calls are not errors either, because the model is notified. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)

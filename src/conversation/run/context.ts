@@ -41,8 +41,8 @@ export interface RunContext {
 }
 
 /**
- * Appends a decision's events under the run's lease; none after an interrupt, which has ended the run's
- * calls. Decides on the state to which the events are appended, so no other event intervenes.
+ * Appends a decision's events under the run's lease; nothing after an interrupt, which has ended the run's
+ * calls. No event can intervene between the decided state and these events.
  * @throws `lease_lost`.
  */
 export function add(
@@ -52,7 +52,7 @@ export function add(
 ): Promise<readonly LoggedEvent[]> {
   const { replica, lease, signal, within } = run
   const { owner, generation } = lease.lease
-  // Errors of the caller's policy pass through here too.
+  // `decide` may throw errors of the caller's policy, which are not errors of the replica.
   const thrown = new Set<unknown>()
   const decideAndRecord: Decision = (state) => {
     if (signal.aborted && !whenAborted) return []
@@ -76,13 +76,11 @@ export function add(
 
 export const refreshState = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
 
-/** Calls a query with the latest state, and again with all bodies if it throws `evicted`. */
 export const readLatest = <T>(run: RunContext, query: (state: State) => T): Promise<T> =>
   recordErrors(run, run.replica.read(query))
 
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
-/** The state with the long strings that a request needs. @throws the store's errors. */
 export const withBodies = (run: RunContext, state: State): Promise<State> =>
   recordErrors(run, run.replica.withBodies(state))
 

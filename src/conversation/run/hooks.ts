@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 import { orAborted } from '../async.ts'
 
-/** Input of a hook. */
 export interface HookInput {
   readonly event_type: HookEventType
   readonly conversation_id: string
@@ -83,7 +82,7 @@ export async function runHooks(
   return { events, blocked: null, context }
 }
 
-/** Runs one hook. Returns null when the hook is not for the tool. Never throws. */
+/** Returns null when the hook is not for the tool. Never throws. */
 async function runHook(
   hook: Hook,
   input: HookInput,
@@ -150,7 +149,6 @@ function truncate(value: unknown): string {
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`
 }
 
-/** Any value as text. Never throws. */
 export function thrownText(value: unknown): string {
   try {
     return String(value instanceof Error ? value.message : value)

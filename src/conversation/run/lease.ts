@@ -50,7 +50,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // It expired without a new owner. The call created another lease, which must expire at once.
+        // It expired without a new owner. `acquireLease` created another lease, which must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {
@@ -71,12 +71,11 @@ export async function holdLease(
     lost: lost.signal,
     async release() {
       await endRenewal()
-      // An unreachable store lets it expire later. The result of the work must not depend on that.
+      // If the store is unreachable, the lease expires later. The result of the run must not depend on that.
       if (!lost.signal.aborted) await store.releaseLease(lease).catch(() => undefined)
     },
     async abandon() {
       await endRenewal()
-      // An unreachable store lets it expire later.
       if (lost.signal.aborted) return
       await store.acquireLease(conversationId, owner, 1).catch(() => undefined)
       await expired()
@@ -87,8 +86,8 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Owner of a brief lease, under which nothing runs. A run waits for such a lease instead of failing with
- * `already_running`, so that the run's work is done (law I5).
+ * Returns an owner for a brief lease, such as for a recovery. A run waits for such a lease instead of failing
+ * with `already_running`, so that the run's work is done (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
@@ -113,8 +112,8 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active, and ends a dead run's lease. If the status is `running`, the lease stays,
- * expired, for recovery. @throws ColloquyError `already_running` while a run holds the lease.
+ * Checks that no run is active, and ends a dead run's lease. If the status is `running`, the expired lease
+ * stays for recovery. @throws ColloquyError `already_running` while a run holds the lease.
  */
 export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {
   // The store decides by its own clock whether a lease has expired.
@@ -126,7 +125,6 @@ export async function checkRest(store: Store, replica: Replica, owner: string): 
   else await store.releaseLease(lease)
 }
 
-/** Ends the expired lease of a conversation that is not running. */
 export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
   await store.releaseLease(await acquire(store, conversationId, owner, 1_000))
 }
@@ -166,7 +164,7 @@ export async function awaitLease(
       if (!hasCode(error, 'already_running')) throw error
       onWait()
       const { expiresAt } = error.data
-      // The store's clock may differ from this one: then the lease still holds, and attempts become rarer.
+      // If the store's clock differs, the lease may still be held. Attempts then become rarer.
       pause = expiresAt === previousExpiry ? Math.min(2 * pause, MAX_PAUSE) : MIN_PAUSE
       previousExpiry = expiresAt
       const { status } = (await replica.refresh()).header

@@ -77,8 +77,8 @@ function callHooks(
 }
 
 /**
- * Shows a message to the hooks. A hook can block it even if the conversation was paused meanwhile. If the run
- * is interrupted meanwhile, nothing is recorded.
+ * Shows a message to the hooks. A hook can block the message even if the conversation was paused meanwhile.
+ * If the run is interrupted meanwhile, nothing is recorded.
  */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
@@ -105,7 +105,7 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return prompts.toReversed()
 }
 
-/** Position up to which hooks, or a model, know every message. Null if an evicted body is needed. */
+/** Position up to which hooks or a model have read every message. Null if an evicted body is needed. */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null
@@ -129,8 +129,8 @@ const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * Executes calls, recording their beginning first, so that they never begin twice. A call excluded meanwhile
- * by a pause, policy or result is not begun.
+ * Executes calls. The log records their start first, so that no call starts twice. A call does not start if a
+ * pause, a policy or a result has excluded it in the meantime.
  */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
@@ -180,7 +180,7 @@ async function passesHooks(run: RunContext, call: CallEntry): Promise<boolean> {
   if (events.length === 0) return true
   await add(run, (state) => {
     if (blocked === null) return [...events, ...context.map(contextMessage)]
-    // Another writer may have ended it meanwhile.
+    // Another writer may have ended the call in the meantime.
     return isOpen(state, call) ? [...events, result] : events
   })
   return blocked === null
@@ -194,7 +194,7 @@ async function runPostHooks(run: RunContext, call: CallEntry): Promise<void> {
     { event_type: 'PostToolUse', tool_response },
     call,
   )
-  // A finished model gets no more context, unless a hook objects.
+  // After the end of the turn, context is dropped, but an objection is not.
   await add(run, (state) => {
     const feedback = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
     return [...events, ...feedback.map(contextMessage)]
@@ -234,7 +234,7 @@ export async function runLoop(
   // A pause or interrupt from now on applies to this run, though it may not have begun.
   const { header, log } = await replica.refresh()
   const { from = log.entries.length } = options
-  // A status that is still running once we hold the lease is a dead run's.
+  // If the status is still `running` when this run holds the lease, the run that set it is dead.
   let isAfterCrash = header.status === 'running' && (await store.getLease(replica.id)) !== null
   // The same holds for a run that died while this one waited for it.
   const first = wait
@@ -258,8 +258,8 @@ export async function runLoop(
     // A caller that started a run while the lease was still held got `already_running`, so its work is picked
     // up here.
     const state = await awaitWork(replica, options)
-    // Stop when a round appended nothing: the next would append nothing either. Another run that has begun
-    // meanwhile continues.
+    // Stop if this round appended nothing, because the next would append nothing either. If another run has
+    // begun in the meantime, that run continues.
     const isUnchanged = state.log.entries.length === length
     const next =
       signal?.aborted !== true && !isUnchanged && hasMoreWork(state)
@@ -357,7 +357,7 @@ async function runUnderLease(
   const quit = (): void => interrupted.abort()
   const stop = (): void => {
     quit()
-    // Under the lease: a run that has lost it must not interrupt the next one.
+    // Appended under the lease: a run that has lost its lease must not interrupt the next run.
     interrupting = replica.commit((now) => decideInterrupt(now, true), { depends: true, lease: lease.lease })
     interrupting.catch(() => undefined)
   }
@@ -403,7 +403,6 @@ function listen(signal: AbortSignal | undefined, call: () => void): () => void {
   return () => signal?.removeEventListener('abort', call)
 }
 
-/** Returns the result of a run, with the thrown error, or else the error in the log. */
 function toResult(
   { replica: { state }, iterations }: Pick<RunContext, 'replica' | 'iterations'>,
   thrown?: unknown,
@@ -424,7 +423,7 @@ function stuckReason({ log: { entries } }: State): string {
   return 'The conversation is stuck.'
 }
 
-/** Repeats actions until the run ends. Returns the thrown error, if an error ended the run. */
+/** Returns the thrown error, if an error ended the run. */
 async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   let begun = false
   try {
@@ -432,7 +431,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
     for (let continues = begun; continues; continues = await takeNextAction(run, options));
   } catch (error) {
     if (isOfStore(run, error) || (!begun && hasCode(error, 'empty_view'))) throw error
-    // The interrupt ended the step, whatever it throws now.
+    // The interrupt has ended the step, so an error of the step no longer matters.
     if (run.signal.aborted) return undefined
     await add(run, (state) => failureOf(run, state, error))
     return error
@@ -442,7 +441,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   return undefined
 }
 
-/** Takes the next action of a run. Returns false at the end of the run. */
+/** Returns false at the end of the run. */
 async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await refreshState(run)
   const { status } = state.header
@@ -489,7 +488,7 @@ async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>
     state.header.status === 'running' || mustStop(run, state) ? [] : [statusUpdate('running')],
   )
-  // No await from here to the step: nothing that this process knows of can come between.
+  // Nothing is awaited from here to the step, so no event of this process can intervene.
   await useBodies(run, (state) => callLatest(run, state), known)
 }
 
@@ -507,7 +506,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/** Starts a run. Returns false when there is nothing to run, or a pause followed the run's request. */
+/** Returns false when there is nothing to run, or a pause followed the run's request. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
@@ -540,8 +539,8 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 }
 
 /**
- * Leaves pending calls for the next run. After a pause, unbegun calls may still begin; after an error, calls
- * that need no confirmation are ended.
+ * After an error, ends the pending calls that need no confirmation. After a pause, marks new calls as held,
+ * so that the next run may start them.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
@@ -591,7 +590,6 @@ function runEnding(
   return reason === null ? [] : [updateEvent('stuck_reason', reason), statusUpdate('stuck')]
 }
 
-/** A result for every pending call that needs no confirmation, and the error of the caller's code. */
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : errorName(error)
   const detail = thrownText(error).toWellFormed()
@@ -610,7 +608,7 @@ function errorName(error: unknown): string {
   }
 }
 
-/** Pending calls that need no confirmation. If the policy itself fails, the pending calls that have begun. */
+/** Pending calls that need no confirmation. If the policy throws, the pending calls that have started. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {
@@ -628,7 +626,7 @@ async function runSessionHooks(
 ): Promise<void> {
   if (!listens(run, moment)) return
   const { events, context } = await callHooks(run, { event_type: moment })
-  // At the end no model would read it.
+  // At the end of a session, no model would read the context.
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 

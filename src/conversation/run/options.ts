@@ -9,7 +9,6 @@ import type { Hook } from './hooks.ts'
 import { checkLeaseTtl } from './lease.ts'
 import type { Policy } from './policy.ts'
 
-/** Options of a run. */
 export interface RunOptions {
   /** Interrupts the run when it is aborted. */
   readonly signal?: AbortSignal
@@ -34,11 +33,11 @@ export interface RunOptions {
    * its writer. Errors of this callback are thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length when the run was requested; a later pause or interrupt stops it. Default: current length. */
+  /** Log length when the run was requested. A later pause or interrupt stops it. Default: current length. */
   readonly from?: number
   /**
-   * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: it
-   * ends when no call of the branch is working, and the model has read each result.
+   * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: the
+   * run ends when no call of the branch is working, and the model has read each result.
    */
   readonly until?: 'replied' | 'settled'
   /**
@@ -57,7 +56,7 @@ interface RunEnd {
 /** How a run ended: normally, or with an error that the caller must handle. */
 export type RunResult =
   | (RunEnd & {
-      /** `running`: another run was active or had died, and `signal` was aborted before this one began. */
+      /** `running`: another run was active or had died, and `signal` was aborted before this run began. */
       readonly status: Exclude<Status, 'error' | 'stuck'>
       readonly error?: undefined
     })
@@ -80,7 +79,7 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /** `later`: the summariser failed. The log records this once. */
+        /** `later`: the summariser failed, and a later attempt may succeed. The log records this once. */
         readonly again?: 'never' | 'later'
       }
     }

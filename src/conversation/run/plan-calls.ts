@@ -28,7 +28,7 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
  * started is executed again only if it was approved since, or if `repeats` allows it (default: never) and
  * fewer than two runs were lost since the call. A call that was neither started nor approved is confirmed if
  * the policy requires it, executed if it was appended in this run (`newCallIds`) or held by a pause, and
- * otherwise interrupted. O(k log k) for k pending calls, and the events since the first of them.
+ * otherwise interrupted. O(k log k + e) for k pending calls and e events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
@@ -42,7 +42,7 @@ export function planCalls(
   const callStatuses = new Map(state.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   const replies = repliesOf(state, open)
   const finishes = new Map<string, number>()
-  // The last one set is the first of its reply.
+  // In reverse order, so that the first finish call of each reply is stored last.
   for (const { entry } of open.toReversed())
     if (isFinishCall(entry.event)) finishes.set(entry.event.llm_response_id, entry.seq)
   const plan = {
@@ -68,7 +68,7 @@ export function planCalls(
 
 const MAX_LOST = 2
 
-/** Whether two runs were lost since a position: what they did may crash the process. O(events since). */
+/** Whether two runs were lost since a position: the work after it may crash processes. O(events since). */
 export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
   let lost = 0
   for (let index = seq + 1; index < entries.length; index += 1) {

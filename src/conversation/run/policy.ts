@@ -13,8 +13,8 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
  * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires
- * confirmation; an unknown kind always does. One call that requires it makes all calls of its reply wait, but
- * a reply with a single `finish` or `think` call never waits.
+ * confirmation; an unknown kind always does. One call that requires confirmation makes all calls of its reply
+ * wait, but a reply with a single `finish` or `think` call never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

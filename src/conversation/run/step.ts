@@ -10,7 +10,6 @@ import { orAborted } from '../async.ts'
 import type { BackgroundWork, ResumeWork } from '../background.ts'
 import type { RunOptions } from './options.ts'
 
-/** A request to a child conversation. */
 export interface ChildRequest {
   /** The first message of the child. */
   readonly text: string
@@ -28,7 +27,6 @@ export interface ChildRequest {
   readonly onOpen?: (conversationId: string) => void
 }
 
-/** Reply of a child conversation. */
 export interface ChildReply {
   readonly conversationId: string
   /** `finished`, or the status in which the child stopped without a final reply. */
@@ -36,17 +34,15 @@ export interface ChildReply {
   readonly content: readonly Content[]
 }
 
-/** Runs the child conversation of a call. */
 export type RunChild = (actionId: string, request: ChildRequest) => Promise<ChildReply>
 
-/** Input of a step. */
 export interface StepInput {
   readonly state: State
   /** The view as messages, to be written for a provider. */
   readonly messages: readonly NeutralMessage[]
   /**
-   * Id of HEAD, or null. The run adds the id to replies without `reply.after`, so that a reply follows what
-   * the model saw.
+   * Id of HEAD, or null. The run adds the id to replies without `reply.after`, to record which events the
+   * model saw.
    */
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
@@ -74,7 +70,7 @@ export interface StepInput {
   readonly runChild: RunChild
   /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
-  /** Reports to the run's caller which signed parts are left out. Pass it to the writer as `onPrefix`. */
+  /** Reports left-out signed parts to the run's caller. Pass this function to the writer as `onPrefix`. */
   readonly onPrefix: (omitted: LeftOut) => void
 }
 
@@ -93,8 +89,8 @@ export interface Step {
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call that began but has no result, as after a crash, may be executed again, unless two runs
-   * were lost since the call. Default: no; the model then reads that the effect of the call is unknown.
+   * Whether a call that has started but has no result, as after a crash, may be executed again. Ignored after
+   * two lost runs since the call. Default: no; the model then reads that the call's effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
@@ -118,7 +114,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
   const { signal } = input
   let iterator: AsyncIterator<Yielded> | Iterator<Yielded> | null = null
   try {
-    // Called at once, so that nothing comes between the caller's last check and the step.
+    // Called synchronously, so that nothing can change between the caller's last check and the step.
     const called = signal.aborted ? null : step(input)
     const outputs = called instanceof Promise ? await orAborted(called, signal) : called
     if (outputs === null) return
@@ -143,7 +139,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
   }
 }
 
-/** Whether a step returned an iterable; an untyped step may return something else, or nothing. */
+/** An untyped step may return something else, or nothing. */
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 

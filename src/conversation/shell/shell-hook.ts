@@ -7,7 +7,6 @@ import type { HookEventType } from '../../event/types.ts'
 import { checkOptionNames, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import type { Hook, HookOutcome } from '../run/hooks.ts'
 
-/** Default milliseconds until a hook's command is killed. */
 const TIMEOUT = 60_000
 
 interface Command {
@@ -173,7 +172,6 @@ function collectOutput(): Output {
   }
 }
 
-/** The command, and when it runs. */
 export interface ShellHookOptions {
   readonly on: HookEventType
   /** A line for `sh -c`; or a program and its arguments, started without a shell. */
@@ -184,7 +182,7 @@ export interface ShellHookOptions {
   readonly timeout?: number
   /** Working directory. Default: this process's. */
   readonly cwd?: string
-  /** Variables added to this process's environment; undefined removes one. */
+  /** Variables to add to this process's environment; `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
@@ -247,7 +245,6 @@ interface Decision {
 
 const NO_DECISION: Decision = { blocks: false, reason: '', additionalContext: '' }
 
-/** Maps an ended command to an outcome. A failure blocks nothing and adds no context. */
 function hookOutcome(ended: Ended, command: Command): HookOutcome {
   const { how, code, signal } = ended
   const printed = { stdout: ended.stdout.shown(), stderr: ended.stderr.shown() }
@@ -277,7 +274,6 @@ function readDecision(text: string | null): Decision {
   try {
     value = JSON.parse(text)
   } catch {
-    // Not JSON.
     return NO_DECISION
   }
   const { decision, reason, additionalContext } = value as Readonly<Record<string, unknown>>
