@@ -9,9 +9,9 @@ import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a translator of the chunks of the reply to the message `to`, whose `parts` the client has; null ends open
- * parts. Create one per stream. Streamed messages never have event ids: a client would then keep the messages at
- * their streamed positions when the final snapshot arrives.
+ * Returns a function that translates the chunks of one stream; null ends open parts. Message ids begin with
+ * `to`, and `parts` are the reply's parts that the client already has. Streamed messages never have event
+ * ids: a client would then keep the messages at their streamed positions when the final snapshot arrives.
  */
 export function chunkTranslator(
   to: string,
@@ -40,7 +40,7 @@ export function chunkTranslator(
       { type: EventType.REASONING_END, messageId },
     ]
   }
-  /** Returns a call's first result. A client adds each result as a message, so later ones are activities. */
+  /** Returns a call's first result. Clients add each result as a message, so later results are activities. */
   const result = (toolCallId: string, output: JsonValue = null): AGUIEvent[] => {
     if (ended.has(toolCallId)) return []
     ended.add(toolCallId)
@@ -108,7 +108,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns what a reply's chunks do not contain: activities, shared state, requested details. */
+/** Returns AG-UI events that the reply's chunks lack: activities, shared state, requested details. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

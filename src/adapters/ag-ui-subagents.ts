@@ -78,7 +78,7 @@ export class Subagents {
       if (followed.isFinished) continue
       // oxlint-disable-next-line no-await-in-loop -- parents before their subagents
       const advanced = advance(followed.parts, await partsOf(child))
-      // The last snapshot corrects a step that was withdrawn.
+      // A withdrawn step needs no event: the final snapshot corrects it.
       const chunks = (advanced?.chunks ?? []).filter(({ type }) => type !== 'reset-step')
       if (advanced !== null) followed.parts = advanced.parts
       const translated = chunks.flatMap((chunk) => followed.translate(chunk))
@@ -126,7 +126,6 @@ interface Child {
 const partsOf = async ({ conversation, to }: Child): Promise<readonly UIPart[]> =>
   to === null ? [] : conversation.read((state) => replyParts(state, to))
 
-/** Whether a subagent has stopped, or waits for a user. */
 const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'
 
 function parentCall({ metadata: { subagent } }: ConversationRecord): string | null {

@@ -24,7 +24,6 @@ import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
 
-/** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: { readonly threadId: string; readonly runId: string }
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */
@@ -130,7 +129,7 @@ async function* streamRun(
       yield { type: EventType.RUN_ERROR, message: 'The run has failed.', code: status }
     else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
   } finally {
-    // The client has left before the reply.
+    // If the client leaves before the reply, the run still starts.
     waiting?.().catch((error: unknown) => onError?.(error))
   }
 }

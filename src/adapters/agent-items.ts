@@ -10,10 +10,10 @@ import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
-/** Field with an event's items. A reply's first event has all its items, and the others an empty list. */
+/** Field with an event's items. A reply's first event has the reply's items, its others an empty list. */
 const ITEMS = 'openai_agents'
 
-/** Converts items to events; a model's adjacent items form a reply. `actions` gets action ids by call id. */
+/** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
   const events: Event[] = []
   for (let index = 0; index < items.length;) {
@@ -38,7 +38,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   const { events } = fromOpenAIResponses(
     Object.assign({ output }, { id: crypto.randomUUID(), status: 'completed' }),
   )
-  // The session's own results end the calls, even those that could not be read.
+  // Errors for unreadable calls are left out: result items of the session end the calls.
   const stored = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
   if (stored.length === 0) return [messageEvent('agent', 'assistant', [], items)]
   return stored.map((event, index) => {

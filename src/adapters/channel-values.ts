@@ -67,7 +67,6 @@ export class ChannelValues {
       if (elements !== undefined) this.#stored.set(chunkText(epoch, elements as readonly string[]), id)
   }
 
-  /** @throws ColloquyError `invalid_event` when a chunk is missing. */
   async read(collection: string, body: JsonObject): Promise<unknown> {
     const stored = body as unknown as StoredValue
     if ('value' in stored) return this.load(stored.value)

@@ -103,7 +103,7 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
     const isKnown = transcript.uuids.has(first['parentUuid'])
     const timestamp = new Date().toISOString()
     const events = addLines(transcript, text).map((event) => ({ timestamp, ...event }))
-    // Lines behind a line of the session leave out what others appended behind that.
+    // New lines continue from a known line, without the events that other writers appended after it.
     const isMoved = record.headId !== head && isKnown && events[0]?.parent_id === undefined
     if (isMoved && events[0] !== undefined) events[0] = { ...events[0], parent_id: head ?? '__root__' }
     const facts = [linesEvent(text, timestamp), ...events]
@@ -124,7 +124,7 @@ export function sessionStore(options: { readonly store: Store }): Required<Sessi
     for (const [name, events] of sides) {
       if (events.length === 0) continue
       const { id } = await recordOf(sideKey(key, name))
-      // An import recognizes events of a process that has ended by their ids.
+      // An import recognizes, by their ids, events that another process has already appended.
       await store.append(id, events, { mode: 'import' })
       sides.set(name, [])
     }

@@ -201,7 +201,7 @@ function entriesOfOthers(
   )
   if (messages.length === 0) return []
   const written = toAnthropic(messages).messages
-  // A request starts and ends with a user's turn; it is a placeholder when the messages have a reply there.
+  // A request starts and ends with a user's turn: a placeholder, if the messages have a reply there.
   const start = messages[0]?.role === 'assistant' && written[0]?.role === 'user' ? 1 : 0
   const end = messages.at(-1)?.role === 'assistant' && written.at(-1)?.role === 'user' ? -1 : undefined
   const { cwd = '', version = '', gitBranch = '', timestamp }: Partial<SessionStoreEntry> = before ?? {}

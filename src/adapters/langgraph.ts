@@ -52,7 +52,7 @@ export function colloquySaver(options: { readonly store: Items; readonly serde?:
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Checkpoints that this saver saw as the latest. A `put` after one fails if the thread has moved since. */
+  /** Checkpoints that this saver saw as the latest. A `put` after one fails if the thread has moved on. */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {
@@ -77,7 +77,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   override getDeltaChannelHistory(options: Parameters<History>[0]): ReturnType<History> {
-    // Reading an ancestor here starts no branch from it.
+    // Does not change `#latest`: reading an ancestor here starts no branch from it.
     const getTuple = (config: RunnableConfig) => this.#read(positionIn(config))
     return super.getDeltaChannelHistory.call(Object.assign(Object.create(this), { getTuple }), options)
   }
@@ -125,7 +125,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
           `Another run has moved thread ${thread} to checkpoint ${String(latest)}. Read the latest state and run again.`,
         )
       const epoch = String(head?.body['epoch'] ?? crypto.randomUUID())
-      // Clocks of processes differ: what extends the latest checkpoint is the latest, whatever its id.
+      // Clocks differ, so a checkpoint that extends the latest one is the latest, whatever its id.
       const isNewest = typeof latest !== 'string' || latest === parent || latest <= checkpoint.id
       const parts = await Promise.all(
         changed.map(([channel, version]) =>
@@ -164,7 +164,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       const item = await this.#get(thread, id)
       const earlier = item === null ? [] : itemBody<WritesBody>(item).writes
       const stored = new Map(earlier.map((write) => [write[0], write]))
-      // Errors and interrupts, whose index is negative, replace earlier ones; other writes stay as they are.
+      // Errors and interrupts have a negative index, and replace earlier writes. Other stored writes stay.
       for (const write of dumped) if (write[0] < 0 || !stored.has(write[0])) stored.set(write[0], write)
       const body = { task, path, writes: [...stored.values()] }
       const expected = item?.version ?? null
@@ -195,7 +195,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     )
     const checkpoint: Checkpoint = { ...rest, channel_values: Object.fromEntries(channels.flat()) }
     if (checkpoint.v < 4 && parent !== null) {
-      // Before version 4 of the format, what a step sends was kept with its parent's pending writes.
+      // Before version 4 of the format, a step's sends were stored with its parent's pending writes.
       const writes = await this.#writes(thread, namespace, parent)
       const sends = writes.filter(([, channel]) => channel === langgraph.TASKS).map(([, , value]) => value)
       const versions = Object.values(checkpoint.channel_versions)

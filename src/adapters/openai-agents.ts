@@ -32,7 +32,6 @@ interface Segment {
   readonly items: readonly AgentInputItem[]
 }
 
-/** A change of the history: a move of HEAD, then items to append, and the caller's result. */
 interface Change<T> {
   readonly head?: string | null
   readonly items?: readonly AgentInputItem[]
@@ -137,7 +136,6 @@ export function colloquySession(options: { readonly conversation: Conversation }
 
 type Mutation = Parameters<ColloquySession['applyHistoryMutations']>[0]['mutations'][number]
 
-/** Replaces the first call with the id, and removes the others. */
 function replaceCall(
   items: readonly AgentInputItem[],
   { callId, replacement }: Mutation,
@@ -163,7 +161,7 @@ const MUTATION_FIELDS = {
   replace_suffix: ['expectedSuffix', 'replacement'],
 } as const
 
-/** Checks and copies a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
+/** Checks and copies a transaction, which errors do not quote. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -186,7 +184,7 @@ function checkTransaction(args: TransactionArgs): TransactionArgs {
   return copy
 }
 
-/** Whether a value is JSON. Bytes and undefined are also accepted. */
+/** Bytes and undefined are also accepted. */
 function isJson(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)
@@ -206,7 +204,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Moves HEAD before the segment of the first replaced item, and appends its earlier items again. */
+/** Moves HEAD before the first replaced item's segment, and appends the segment's earlier items again. */
 function replaceLast(
   history: readonly Segment[],
   count: number,
@@ -223,15 +221,14 @@ function replaceLast(
   return { items }
 }
 
-/** @throws ColloquyError `evicted`. */
 function segmentsOf(state: State): Segment[] {
-  /** Adjacent events of other writers are one segment, without items at first. */
+  /** Adjacent events of other writers form one segment, whose items are computed at the end. */
   const segments: { parentId: string | null; items: Segment['items'] | null; others: Event[] }[] = []
   const calls = new Map<string, ActionEvent>()
   for (const entry of pathTo(state)) {
     const event = wholeEvent(entry)
     if (event === null) continue
-    // Another writer's result of a call of the session is an item of its own.
+    // If another writer appended the result of a call of this session, the result is an item of its own.
     const call = isToolResult(event) ? calls.get(event.tool_call_id) : undefined
     const result = isToolResult(event) && call !== undefined ? [resultItem(resultMessage(event, call))] : null
     const items = itemsIn(event) ?? result
@@ -245,7 +242,7 @@ function segmentsOf(state: State): Segment[] {
   return segments.map(({ parentId, items, others }) => ({ parentId, items: items ?? itemsOfEvents(others) }))
 }
 
-/** The pending actions at HEAD, or at another event, by call id. */
+/** Returns the ids of the pending actions at HEAD, or at `head`, by call id. */
 function pendingIds(state: State, head?: string | null): Map<string, string> {
   const calls = listPendingCalls(head === undefined ? state : switchTo(state, head))
   return new Map(calls.map(({ entry: { id, event } }) => [event.tool_call_id, id]))
