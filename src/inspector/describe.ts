@@ -18,10 +18,8 @@ import { glimpse } from './glimpse.ts'
 import type { WorkStatus } from './model/calls.ts'
 import { counted } from '../explain/explanation.ts'
 
-/** How a text is coloured. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
 
-/** How each status is coloured. */
 export const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   idle: 'strong',
   running: 'good',
@@ -148,7 +146,6 @@ export function progressText({ progress, content }: CallProgress): string {
   return [amount, more].filter((text) => text !== '').join(' ')
 }
 
-/** Role and tone of a call that outlives its reply, by its status. */
 export const WORK_STATUSES: Readonly<
   Record<WorkStatus['outcome'], { readonly role: string; readonly tone: Tone }>
 > = {

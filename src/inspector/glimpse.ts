@@ -9,7 +9,7 @@ const SPACE =
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const ELLIPSIS = '…'
 
-// The core masks the field in JSON; a text for people may quote it anywhere.
+// `maskSecrets` masks the field in JSON. Text for people may quote the field anywhere.
 const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])[^]*?(?:\2|$)/g
 
 /** Replaces each quoted `encrypted_content` with null. O(length). */
@@ -25,7 +25,7 @@ function picture(char: string): string {
 
 /**
  * Replaces every character that could control a terminal or hide text, including line ends, with a visible
- * one. O(length).
+ * character. O(length).
  */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)

@@ -5,13 +5,11 @@ import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
-/** A problem with a loaded event. */
 export interface LogIssue {
   readonly seq: number
   readonly issue: Issue
 }
 
-/** A log, as the inspector shows it. */
 export interface LogDocument {
   readonly title: string
   /** Id of the conversation, from which missing event ids are derived; empty for a file. */
@@ -40,10 +38,8 @@ export const LONG_LOG = 20_000
 export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
-/** An entry of a list of logs. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent' | 'call'>
 
-/** Where a page gets its logs. */
 export interface PageSource {
   /**
    * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, which
@@ -54,7 +50,6 @@ export interface PageSource {
   readonly first: number
 }
 
-/** A log without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
 /** Characters per block: a long log exceeds the maximum length of a string. */
@@ -93,8 +88,8 @@ const DATA_MARK = '<!--data-->'
 
 /**
  * Yields the page of the inspector in pieces. A page with logs opens without a server; a page without logs
- * requests them from its `source`. The logs are JSON without `<`, which the browser cannot parse as markup or
- * script. O(size of the logs).
+ * requests them from its `source`. The logs are JSON without `<`, so the browser cannot parse them as markup
+ * or script. O(size of the logs).
  * @param template as `npm run build` makes it
  * @example
  * const head = { title: 'c', conversation: 'c', name: 'c', parent: null, call: null, lines: null, issues: [], notes: [] }

@@ -16,7 +16,7 @@ import { type Replayed, stateOf } from './replayed.ts'
 export interface WorkSpan {
   readonly action: EventEntry<ActionEvent>
   readonly result: EventEntry<ObservationEvent>
-  /** The message that completes the call; null while it works. */
+  /** The message that completes the call; null while the call is working. */
   readonly end: EventEntry<MessageEvent> | null
 }
 
@@ -27,7 +27,7 @@ export function workSpans({ log }: State): WorkSpan[] {
     const { event, unit } = entry
     if (event === null || unit === null) continue
     if (isWorkingResult(event)) {
-      // The unit of a result that ended a call is that call.
+      // The unit of a tool result is the pending call that the result ended.
       const { entry: action } = unit as PendingCall
       spans.set(action.seq, { action, result: entry as EventEntry<ObservationEvent>, end: null })
     } else if (completionOf(event) !== null) {
@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** The status of a call at a position, or at its completion. */
+/** The status of a call at a position. A completed call has the status of its completion. */
 export function workStatus(
   replayed: Replayed,
   position: number,

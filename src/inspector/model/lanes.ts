@@ -24,7 +24,7 @@ const MAX_CALL_COLUMNS = 4
 
 export const NO_COLUMN = 255
 
-/** Assigns columns: a first child and state updates share the parent's; each other child starts a new one. */
+/** A first child and state updates share their parent's column; other children start new ones. */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
   const chainOf = Array.from<Chain | undefined>({ length: count })
@@ -87,7 +87,7 @@ function drawn(
   const through = new Uint32Array(count)
   const forks = new Map<number, number[]>()
   for (const [seq, chain] of chainOf.entries()) if (chain !== undefined) column[seq] = chain.column
-  // The number of open lines in each column, as they start and end on the way down.
+  // Each change of the number of open lines: position, difference, column.
   const changes: [number, number, number][] = []
   for (const chain of chains) {
     if (chain.from !== chain.first) forks.set(chain.from, [...(forks.get(chain.from) ?? []), chain.column])
@@ -103,7 +103,6 @@ function drawn(
       open[index] = (open[index] ?? 0) + by
       bits = (open[index] ?? 0) > 0 ? bits | (1 << index) : bits & ~(1 << index)
     }
-    // Lines below this position, which continue into the next row.
     through[seq] = bits
   }
   return { column, through, forks, width }

@@ -18,7 +18,7 @@ export interface Replayed {
 
 const SLICE = 4096
 
-/** Folds a log, yielding the number of folded events. Stores each state: states share most slots (D6). */
+/** Folds a log, yielding the number of folded events. Keeps all states, which share most memory (D6). */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document
   const warnings = Map.groupBy(issues, ({ seq }) => seq)
@@ -90,7 +90,7 @@ export function startedBy(
   return [...started]
 }
 
-/** Returns findings, without a check of requests if a grammar has encrypted content, which pages lack. */
+/** Returns findings. Checks no requests if a grammar has encrypted content: browsers get none of it. */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State

@@ -30,7 +30,7 @@ export interface Request {
   readonly refused: string | null
 }
 
-/** Writes a request. Checks no reply records if the grammar has encrypted content, which pages lack. */
+/** Writes a request. Checks no reply records if the grammar has encrypted content: browsers get none. */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
   const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
@@ -108,7 +108,7 @@ export function differenceAt(
   }
 }
 
-/** The first fact after which the prefix differs, by bisection: a broken prefix usually stays broken. */
+/** The first fact after which the prefix differs. Bisects: a broken prefix usually stays broken. */
 function firstChange(from: number, to: number, changes: (position: number) => boolean): number | null {
   let [low, high] = [from + 1, to]
   while (low < high) {
@@ -169,7 +169,7 @@ function askBefore(asks: readonly Ask[], position: number): number {
     else high = middle
   }
   let index = low - 1
-  // A request at this very place is compared with the previous one.
+  // A request at this position is compared with the request before it.
   while (index >= 0 && (asks[index] as Ask).position >= position) index -= 1
   return index
 }

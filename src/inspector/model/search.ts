@@ -10,7 +10,6 @@ const UNREADABLE = 'quarantined'
 
 const SLICE = 2048
 
-/** Returns the number of events of each kind, the most frequent kind first. */
 export function kindCounts({ states }: Replayed): [string, number][] {
   const counts = new Map<string, number>()
   for (const entry of states.at(-1)?.log.entries ?? []) {

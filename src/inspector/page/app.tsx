@@ -110,7 +110,7 @@ function useReading(state: State): Reading | null {
 /** Milliseconds for which the reader's position must not change before expensive work starts. */
 const REST = 150
 
-/** Returns a value once it has not changed for a moment, but the first value at once. */
+/** Returns a value once it has not changed for a moment. The first value is returned at once. */
 function useSettled<T>(value: T): T {
   const [settled, settle] = useState(value)
   useEffect(() => {

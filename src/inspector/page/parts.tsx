@@ -12,7 +12,7 @@ const NUMBERS = new Intl.NumberFormat('en')
 
 export const digits = (count: number): string => NUMBERS.format(Math.round(count))
 
-/** Maximum number of descriptions in the cache. Weak keys would slow down each garbage collection. */
+/** Maximum number of descriptions in the cache. A WeakMap would slow down each garbage collection. */
 const KEPT = 400
 
 const DESCRIBED = new Map<Entry | Event, Described>()
@@ -110,7 +110,7 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
   )
 }
 
-/** Lines in which no character hides or reorders what follows. */
+/** Replaces every character that hides or reorders text, but keeps line ends. */
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
 export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
@@ -146,7 +146,7 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
-// Functions, not components: the page has hundreds of them, and a component costs more than drawing these.
+// Functions, not components: the page shows hundreds of them, and a component costs more than its elements.
 
 export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>

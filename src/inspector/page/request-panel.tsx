@@ -34,7 +34,7 @@ export function RequestPanel(props: RequestProps): ComponentChild {
   )
 }
 
-/** Maximum events of a view whose request is written at once; a longer one is written on demand. */
+/** Maximum number of events in a view whose request is written without a click. */
 const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {

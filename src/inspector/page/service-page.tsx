@@ -67,7 +67,7 @@ function Conversations({
     })
     return () => ended.abort()
   }, [index])
-  // Notices a subagent that its call has opened meanwhile.
+  // Finds subagents that were opened in the meantime.
   useEffect(() => {
     const look = (): void =>
       void listPage(password).then(
@@ -214,7 +214,7 @@ async function listPage(key: string, next = ''): Promise<ListPage> {
   return (await response.json()) as ListPage
 }
 
-/** Returns the list entry of one conversation. If the request fails, its title is the id. */
+/** If the request fails, the title is the id. */
 async function readTitle(id: string, key: string): Promise<LogTitle> {
   try {
     const response = await fetchWithKey(`api/conversations/${encodeURIComponent(id)}`, key)
@@ -303,7 +303,7 @@ export async function* followLog(id: string, key: string, signal: AbortSignal): 
           break
         }
         if (frame.type === 'event') {
-          // The service does not send quarantined lines; each keeps its position.
+          // The service does not send quarantined lines: placeholders keep their positions.
           for (let index = position + 1; index < frame.position; index += 1) facts.push(NOT_SENT)
           facts.push(await wholeEvent(frame))
           ;({ position } = frame)

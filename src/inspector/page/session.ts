@@ -12,7 +12,6 @@ export interface Session {
   readonly asks: readonly Ask[]
 }
 
-/** The conversations that the page can open, and the open one. */
 export interface Family {
   readonly titles: readonly LogTitle[]
   readonly index: number
@@ -124,7 +123,7 @@ export function sessionOf(replayed: Replayed): Session {
   return {
     replayed,
     lanes: { tree: lanesOf(last), calls: callLanesOf(last) },
-    // Only two of the tabs need them.
+    // Computed on demand: only two of the tabs need the requests.
     get asks() {
       return (asks ??= asksOf(replayed))
     },

@@ -79,7 +79,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const last = reader.session.replayed.states.at(-1)
     const rows: ComponentChild[] = []
     const picked = selectedRow(this.props)
-    // Rows after the place are styled as later by CSS alone, while the row of the place is rendered.
+    // While the selected row is rendered, CSS alone styles the rows after it as later.
     const isMarked = picked >= first && picked < end
     for (let index = first; index < end; index += 1) {
       const seq = result === null ? index : (result[index] ?? 0)
@@ -158,7 +158,7 @@ function selectedRow({ reader, matches: result }: TimelineProps): number {
   return result[low] === seq ? low : -1
 }
 
-/** A row of the timeline. Its content is created again only if the entry, lanes or flag change. */
+/** The content of a row is created again only if its entry, lanes or flag change. */
 class TimelineRow extends Component<RowProps> {
   #holds: readonly ComponentChild[] = []
   #of: RowProps | null = null

@@ -54,7 +54,7 @@ export function ViewPanel({
         </p>
       )}
       {rows.length === 0 && <p class="quiet">Nothing is in the view: no model would be asked.</p>}
-      {/* Boxes are reused from unit to unit: an element that leaves a page stays in memory until all of it is collected. */}
+      {/* Boxes are reused for other units: elements that are removed from a page stay in memory for long. */}
       <div>
         {rows.map((row) => (
           <UnitBox
