@@ -57,7 +57,7 @@ const serviceFields = {
   tags: tags.nullish(),
   llm_model: text(1, 500).nullish(),
   trigger: z.enum(TRIGGERS).nullish(),
-  pr_number: z.array(integer).max(1_000).optional(),
+  pr_number: z.array(integer()).max(1_000).optional(),
   ...repository,
   observability_metadata: z.record(z.string(), z.union([scalar, z.array(scalar)])).nullish(),
   observability_tags: z.array(text(1, 256)).max(1_000).nullish(),

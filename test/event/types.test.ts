@@ -32,8 +32,8 @@ type Plain<T> = [T, JsonValue] extends [JsonValue, T]
           ? { -readonly [K in keyof T as string extends K ? never : K]: Plain<Exclude<T[K], undefined>> }
           : T
 
-type InputOf<Schemas> = {
-  [K in keyof Schemas]: Schemas[K] extends z.core.$ZodType ? Plain<z.input<Schemas[K]>> : never
+type InputOf<Schemas extends Readonly<Record<string, () => z.core.$ZodType>>> = {
+  [K in keyof Schemas]: Plain<z.input<ReturnType<Schemas[K]>>>
 }
 
 /** Optional fields differ by `undefined`, which JSON cannot contain. */

@@ -70,7 +70,7 @@ export const policyBody = closedBody({ policy: confirmationPolicy.nullable() })
 
 export const questionBody = closedBody({ question: text(1, 100_000) })
 
-const map = z.record(z.string(), json)
+const map = z.record(z.string(), json())
 
 export const analyzerBody = closedBody({ security_analyzer: securityAnalyzer.nullable() })
 

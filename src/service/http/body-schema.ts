@@ -9,7 +9,7 @@ import type { ValidationError } from './parameters.ts'
 
 /** The specification of a body from a zod schema. Defaults are documented but not filled in. */
 export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>> {
-  const check = checker(schema)
+  const check = checker(() => schema)
   const { $schema: _dialect, ...document } = z.toJSONSchema(schema, { io: 'input', override: tidy })
   return {
     schema: document as object as JsonObject,
@@ -72,13 +72,13 @@ export const tags = z
   .meta({ maxProperties: MOST_TAGS })
 
 export const content = z.union([
-  textContent,
+  textContent(),
   z.strictObject({
     type: z.literal('image').default('image'),
     image_urls: z.array(z.string()).min(1),
     cache_prompt: z.boolean().default(false),
   }),
-  openPart,
+  openPart(),
 ]) as z.ZodType as z.ZodType<Content, Content>
 
 export const messageFields = {

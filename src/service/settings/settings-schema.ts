@@ -49,7 +49,7 @@ const llm = z.strictObject({
   native_tool_calling: z.boolean().nullish(),
   stream: z.boolean().nullish(),
   extra_headers: z.record(z.string(), z.string()).nullish(),
-  litellm_extra_body: z.record(z.string(), json).nullish(),
+  litellm_extra_body: z.record(z.string(), json()).nullish(),
 })
 
 function silent<B>(spec: BodySpec<B>): BodySpec<B> {
@@ -84,7 +84,7 @@ export const validateBody = optionalBody(silentBody({ llm: llm.optional() }))
 
 export const renameBody = silentBody({ new_name: profileName })
 
-const diff = z.record(z.string(), json).nullish()
+const diff = z.record(z.string(), json()).nullish()
 
 export const settingsBody = silentBody({
   agent_settings_diff: diff,
@@ -117,7 +117,7 @@ const server = z.strictObject({
   cwd: some,
   url: some,
   headers: values,
-  auth: z.record(z.string(), json).nullish(),
+  auth: z.record(z.string(), json()).nullish(),
   description: some,
   icon: optionalText(100_000),
   timeout: seconds,
