@@ -58,7 +58,7 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Returns whether the work ends in time; if not, it continues. Throws if the work fails in time. */
+/** Returns whether the work ends in time. Otherwise the work continues. Throws if it fails in time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)
@@ -102,8 +102,8 @@ export const EVENT_STREAM_HEADERS = {
 } as const
 
 /**
- * Sends each event as JSON. If the client disconnects, the signal of the events is aborted and their
- * generator ends.
+ * Sends each event as JSON. If the client disconnects, the signal is aborted and the generator of the events
+ * ends.
  * @param end sent after the last event
  */
 export function eventResponse(
@@ -142,7 +142,7 @@ export class Listeners<T> {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Calls the listeners except those added meanwhile. Their errors become unhandled rejections. */
+  /** Calls the listeners, but none that is added meanwhile. Listener errors become unhandled rejections. */
   tell(news: T): void {
     const listeners = [...this.#listeners]
     for (const listener of listeners) {

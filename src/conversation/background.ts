@@ -78,7 +78,7 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** Starts a call's work in this process. After a crash its job stays in the store for the next run. */
+/** Starts a call's work in this process. After a crash, its job stays in the store for the next run. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -193,9 +193,9 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 }
 
 /**
- * Continues the work of dead processes' calls on HEAD's branch, or completes the calls as lost. Calls that
- * were completed on another branch are completed here too. Calls without a stored job remain in the state
- * `working` until a caller completes them.
+ * Continues work that dead processes have left, for calls on HEAD's branch, or completes these calls as lost.
+ * Calls that were completed on another branch are completed here too. Calls without a stored job remain in
+ * the state `working` until a caller completes them.
  * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
@@ -225,7 +225,7 @@ export async function takeOverWork(
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
-/** Whether a call is not on HEAD's branch. It may still be working on its own branch. */
+/** Whether a call is not on HEAD's branch. The call may still be working on its own branch. */
 function isOnOtherBranch({ log }: State, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   return action !== undefined && !isOnPathIn(action, log.head)

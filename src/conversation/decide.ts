@@ -28,8 +28,8 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
 
 /**
  * Returns a PauseEvent if something could run, else an empty list (design section 3). A paused conversation
- * is paused again after a message, and while a run is `live`, because that run may have been requested before
- * the pause. O(1).
+ * gets another PauseEvent after a new message. It also gets one while a run is `live`: a run that was
+ * requested after the first pause could still begin. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
@@ -220,7 +220,7 @@ export function decideRecover(state: State, unstarted?: ReadonlySet<string>): Ev
   return lost.length === 0 ? [] : [...lostCallResults(state, openCallsOf(state), unstarted), ...lost]
 }
 
-/** Returns only a dead run's error, for a run that takes over and settles the calls itself. */
+/** Returns only the error of a dead run, because the run that takes over settles the calls itself. */
 export function decideRunLost(state: State): Event[] {
   if (state.header.status !== 'running') return []
   const { length } = openCallsOf(state)
@@ -260,7 +260,7 @@ function checkCalls(
 export const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
-/** Returns an error as a tool result. It belongs to the latest pending call with this call id (U3). */
+/** Returns an error result, which belongs to the latest pending call with this call id (U3). */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',

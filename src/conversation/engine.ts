@@ -30,14 +30,14 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. The last used conversation that is larger than
-   * this is also kept; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. The most recently used conversation above this
+   * size is kept too; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
-   * Whether other processes receive the deltas of a reply. While a process listens, they are written to store
-   * items about four times a second, and deleted about ten seconds after the reply is in the log. Has no
-   * effect with a redacting store. Default: false.
+   * Whether other processes receive the deltas of a reply. While a process listens, the deltas are written to
+   * store items about four times a second, and deleted about ten seconds after the reply is in the log. Has
+   * no effect with a redacting store. Default: false.
    */
   readonly shareReplies?: boolean
   /**
@@ -64,12 +64,12 @@ export interface Engine {
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * Returns a conversation that is in memory, with its status there, or null. Does not read the store, so
-   * the latest events of other processes may be missing. O(1).
+   * Returns a conversation that is in memory, and its status, or null. Does not read the store, so the latest
+   * events of other processes may be missing. O(1).
    */
   opened(id: string): { readonly conversation: Conversation; readonly status: Status } | null
   /**
-   * Opens a conversation, or creates it: for ids that clients choose. Concurrent callers get the same
+   * Opens a conversation, or creates it. Use it for ids that clients choose. Concurrent callers get the same
    * conversation.
    * @param options how to create it; ignored when it exists
    * @throws ColloquyError `invalid_id`, `invalid_argument`.

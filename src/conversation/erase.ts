@@ -19,8 +19,8 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the replacements that erase an event: a placeholder for the event, and its reply and all later
- * replies without signed parts. A provider rejects signed reasoning after a changed text. O(events).
+ * Returns the replacements that erase an event. The event gets a placeholder. Its reply and all later replies
+ * lose their signed parts, because a provider rejects signed reasoning after a changed text. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {

@@ -37,10 +37,10 @@ export interface ForkPlan {
 }
 
 /**
- * Returns what a fork at `from`, or by default of the whole log, copies and appends. If `from` is a state
- * update, which cannot be HEAD, the fork ends at the event before it on its branch (design D7). O(depth · log
- * depth), O(events) if the log up to a position is copied, or O(k log k) for the whole log with k pending
- * calls.
+ * Returns what a fork copies and appends. `from` is the last event to copy; default: the whole log. If `from`
+ * is a state update, which cannot be HEAD, the fork ends at the event before it on its branch (design D7).
+ * O(depth · log depth), O(events) if the log up to a position is copied, or O(k log k) for the whole log with
+ * k pending calls.
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out its branch.
  * @example

@@ -19,7 +19,7 @@ export interface Recovery {
 /** Milliseconds until another process may recover if this one is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/** Ends the run of a dead process; `unheld`: only if no run left a lease, as after an import. */
+/** Ends the run of a dead process. With `unheld`, only if there is no lease, as after an import. */
 export async function recover(
   store: Store,
   replica: Replica,

@@ -69,7 +69,7 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** New events until bodies are evicted: at least this many, and these fractions of the log and the view. */
+/** Minimum new events before an eviction: a number, and fractions of the log and of the view. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
@@ -232,7 +232,7 @@ export class Replica {
     })
   }
 
-  /** Erases an event's content and appends an erasure record. Returns the record unless it existed. */
+  /** Erases an event's content and appends an erasure record. Returns the record if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()
@@ -538,7 +538,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether references replace only content that requests alone need: files and tool results. */
+/** Whether all references are in files and tool results, which only requests need. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false
@@ -616,8 +616,8 @@ async function replayWhole(read: Read, id: string): Promise<State> {
 }
 
 /**
- * The snapshot's state with bodies from the log. Null without a snapshot, or if its creation time, last event
- * or missing bodies do not match the log.
+ * The snapshot's state with bodies from the log. Null without a snapshot, or if the snapshot does not match
+ * the log.
  */
 async function openSaved(
   read: Read,

@@ -35,7 +35,7 @@ export interface DeletionFilter {
 }
 
 export interface RetentionOptions extends DeletionOptions {
-  /** Milliseconds without a change of the record or the log after which a conversation is removed. */
+  /** Removes conversations whose record and log have not changed for this many milliseconds. */
   readonly olderThan?: number
   /**
    * Number of most recently changed conversations to keep, however old. Without `olderThan`, all others are

@@ -60,7 +60,7 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (D15), except to events in `known`, which the store compares.
+ * Adds missing ids and times (D15), except to events whose id is in `known`: the store compares them.
  * @param last time of the log's last event
  */
 export function stampEvents(
@@ -89,7 +89,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Stamps the events whose id the store does not have. Null if the store has none of the ids. */
+/** Stamps the events whose id the store does not have. Null if all ids are new to the store. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -26,7 +26,7 @@ interface Shard {
   version: number
   progress: Progress
   isSaved: boolean
-  /** Aborted when the shard is lost, or is to be released once the current handler call has ended. */
+  /** Aborted when the shard is lost, or when it is to be released after the current handler call. */
   readonly ending: AbortController
   /** Aborted when another process may hold the shard. */
   readonly lost: AbortController

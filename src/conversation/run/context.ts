@@ -42,7 +42,7 @@ export interface RunContext {
 
 /**
  * Appends a decision's events under the run's lease; nothing after an interrupt, which has ended the run's
- * calls. No event can intervene between the decided state and these events.
+ * calls. Nothing can be appended between the state that `decide` reads and its events.
  * @throws `lease_lost`.
  */
 export function add(
@@ -84,10 +84,7 @@ export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run
 export const withBodies = (run: RunContext, state: State): Promise<State> =>
   recordErrors(run, run.replica.withBodies(state))
 
-/**
- * Calls `use` with the state and its long strings while that state is still the latest. @param known a state
- * with its long strings, used if it is still the latest
- */
+/** Calls `use` with the latest state and its long strings. Loads again if the state changes meanwhile. */
 export async function useBodies<T>(
   run: RunContext,
   use: (state: State) => Promise<T>,

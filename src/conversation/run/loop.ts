@@ -526,7 +526,7 @@ async function startRun(run: RunContext): Promise<boolean> {
   return true
 }
 
-/** Whether the last status change from a position on is a pause or an interrupt. */
+/** Whether the last status change since a position is a pause or an interrupt. */
 function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry

@@ -4,7 +4,7 @@ import type { ActionEvent } from '../../event/types.ts'
 /** Whether a user must approve a call. `reply` has all calls of its reply, with or without a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
-/** Tools that change nothing. Alone in a reply, they need no confirmation. */
+/** Tools that change nothing. A reply with a single call of such a tool needs no confirmation. */
 const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** In ascending order. */
