@@ -36,7 +36,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'what was let go has an empty branch',
     file: 'state/snapshot.ts',
-    find: 'if (!this.hasBranch) throw evicted(this)\n    // State updates do not change the branch, and entries outside the tree have none.\n    return this.columns.anchor(this.seq) < 0',
+    find: 'if (!this.hasBranch) throw evicted(this)\n    // State updates do not change the branch, and entries outside the tree have an empty branch.\n    return this.columns.anchor(this.seq) < 0',
     replace: 'return !this.hasBranch',
   },
   {

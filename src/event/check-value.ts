@@ -19,8 +19,8 @@ export function invalidArgument(field: string, rule: string): never {
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
 /**
- * Refuses an option that does not exist, so that a misspelt one is not ignored.
- * @param known all names of the options, with spaces between them; in several texts if they are long
+ * Throws `invalid_argument` for an unknown option, which may be a misspelt one.
+ * @param known the names of all options, separated by spaces, in one or several strings
  */
 export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,

@@ -1,4 +1,4 @@
-/** Calls that outlive their reply: the working result that a call gets at once, its progress, and its completion. */
+/** Background calls: their working result, their progress, and the message that completes them. */
 
 import { isLegalId } from './ids.ts'
 import { isObject } from './json.ts'
@@ -6,10 +6,9 @@ import type { Content, JsonObject, JsonValue, Observation } from './shapes.ts'
 import { hashText } from './text.ts'
 import type { ActionEvent, Event, MessageEvent, ObservationEvent } from './types.ts'
 
-/** Kind of the interim result of a call whose work continues after the reply. */
 export const WORKING = 'WorkingObservation'
 
-/** The first result of a call that outlives its reply. */
+/** The first result of a background call. */
 export interface WorkingObservation extends Observation {
   readonly kind: typeof WORKING
   /** Any JSON with which another process can continue the work. */
@@ -41,7 +40,7 @@ export interface CallProgress {
 export const PROGRESS_KEY = 'call_progress'
 
 /**
- * Whether an event is the first result of a call that outlives its reply. O(1).
+ * Whether an event is the first result of a background call. O(1).
  * @example
  * isWorkingResult({ kind: 'ObservationEvent', tool_name: 'search', tool_call_id: 'c', action_id: 'a',
  *   observation: { kind: 'WorkingObservation' } }) // true
@@ -52,8 +51,8 @@ export const isWorkingResult = (
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * Returns the call that a message completes, or null. The first message on a branch that names a working
- * call completes it. O(1).
+ * Returns the call that an event completes, or null if it is not a completion. If several messages on a
+ * branch name the same call, only the first completes it. O(1).
  * @example
  * completionOf({ kind: 'PauseEvent' }) // null
  */
@@ -79,7 +78,8 @@ export function progressOf(event: Event): CallProgress | null {
 }
 
 /**
- * Returns the id of the message that completes a call, so that completing it twice appends once.
+ * Returns the id of the message that completes a call. Two completions of a call have the same id, so the
+ * store appends only one.
  * @example
  * completionId('a1') // 'a1-completion'
  */

@@ -1,5 +1,3 @@
-/** Strict decoding: returns an event, or the issues of an invalid value or line. */
-
 import { copyJson, freezeJson } from './freeze.ts'
 import { type Issue, issue, typeName, toIssues } from './issues.ts'
 import { isObject } from './json.ts'
@@ -11,8 +9,8 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues of an invalid value. Warnings report fields of a published action or observation
- * that do not fit its kind (design D14). An unknown field is invalid, except for `loadLine` and `loadValue`.
+ * An event, or the issues of an invalid value. Warnings report that a published action or observation does
+ * not match its schema (design D14). An unknown field is an issue; only `loadLine` and `loadValue` accept it.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
@@ -32,7 +30,7 @@ export function decodeEvent(value: unknown): Decoded {
 
 /**
  * Decodes a line of JSON text. Returns a deep-frozen event, or the issues of an invalid line. Never throws.
- * O(length), little more than `JSON.parse`.
+ * O(length).
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true
  */
@@ -75,7 +73,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Decodes a stored event. Unknown fields stay, with a warning. */
+/** Decodes a stored event. An unknown field stays in the event, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
@@ -84,7 +82,7 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/** Whether an unknown field may stay; not `quarantined`, which would make the event a quarantined line. */
+/** Whether an issue is an unknown field that may stay. `quarantined` may not: it marks quarantined lines. */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 
@@ -92,7 +90,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** Warns of a payload that does not fit its kind. The event still decodes (law E3), for newer producers. */
+/** The event still decodes (law E3), because its producer may use a newer schema. */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

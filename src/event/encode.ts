@@ -1,9 +1,7 @@
-/** Writes events as JSON, or as canonical JSON for ids and comparisons. */
-
 import type { Event } from './types.ts'
 
 /**
- * Returns an event as JSON text with its fields in order. Decoding returns an equal event (law E). O(size).
+ * Returns an event as JSON text. Fields keep their order. Decoding returns an equal event (law E). O(size).
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
  */
@@ -14,8 +12,8 @@ export function encodeEvent(event: Event): string {
 type Encoded = string | { readonly value: unknown }
 
 /**
- * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. A value that is not
- * JSON is omitted from an object, and null elsewhere. O(size · log keys), at any depth.
+ * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. A value that JSON
+ * lacks is omitted from an object, and becomes null elsewhere. O(size · log keys), at any depth.
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
  */

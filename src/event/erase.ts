@@ -12,7 +12,7 @@ export const ERASED = '[erased]'
 const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
 const SILENCE: readonly TextContent[] = [{ type: 'text', text: '' }]
 
-/** State updates whose values the fold needs: ids, a status or a policy, not content. */
+/** State updates with these keys keep their values: the fold needs them, and they contain no content. */
 const FOLDED: ReadonlySet<unknown> = new Set([
   'execution_status',
   'confirmation_policy',
@@ -24,9 +24,9 @@ const FOLDED: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Erases texts, files, arguments, reasoning and names of people. Id, parent, time, kind, source, references,
- * codes, statuses, usage, tool definitions, and names of tools, skills and models stay. An empty content list
- * stays empty. O(parts).
+ * Erases texts, files, arguments, reasoning and names of people. Keeps id, parent, time, kind, source,
+ * references to events, codes, statuses, usage, tool definitions, and names of tools, skills and models. An
+ * empty content list stays empty. O(parts).
  */
 export function erasedFact(fact: Fact): Fact {
   if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })
@@ -119,7 +119,7 @@ function actionContent(event: ActionEvent): object {
   const { reasoning_content, responses_reasoning_item } = event
   const hasReasoning = hasText(reasoning_content) || (responses_reasoning_item ?? null) !== null
   return defined({
-    // A call with thought or reasoning starts a batch where one without joins it (U2).
+    // The view depends on whether a call has a thought or reasoning: it may then start a new batch (U2).
     thought: thought.length === 0 ? [] : thought.some(({ text }) => hasText(text)) ? TEXT : SILENCE,
     reasoning_content: hasReasoning ? ERASED : undefined,
     thinking_blocks: thinkingOf(event),
@@ -136,7 +136,7 @@ function messageContent(event: MessageEvent): object {
   const { llm_message, llm_response_id, activated_skills } = event
   const { role, content, tool_calls, completes } = llm_message as Message & { readonly completes?: JsonValue }
   const { action_id, tool_call_id, tool_name, outcome } = (isObject(completes) ? completes : {}) as JsonObject
-  // Only a reply with text is final.
+  // Only a reply with text is final, so a reply without text must stay without.
   const speaks =
     event.source !== 'agent' || content?.some((part) => isTextPart(part) && hasText(part.text)) === true
   return defined({
@@ -170,7 +170,7 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** The reply record without content, container and digests: short texts can be guessed from digests. */
+/** Omits content, container and digests. From a digest, a short text could be guessed. */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

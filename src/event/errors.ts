@@ -1,5 +1,3 @@
-/** The one error class of the library: a stable code, a message, and the data behind it. */
-
 /** Stable name of an error; its meaning never changes between versions. */
 export type ErrorCode =
   | 'unknown_event'
@@ -67,7 +65,7 @@ export const unknownEvent = (event: string, data: Readonly<Record<string, unknow
  */
 export function isColloquyError(error: unknown): error is ColloquyError {
   if (typeof error !== 'object' || error === null) return false
-  // The name first: the getters of foreign values may have side effects.
+  // Other fields of a foreign value are not read: they may be getters with side effects.
   const value = error as { readonly [field in 'name' | 'code' | 'data']?: unknown }
   if (value.name !== 'ColloquyError' || typeof value.code !== 'string') return false
   return typeof value.data === 'object' && value.data !== null
@@ -81,7 +79,7 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
-/** Returns a rejection handler that returns null for an error with this code, and rethrows any other. */
+/** Returns a rejection handler that returns null for an error with this code, and rethrows others. */
 export const nullOn =
   (code: ErrorCode) =>
   (error: unknown): null => {

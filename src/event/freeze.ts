@@ -7,7 +7,7 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/** Maximum number of values in one event. Bounds endless proxies, and lists that share items. */
+/** Maximum number of values in one event. Without it, the copy of a proxy with endless keys would not end. */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
@@ -81,7 +81,7 @@ export function isFrozenJson(value: unknown, room: number): boolean {
   return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
 }
 
-/** Whether an object is plain, of any realm: it has no prototype, or one without a prototype. */
+/** Whether an object is plain: it has no prototype, or only one, such as `Object.prototype` of any realm. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -91,7 +91,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/** Freezes a value deeply; false if invalid. `passes`: frozen values are known to be frozen deeply. */
+/** Deep-freezes a value; false if it is invalid. `passes`: skips frozen values, which are deep-frozen. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -196,7 +196,7 @@ function copyContainer(value: object, walk: FreezeWalk): JsonValue {
   }
   if (walk.above.length === MAX_DEPTH) {
     addIssue(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
-    // Reported once: siblings may be nested as deeply.
+    // Report it only once: siblings may be nested as deeply.
     walk.room = 0
     return null
   }
@@ -224,7 +224,7 @@ function copyList(list: readonly unknown[], walk: FreezeWalk): JsonValue {
     else out.push(copyProperty(property, walk))
     walk.path.pop()
   }
-  // `length` is one of the keys; further ones would be lost in JSON text.
+  // One key is `length`; JSON text would lose any other.
   if (walk.room > 0 && Reflect.ownKeys(list).length > length + 1) {
     addIssue(
       walk,

@@ -9,7 +9,7 @@ export const ROOT = '__root__'
  * Pattern of a legal id: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT}
  * (design D19). It has no property escapes, so validators in other languages can read it from a JSON Schema.
  */
-// oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
+// oxlint-disable-next-line no-control-regex -- the pattern rejects control characters
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
 
 /** What {@link LEGAL_ID} requires, for error messages. */
@@ -26,7 +26,7 @@ const PLAIN_ID = /^[\w.:-]{1,200}$/
  * isLegalId('__root__') // false
  */
 export function isLegalId(text: string): boolean {
-  // A pattern would convert another type to text.
+  // `test` would convert a value of another type to a string.
   if (typeof text !== 'string') return false
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }

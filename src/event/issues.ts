@@ -1,4 +1,4 @@
-/** Turns zod's problems into issues: a path, what to do, and a stable type, as in FastAPI. */
+/** Converts zod's problems to issues in the form of FastAPI: a path, a message and a stable type. */
 
 import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
@@ -10,7 +10,7 @@ export interface Issue {
   readonly msg: string
   /** Stable name of the problem, such as `missing`, `extra_forbidden` or `string_type`. */
   readonly type: string
-  /** The value, with secrets masked. Absent if the field is missing, or if a text may contain a secret. */
+  /** The value, with secrets masked. Absent for a missing field, and for a text that may contain a secret. */
   readonly input?: unknown
 }
 
@@ -18,7 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/** Converts a schema's problems with the value at `base` to issues. Each unknown field becomes an issue. */
+/** Converts a schema's problems to issues, one for each unknown field. `base` is the path of `root`. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path
@@ -45,10 +45,10 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** Makes an issue. Masks secrets in `input`; omits {@link ABSENT}, and text that mentions a secret. */
+/** Masks secrets in `input`. Omits an `input` that is absent, or is a text that mentions a secret. */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
-  // Masking descends from a key, so the keys above the value are checked here.
+  // `maskSecrets` checks the keys inside `input`, but not the keys of its path.
   return {
     loc,
     msg,

@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns an object's own field: a name from outside can be one of `Object.prototype`, such as `constructor`. */
+/** Returns an own field. `object[key]` would also return inherited fields, such as `constructor`. */
 export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
@@ -64,8 +64,8 @@ export function editEach(
 }
 
 /**
- * Replaces parts of a value with what `change` returns for them, and does not descend into replacements.
- * Unchanged parts are shared; parts deeper than `depth` stay. O(size).
+ * Replaces each part of a value with the result of `change`, outermost first. Does not descend into a
+ * replaced part, or below `depth` levels. Shares unchanged parts. O(size).
  */
 export function mapDeep(value: unknown, change: (value: unknown) => unknown, depth = 1_000): unknown {
   const other = change(value)
@@ -80,7 +80,7 @@ export function mapDeep(value: unknown, change: (value: unknown) => unknown, dep
   return copy
 }
 
-/** The index of the quote that closes the one at `from`, or the length of the text. O(length). */
+/** Returns the index of the quote that closes the quote at `from`, or the length of the text. O(length). */
 export function quoteEnd(text: string, from: number): number {
   const quote = text[from]
   let end = from + 1
@@ -90,8 +90,8 @@ export function quoteEnd(text: string, from: number): number {
 
 /** Visits the tokens of JSON text except true, false and null, until a visit returns false. */
 export function eachJsonToken(text: string, visit: (token: string, index: number) => boolean | void): void {
-  // A new pattern, because a string inside JSON may itself be JSON. It matches only the opening quote of a
-  // string, because long matches overflow an engine's stack.
+  // Each call has its own pattern, because `visit` may read a string that is JSON itself. The pattern matches
+  // only the opening quote of a string, because long matches overflow an engine's stack.
   const tokens = /["{}[\],:]|-?\d[\d.eE+-]*/g
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match

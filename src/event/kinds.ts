@@ -1,4 +1,4 @@
-/** The kinds table: a row with all rules for each kind. The compiler lists what a new row needs. */
+/** The kind table. For a new row, the compiler reports the other code that needs a change. */
 
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
@@ -11,16 +11,16 @@ export interface KindFacts {
   readonly defaultSource: Source | null
   /** Role in the view (design section 4); null if the view excludes it. */
   readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
-  /** Whether the shared-event search may return it (interface 4.1). */
+  /** Whether the shared-event search may return events of this kind (interface 4.1). */
   readonly searchable: boolean
-  /** Whether logs contain it. Deltas are for live readers only. */
+  /** Whether logs contain events of this kind. Deltas are for live readers only. */
   readonly stored: boolean
-  /** Whether it can change the state's header (design section 3). */
+  /** Whether such an event can change the state's header (design section 3). */
   readonly movesStatus: boolean
 }
 
 /**
- * The rules of every kind, in the order of interface 2.2.
+ * The facts about every kind, in the order of interface 2.2.
  * @example
  * KINDS.PauseEvent.defaultSource // 'user'
  */
@@ -47,7 +47,6 @@ export const KINDS = {
   PauseEvent: { code: 19, defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
 } as const satisfies Readonly<Record<string, KindFacts>>
 
-/** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
 
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<

@@ -12,14 +12,13 @@ import { upcast } from './upcast.ts'
 export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
-  /** Problems of a valid event: unknown fields, unfit payloads, and data that parsing loses. */
+  /** Problems of a valid event: unknown fields, payloads of a wrong shape, data lost in JSON parsing. */
   readonly warnings: readonly Issue[]
 }
 
 /**
  * Decodes a line of JSON text, after upcasting it; a line that cannot be decoded is quarantined unchanged
- * (design D16). Fields that the interface does not name stay in the event, with a warning. Never throws.
- * O(length).
+ * (design D16). Unknown fields stay in the event, with a warning. Never throws. O(length).
  * @example
  * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
  * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
@@ -68,8 +67,8 @@ function jsonText(value: JsonValue): string {
 const MAX_WARNINGS = 100
 
 /**
- * A number that JavaScript may change (16 digits, an exponent of three digits, or minus zero), or space
- * before a colon, which prevents counting keys.
+ * Matches a number that JavaScript may change: 16 digits or more, an exponent of three digits, or minus zero.
+ * Also matches space before a colon, because `keysIn` would miss this key.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
@@ -79,7 +78,7 @@ interface Level {
   position: string | number
 }
 
-/** Warns of changed numbers and duplicate keys. Nearly every line costs only a count of keys. */
+/** Warns of changed numbers and duplicate keys. For nearly every line, a count of its keys suffices. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
@@ -123,7 +122,7 @@ function scan(text: string): readonly Issue[] {
       msg,
       input,
     )
-    // Only a field that an upcaster removes is deeper, and its full path is of no use.
+    // In a valid event, only a field that an upcaster removed is deeper. Its full path is of no use.
     issues.push(levels.length > MAX_DEPTH ? { ...reported, loc: reported.loc.slice(0, 16) } : reported)
   }
   let previous = ''

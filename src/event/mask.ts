@@ -23,7 +23,7 @@ const ESCAPE = String.raw`\u00`
  */
 const SPACE = String.raw`[\s\\nrt]*`
 
-/** A quote or its numeric escape, with all backslashes before it; matches only from the first of them. */
+/** A quote or its numeric escape, with all backslashes before it. A match begins at the first backslash. */
 const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**

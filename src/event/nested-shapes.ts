@@ -1,16 +1,14 @@
-/** Table of the shapes inside events and their defaults, and the walk over them. */
-
 import { copyJson } from './freeze.ts'
 import { type JsonObject, isOpenPart, type OpenPart } from './shapes.ts'
 import type { Event } from './types.ts'
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
 
-/** A shape of the interface, as far as defaults are concerned. */
+/** The shape of an object: its defaults and its nested shapes. */
 export interface Shape {
   /** The fields whose default is not null. */
   readonly defaults: JsonObject
-  /** Fields with a nested shape, or with a list of them (`each`). `shapeOf` selects the shape of a value. */
+  /** Fields with a nested object, or with a list of objects (`each`). `shapeOf` returns an object's shape. */
   readonly inner: readonly (readonly [
     key: string,
     how: 'one' | 'each',
@@ -99,7 +97,7 @@ const EVENT_SHAPES = Object.fromEntries(
   }),
 ) as { readonly [K in EventKind]: Shape }
 
-/** Changes the nested shapes of an object, innermost first, and the object. Unchanged objects are shared. */
+/** Applies `change` to nested objects, innermost first, then to the value. Shares unchanged objects. */
 export function walkShapes(
   value: JsonObject,
   shape: Shape,
@@ -114,9 +112,8 @@ export function walkShapes(
 }
 
 /**
- * Returns a deep-frozen copy of an event with all defaults (interface 2.2 and 2.3), such as
- * `cache_prompt: false`. Existing fields stay first and unchanged. Ids, timestamps, parents and defaults of
- * null are not added. O(size).
+ * Returns a deep-frozen copy of an event with all defaults of interface 2.2 and 2.3. Existing fields stay
+ * unchanged, before the added ones. Ids, timestamps, parents and defaults of null are not added. O(size).
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */

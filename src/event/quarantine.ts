@@ -11,7 +11,7 @@ export interface Quarantined {
   readonly quarantined: true
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The id, if it is legal and the parent is readable; the line is then in the tree. */
+  /** The line's id, if it is legal and the parent is readable. A line with an id is in the tree. */
   readonly id?: string
   readonly parent_id?: string | null
   readonly event_kind?: string
@@ -30,9 +30,9 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
 }
 
 /**
- * Quarantines a line, with the id, parent and kind of its JSON. Id and parent are left out unless the id is
- * legal, and the parent is a string, null or missing. The result is frozen; `issues` is not copied. O(length
- * of the id).
+ * Returns a quarantined line with the id, parent and kind from its JSON. Includes id and parent only if the
+ * id is legal, and the parent is a string, null or missing. The result is frozen; `issues` is not copied.
+ * O(length of the id).
  * @param raw the line's text
  * @param issues why it is not an event
  * @param value the line's JSON; undefined when it is invalid

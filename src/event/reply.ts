@@ -1,4 +1,4 @@
-/** The record of a model's reply in its events, from which the reply is sent back unchanged. */
+/** The record of a model's reply, which its events contain. With it, requests repeat the reply unchanged. */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -22,26 +22,26 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * The record of a reply. The first event of the reply has all fields; the others have only `after`, or
- * nothing if the first event's `after` is true. Logs of other producers have no records.
+ * The record of a reply. The first event of the reply has all fields. The later events have only `after`, or
+ * no record if the first event's `after` is true. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** Id of HEAD at the model call; null for an empty HEAD, true for this event's parent. */
+  /** HEAD when the model was called: its id, true if it is this event's parent, null if HEAD was empty. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
   /**
-   * The requested model, if the provider returned another name (apart from a date), and the reply has
-   * reasoning or signed parts.
+   * The requested model. Recorded only if the reply has reasoning or signed parts, and the provider returned
+   * a name that differs in more than a date.
    */
   readonly requested_model?: string
   /** Digest of the request's system prompt and messages, if the reply has signed parts. */
   readonly prefix?: string
   readonly tools?: string
-  /** Digest of the reply's parts up to the last signed one; missing if none is signed. */
+  /** Digest of the reply's parts up to the last signed one; missing if no part is signed. */
   readonly digest?: string
   /**
-   * For each call except the last, the digest of the reply up to that call; missing if all equal `digest`, or
+   * Digests of the reply up to each call, except the last call. Missing if all of them equal `digest`, and
    * for more than 100 calls.
    */
   readonly cuts?: readonly string[]
@@ -49,28 +49,27 @@ export interface ReplyRecord {
   readonly stop_reason?: string
   readonly outcome?: EarlyEnd
   /**
-   * Input, output, cache read, cache write and reasoning tokens, without zeros at the end. Input includes
-   * cached tokens, and output includes reasoning tokens.
+   * Numbers of input, output, cache read, cache write and reasoning tokens, in this order, without zeros at
+   * the end. Input includes cached tokens, and output includes reasoning tokens.
    */
   readonly tokens?: readonly number[]
   /** Usage that `tokens` does not contain, in the provider's fields. */
   readonly usage?: JsonObject
-  /** The parts in order, if the standard fields cannot express them. */
+  /** The parts of the reply in order, if the event's other fields cannot express them. */
   readonly parts?: readonly JsonValue[]
-  /** What the provider reported and does not accept back: sources, citations, ratings, withheld inputs. */
+  /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /** Change in the number of waiting calls of the provider's tools; negative for results. Omitted if 0. */
+  /** Calls of the provider's tools that wait after the reply, less results of earlier calls. Omitted if 0. */
   readonly waits?: number
-  /** The provider's container in which its tools' calls wait; the request with their results names it. */
+  /** Id of the provider's container in which its tools' calls wait. The next request contains it. */
   readonly container?: string
   readonly interrupted?: true
 }
 
-/** Whether an event belongs to a model's reply: a call, or a message of the agent. O(1). */
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** Returns an event's reply record, with unchecked fields; null without a record. */
+/** Returns an event's reply record, or null. Its fields are not validated. */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'
@@ -83,9 +82,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Records `after`, the HEAD at which a reply was requested, in the events of one append that lack it (D20).
- * If `after` equals `head` (the first event's parent), the reply's first event records true, and its further
- * calls record nothing. O(events).
+ * Records `after`, the id of HEAD when a reply was requested, in each event of an append that does not record
+ * it (D20). If `after` equals `head`, the first event's parent, this event records true, and further calls of
+ * its reply record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],
@@ -118,7 +117,7 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/** Recorded HEAD of the request: null for an empty HEAD, true for the parent, undefined if not recorded. */
+/** Returns the record's `after`: an id, null or true; undefined if it is missing or invalid. */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined

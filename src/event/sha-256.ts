@@ -17,11 +17,11 @@ const native = (globalThis as { readonly process?: NativeProcess }).process?.get
 
 export const newHash = (): Hash => native?.createHash('sha256') ?? portableHash()
 
-/** Characters that are encoded at once: at most three times as many bytes. */
+/** Number of characters that are encoded at once. Each becomes at most three bytes. */
 const PIECE = 2 ** 18
 
 /**
- * Yields a text in UTF-8 in pieces of whole characters, each with the number of bytes before it. O(length).
+ * Yields a text in UTF-8, in pieces of whole characters. `start`: number of bytes before a piece. O(length).
  * @example
  * [...utf8Pieces('hi')].map(({ start, bytes }) => [start, bytes.length]) // [[0, 2]]
  */
@@ -38,7 +38,6 @@ export function* utf8Pieces(text: string): Generator<{ readonly start: number; r
   }
 }
 
-/** Returns the SHA-256 and the number of bytes of a text in UTF-8. O(length), in pieces. */
 export function digestOf(text: string): { readonly hash: string; readonly bytes: number } {
   const hash = newHash()
   let length = 0

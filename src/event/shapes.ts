@@ -1,17 +1,13 @@
 /** Types of the values inside events: content, thinking, messages, calls, tools, actions, observations. */
 
-/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 
-/** An object whose values are JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue
 }
 
-/** The sources of events. */
 export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
 
-/** Source of an event. */
 export type Source = (typeof SOURCES)[number]
 
 export const HOOK_EVENT_TYPES = [
@@ -37,15 +33,15 @@ export interface ImageContent {
   readonly cache_prompt?: boolean
 }
 
-/** A part of another kind, as its provider defines it: a document, file or audio. Stored unchanged. */
+/** A part that is neither text nor images, such as a document. Its provider defines the other fields. */
 export interface OpenPart {
   readonly type: string
   readonly [field: string]: unknown
 }
 
 /**
- * A part of a message or tool result: see `isTextPart`, `isImagePart`, `isOpenPart`. Without `type`, a part
- * with `image_urls` has images, and any other is a text.
+ * A part of a message or tool result. Without `type`, a part with `image_urls` contains images, and any other
+ * part is a text. See `isTextPart`, `isImagePart` and `isOpenPart`.
  */
 export type Content = TextContent | ImageContent | OpenPart
 

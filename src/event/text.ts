@@ -18,7 +18,7 @@ export const hasText = (text: unknown): text is string => typeof text === 'strin
 /** Fast 64-bit hash as 16 hexadecimal digits. For naming, not for security. */
 export const hashText = (text: string): string => digitsOf(hashLanes(text))
 
-/** A 64-bit hash as two numbers of 32 bits: faster to mix than its digits. */
+/** A 64-bit hash as two numbers of 32 bits, which can be combined faster than hexadecimal digits. */
 export interface Lanes {
   readonly high: number
   readonly low: number
@@ -42,8 +42,8 @@ export const digitsOf = ({ high, low }: Lanes): string =>
   (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0')
 
 /**
- * Returns the reference that replaces a long string in a body. A body may contain such text anyway: only the
- * `blobs` of a stored event identify references. O(1).
+ * Returns the reference that replaces a long string in a stored body. A message may contain such a text
+ * itself, so it is a reference only if `blobs` of the stored event lists it. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 

@@ -1,4 +1,4 @@
-/** Tree rule (design D7, D8) of the log and the stores: an event's parent, and HEAD after it. */
+/** The tree rule of logs and stores (design D7, D8): an event's parent, and HEAD after the event. */
 
 import { ROOT } from './ids.ts'
 import type { Event } from './types.ts'
@@ -9,18 +9,16 @@ interface RuleNode {
 }
 
 /**
- * Access to the tree to which an event is added. Create one object per kind of tree, not per event: every
- * fold uses it. A method may read a database.
+ * Access to the tree to which an event is added. Create one object for each kind of tree, not for each event.
+ * A method may read a database.
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /**
-   * Returns the parent of a node that cannot be HEAD, or a higher ancestor if no node in between can be HEAD.
-   */
+  /** Returns the parent of a node that cannot be HEAD. It may skip ancestors that cannot be HEAD. */
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event, and the move that it requested: none, made, or to an unknown id. */
+/** HEAD after an event. `move`: whether the event moved HEAD; `unknown` if its target is unknown. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
@@ -31,9 +29,9 @@ export function canKindBeHead(kind: string | null | undefined): boolean {
 }
 
 /**
- * Returns the parent for a `requested` `parent_id`: HEAD if it is null or missing, null for a root. Undefined
- * for an unknown id: the caller rejects the event, or appends it at HEAD with a warning. At most one lookup,
- * none for HEAD.
+ * Returns the parent of an event whose `parent_id` is `requested`: HEAD if it is null or undefined, null if
+ * it is `__root__`. Returns undefined for an unknown id; the caller then rejects the event, or appends it at
+ * HEAD with a warning. Makes at most one lookup, and no lookup for HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
@@ -47,7 +45,7 @@ export function effectiveParent<Tree, Node extends RuleNode>(
     : access.find(tree, requested)
 }
 
-/** The nearest of a node and its ancestors that can be HEAD, or null. */
+/** Returns the node if it can be HEAD, otherwise its nearest ancestor that can, or null. */
 export function anchorIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
@@ -58,7 +56,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/** HEAD after a fact that cannot be HEAD. `event` is null if undecodable or outside the tree. */
+/** Returns HEAD after a fact that cannot be HEAD. `event`: null if undecodable or outside the tree. */
 export function movedHead<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

@@ -1,5 +1,3 @@
-/** The 19 events as TypeScript types, with the field names of their JSON. */
-
 import type {
   Action,
   CriticResult,

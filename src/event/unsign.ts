@@ -1,4 +1,4 @@
-/** Removes the signed parts of a reply, which a provider rejects once the reply or its prefix has changed. */
+/** Removes signatures. A provider rejects them after a change of the reply or of earlier messages. */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -8,8 +8,8 @@ type Mask = (text: string) => string
 const ENCRYPTED = 'encrypted_content'
 
 /**
- * Returns the event without thinking signatures and encrypted reasoning. The record's parts, which may be
- * signed too, keep only their types and indices. Other events are unchanged. O(size).
+ * Returns the event without thinking signatures and encrypted reasoning. Parts in the reply record, which may
+ * also be signed, keep only types and indices. Events that are not of a reply are unchanged. O(size).
  */
 export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event
@@ -46,7 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Removes signatures. `texts` replaces the blocks' texts; a redacted block without one gets masked data. */
+/** Block i gets the text `texts[i]`; without one, it keeps its own text or gets its data, masked. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

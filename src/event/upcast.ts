@@ -1,4 +1,4 @@
-/** Runs the upcasters: JSON of a known producer becomes an event, with the applied steps listed. */
+/** The upcasters, which convert older and foreign forms of events to the current form. */
 
 import { edit, editEach, editObject, isObject, without } from './json.ts'
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
@@ -7,8 +7,8 @@ import { actionChecks, observationChecks } from './published/payload-schema.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 
 /**
- * One step from an older or foreign form to the current one. Accepts any JSON object, never throws, and
- * returns the same object if nothing changes; a second run changes nothing.
+ * A conversion of one older or foreign form of an event. `upcast` accepts any JSON object, never throws, and
+ * returns the same object if nothing changes. A second call changes nothing.
  */
 export interface Upcaster {
   readonly name: string
@@ -19,7 +19,6 @@ export interface Upcaster {
   readonly upcast: (raw: JsonObject) => JsonObject
 }
 
-/** Makes an upcaster of one change, for these kinds only; unaffected events stay the same object. */
 function upcaster(
   name: string,
   kinds: readonly EventKind[],
@@ -124,7 +123,7 @@ function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'obse
   return names === undefined ? payload : { ...payload, kind: names[part] }
 }
 
-/** Moves the output of a command to `content`. An exit code other than 0 is not an error of the tool. */
+/** Moves a command's output to `content`. Sets no `is_error`: an exit code is not an error of the tool. */
 function printed(observation: JsonObject): JsonObject {
   const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation
@@ -289,7 +288,7 @@ const RESULTS: readonly Upcaster[] = [
 
 function joinOutput(observation: JsonObject): JsonObject {
   const { kind, content = null, output = null, error = null } = observation
-  // Users name the fields of their own tools, so only published kinds are converted.
+  // In a user's own tool, these fields can have any meaning, so only published kinds are converted.
   if (content !== null || !observationChecks.has(kind as string)) return observation
   const taken = ['output', 'error', ...(OWN_MESSAGE.has(kind) ? [] : ['message'])]
   if (!taken.some((key) => Object.hasOwn(observation, key))) return observation
@@ -304,7 +303,7 @@ function joinOutput(observation: JsonObject): JsonObject {
   }
 }
 
-/** All upcasters, in order: kinds first, on which later steps depend, and nulls last. */
+/** All upcasters, in the order in which they run: later ones depend on the kinds that earlier ones set. */
 export const UPCASTERS: readonly Upcaster[] = Object.freeze([
   ...TAB,
   ...EARLY,
@@ -318,15 +317,15 @@ const BY_KIND: ReadonlyMap<JsonValue | undefined, readonly Upcaster[]> = new Map
   EVENT_KINDS.map((kind) => [kind, UPCASTERS.filter(({ kinds }) => kinds.includes(kind))]),
 )
 
-/** A value after the upcasters, and which of them changed it. */
+/** A converted value, and the names of the upcasters that changed it. */
 export interface Upcast {
   readonly value: JsonValue
   readonly applied: readonly string[]
 }
 
 /**
- * Converts an event of an older or foreign form, as plain JSON. Unknown fields and kinds stay, and decoding
- * reports them. Never throws; a current event is returned as it is. O(size of what changes).
+ * Converts plain JSON of an older or foreign form of an event to the current form. Keeps unknown fields and
+ * kinds, which decoding reports. Returns an event in the current form unchanged. Never throws. O(size).
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
  * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']

@@ -1,5 +1,3 @@
-/** Checks a log of any server against the laws. */
-
 import { checkOptionNames } from '../event/check-value.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { isObject } from '../event/json.ts'
@@ -39,7 +37,7 @@ import { resolveCondensation } from '../view/condense.ts'
 import { eventCount, eventsIn, isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
-/** Facts about a log that it does not contain, and which checks to make. */
+/** Facts about a log that the log does not contain, and what to check. */
 export interface CheckOptions {
   /**
    * Whether the server has stopped. If so, the status `running` breaks a law, and so does a pending call that
@@ -55,8 +53,9 @@ export interface CheckOptions {
 }
 
 /**
- * Reports where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
- * or results of `loadLine`. Facts do not show what JSON parsing lost (E8). Never throws.
+ * Returns where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
+ * or results of `loadLine`. E8 is not checked in facts: JSON parsing may already have lost data. Never throws
+ * because of a log.
  *
  * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most 13 + 3 ·
  * log2(n) requests per grammar, each O(content of the view).
@@ -194,7 +193,7 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
     const what = `lists only a part of a unit or stretch, so that ${count} forgotten with it, first ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if (plan.summaryIndex !== null) {
-    // The offset counts view events without the listed ones; it is valid at a border of stretches.
+    // The offset counts view events except the listed ones, and must be at a border of stretches.
     const offset = event.summary_offset ?? 0
     if (offset === 0 || offset === summaryOffset || offset === remaining) return
     const where =
@@ -212,14 +211,14 @@ interface Stop {
 }
 
 /**
- * Checks I1 to I4, I7, T5 and P1 on logs that record a status; others show neither a resumption nor an end.
- * An end that the last reply or a finish tool implies is checked at the end of the log.
+ * Checks I1 to I4, I7, T5 and P1 on logs that record a status. Other logs do not show when a run was resumed
+ * or ended.
  */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
   let finished: Entry | null = null
-  /** The event that implied the status `finished`, and the state. Checked last: the run may continue. */
+  /** The event that implied the status `finished`. Checked at the end, because the run may continue. */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** Whether a model has replied: a log without a model needs no final reply. */
   let hasSpoken = false
@@ -300,7 +299,7 @@ function checkAfterStop(
   const after = requestHeadOf(entry.event)
   const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply that records its request before the pause was in flight, and so was the first without a record.
+  // A reply was in flight if its record has a HEAD before the pause. Without a record, the first reply was.
   if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -328,7 +327,7 @@ function checkFinished({ branch }: State, status: Entry, report: Report): void {
   }
 }
 
-/** False if all user messages were forgotten. */
+/** False if user messages were sent, but the view has only system prompts and events of the environment. */
 const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
   lastUserMessage === null ||
   [...viewEventsIn(view)].some(
@@ -398,7 +397,7 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
       }
       if (event.kind === 'ActionEvent') callIds.set(event.tool_call_id, entry)
       if (isToolResult(event)) {
-        // The fold pairs them (U3), whatever the result names.
+        // Matches the result as the fold does (U3).
         const call = matchResult(step.before.log, above.pendingCalls, entry as EventEntry<ToolResultEvent>)
         if (call === null || typeof call === 'string') checkDropped(step, event, callIds, report)
         else {
@@ -426,7 +425,7 @@ function watchCalls(report: Report, ended: boolean): LawWatch {
       )
       for (const call of firstPending(branch.pendingCalls)) {
         const { id, seq } = call.entry
-        // HEAD was moved to before its result, and nothing has run there yet.
+        // HEAD was moved to an event before the call's result, and nothing has run since.
         if (isMoved && withResult.has(seq)) continue
         if (interrupted.has(seq) || !(waits || settled.has(id)))
           unfinished(call, 'P1', call.entry, 'at the end of the log')
@@ -500,7 +499,7 @@ interface ConsentWatch {
   readonly result: (step: LogStep, call: CallEntry) => void
 }
 
-/** Checks P6 to P8, and I7 for executed calls. Without execution starts, a result proves execution. */
+/** Checks P6 to P8, and I7 for executed calls. If no starts are recorded, results prove executions. */
 function watchConsent(report: Report): ConsentWatch {
   /**
    * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which
@@ -514,7 +513,7 @@ function watchConsent(report: Report): ConsentWatch {
   let wait: LogStep['entry'] | null = null
 
   const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: CallEntry): boolean => {
-    // A copied path has only the updates with an explicit parent, and may lack the approval.
+    // If the policy is on the path, the log may be a copy of this path, and may lack the approval.
     if (policy === null || isOnPathIn(policy, entry.parent)) return false
     const wasAsked = approved.size === 0 && wait !== null && wait.seq > call.seq
     return !wasAsked && requiresConfirmation(header.confirmationPolicy, call.event)
@@ -556,7 +555,7 @@ function watchConsent(report: Report): ConsentWatch {
       const isSettled = (): boolean =>
         header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
       if (header.status === 'waiting_for_confirmation') {
-        // HEAD may have moved since to a call without a confirmation.
+        // HEAD may have moved since to a call that needs no confirmation.
         if (!isSettled() && (wait === null || wait.seq < call.seq || isOpen(wait.branch, call))) {
           const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
           report('P7', step.entry, `the call ${quote(call.id)} ${why}`)
@@ -589,7 +588,7 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Whether a call must be confirmed. The risk `HIGH` reaches every threshold of `ConfirmRisky`. */
+/** Whether a call must be confirmed. For `ConfirmRisky`, only `HIGH` reaches every possible threshold. */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

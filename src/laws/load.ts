@@ -1,5 +1,3 @@
-/** Loads the items of a log: lines, facts, or results of `loadLine`. */
-
 import { copyJson } from '../event/freeze.ts'
 import { isLegalId } from '../event/ids.ts'
 import type { Issue } from '../event/issues.ts'
@@ -38,7 +36,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** Returns a valid quarantined line, or null. Reads each field once. */
+/** Returns a valid quarantined line, or null. Reads each field once, because it may be a getter. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item

@@ -28,7 +28,7 @@ interface RequestPoint {
   readonly reply: Pick<Entry, 'id' | 'seq'>
 }
 
-/** Number of latest requests that are all checked; earlier ones only at each doubling of the distance. */
+/** Number of requests at the end of the log that are all checked; for earlier requests, see `sampled`. */
 const LATEST = 6
 
 /**

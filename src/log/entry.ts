@@ -1,5 +1,3 @@
-/** One position of the log: the fact, and its place in the tree. */
-
 import { ColloquyError } from '../event/errors.ts'
 import type { EventKind } from '../event/kinds.ts'
 import type { Quarantined } from '../event/quarantine.ts'
@@ -24,8 +22,8 @@ export interface LogWarning {
 /** Order of a unit in its view, for searching. A view is sorted by `rank`, then by `first`, then by `tie`. */
 export interface UnitOrder {
   /**
-   * Position of the unit's first event; the previous unit's rank for a derived summary, and for a unit that
-   * is not added at the view's end.
+   * Position of the unit's first event. A derived summary, and a unit that is not added at the view's end,
+   * have the rank of the previous unit.
    */
   readonly rank: number
   /** Position of the unit's first event; for a derived summary, the previous unit's `first`. */
@@ -38,10 +36,7 @@ export interface UnitOrder {
 export type DropReason = 'duplicate_result' | 'orphan_result'
 
 /**
- * A fact at its position.
- *
- * The fact is unchanged. The other fields are derived: the id if the fact has none, the timestamp (of the
- * previous entry if the fact's is invalid), and the parent (design D8, D15).
+ * A fact at its position in the log. The fact is unchanged, the other fields are derived (design D8, D15).
  */
 export interface Entry {
   /** Position in the log, from 0 without gaps. */
@@ -52,7 +47,7 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. An event without a valid timestamp has the previous entry's; the first entry then has null. */
+  /** ISO 8601. If it is missing or invalid, the previous entry's timestamp; null for a first entry. */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
@@ -82,7 +77,7 @@ export interface EvictedBody {
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 
-/** An entry with a decoded event. Every item of a view is one. */
+/** An entry with a decoded event. */
 export interface EventEntry<E extends Event = Event> extends Entry {
   readonly id: string
   readonly event: E

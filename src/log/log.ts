@@ -1,5 +1,3 @@
-/** The log: facts in order, an index over them, and HEAD. */
-
 import { work } from './work.ts'
 import { callIdOf, type Entry, type LogWarning, responseIdOf } from './entry.ts'
 import type { ColumnarLog } from './columnar/columnar-log.ts'
@@ -53,7 +51,7 @@ export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undef
   return seq < 0 ? undefined : entry
 }
 
-/** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(such calls). */
+/** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(calls tried). */
 export function findCall(log: Log, toolCallId: string, accept: (call: Entry) => boolean): Entry | undefined {
   const seq = log.index.calls.find(toolCallId, (seq) => {
     const entry = log.entries.get(seq)
@@ -66,7 +64,7 @@ export function findCall(log: Log, toolCallId: string, accept: (call: Entry) => 
 export function hasResponse(log: Log, responseId: string, from = 0): boolean {
   const confirm = (seq: number): boolean => {
     const entry = log.entries.get(seq)
-    // Another version of the log may have the same action at this position.
+    // Versions of a log share the index, so this version may have another event at the position.
     return entry !== undefined && responseIdOf(entry) === responseId
   }
   return log.index.responses.find(responseId, confirm, from) >= 0
@@ -89,12 +87,10 @@ export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | nu
   return { entries: log.entries.push(entry), head, index }
 }
 
-/** Returns the log at an earlier length. O(log n). */
 export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E | null): Log<E> {
   return { entries: log.entries.prefix(length), head, index: log.index }
 }
 
-/** Returns the warnings of the whole log, in log order. O(n), or O(warnings) for the part from a snapshot. */
 export function listWarningsIn(log: Log): LogWarning[] {
   const known = columnarLength(log)
   const before = log.index.columns?.warnings(known) ?? []
@@ -113,7 +109,7 @@ interface IndexBase {
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
   readonly #base: IndexBase | null
-  /** The last key that was not found. It is usually added next, which saves a lookup. */
+  /** The last key that was not found. Usually it is added next, which then needs no lookup. */
   #missed: string | null = null
 
   constructor(base: IndexBase | null = null) {

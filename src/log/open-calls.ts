@@ -34,7 +34,6 @@ interface OpenCallNode<C extends IndexedCall> {
 
 export const pendingCallCount = (calls: PendingCallIndex<IndexedCall>): number => calls?.size ?? 0
 
-/** Returns the pending calls in log order. O(k log k) for k pending calls. */
 export const listPendingCallsIn = <C extends IndexedCall>(calls: PendingCallIndex<C>): C[] =>
   [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
 
@@ -153,9 +152,9 @@ function merge<C extends IndexedCall>(
 }
 
 /**
- * Returns the pending call that a result ends, or the reason why it ends none; null if only the whole path
- * can decide (`listDroppedResultsIn`). An action id that names an entry of the log selects the call;
- * otherwise it is the latest pending call with the tool call id. O(log n).
+ * Returns the pending call that a result ends, or why the result is dropped. Returns null if only the whole
+ * path can decide why (`listDroppedResultsIn`). The result's action id selects the call. If the log does not
+ * contain this id, the latest pending call with the result's tool call id is selected. O(log n).
  */
 export function matchResult(
   log: Log,
@@ -165,7 +164,7 @@ export function matchResult(
   const { event } = result
   const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
   const latest = latestOpenCall(open, event.tool_call_id)
-  // Usually the named one: no search of the log is needed.
+  // Usually this call has the action id, so the log is not searched.
   if (latest !== undefined && latest.entry.id === actionId) return latest
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) return latest ?? null

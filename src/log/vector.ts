@@ -27,10 +27,9 @@ interface Inner<T> {
   readonly last: T
 }
 
-/** Makes a block on access: the values between two multiples of 32, always the same objects. */
+/** Returns the values of a block, always the same objects. `start` is a multiple of 32. */
 type BlockMaker<T> = (start: number) => readonly T[]
 
-/** Whether a node has no subtrees. */
 export const isBlock = <T>(node: Node<T>): node is Block<T> => node.height === 0
 
 /**
@@ -60,7 +59,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector<T>(0, null, [])
   }
 
-  /** All values before the tail, except in a prefix. Versions can be compared by the nodes that they share. */
+  /** Tree of the values before the tail; in a prefix, it may have more. Versions of a list share nodes. */
   get tree(): Node<T> | null {
     return this.#tree
   }
@@ -168,15 +167,15 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a list that calls `valuesAt` on each access, except to the last block, which is made at once. Not a
- * method of `Vector`, because only snapshots use it.
+ * Returns a list that calls `valuesAt` on each access, except to the last block, which is created at once.
+ * Not a method of `Vector`, so that programs without snapshots can omit it.
  * @param valuesAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the list
  */
 export function lazyVector<T>(length: number, valuesAt: BlockMaker<T>): Vector<T> {
   if (length === 0) return Vector.empty()
   const blocks = Math.ceil(length / WIDTH) - 1
   const start = blocks * WIDTH
-  // The maker may retain its block, and a push may write into this one.
+  // Copied, because a push may write into the tail, and `valuesAt` may keep its array.
   return new Vector(length, blocks === 0 ? null : lazyTree(0, blocks, valuesAt), valuesAt(start).slice())
 }
 
@@ -186,7 +185,7 @@ function lazyTree<T>(first: number, blocks: number, valuesAt: BlockMaker<T>): No
   return new LazyInner(lazyTree(first, half, valuesAt), lazyTree(first + half, blocks - half, valuesAt))
 }
 
-/** Classes, because an object literal with getters has its own functions and its own hidden class. */
+/** A class, because each object literal with getters would have its own functions and hidden class. */
 class LazyBlock<T> implements Block<T> {
   readonly height = 0
   readonly size = WIDTH

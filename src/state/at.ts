@@ -1,5 +1,3 @@
-/** States at other entries than HEAD, without folding again. */
-
 import { unknownEvent } from '../event/errors.ts'
 import { anchorOf, type Entry } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix, columnarLength } from '../log/log.ts'
@@ -7,8 +5,8 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * Returns the state at an event: the log up to it, with HEAD at the event (law T). At a state update, HEAD
- * is the event before it on its branch. O(log n).
+ * Returns the state at an event: its log ends with the event, which is HEAD (law T). A state update cannot be
+ * HEAD; HEAD is then the event before it on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out the state at the event: replay the whole log.
  * @example
@@ -52,12 +50,12 @@ export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
 export function listLeavesIn(log: Log): Entry[] {
   const known = columnarLength(log)
   const marks = new Uint8Array(log.entries.length)
-  // An event follows those above it, so an entry marked as a tip stops being one then.
+  // The log has parents before children, so a parent is marked as END first, and as INNER by its child.
   const mark = (seq: number, above: number) => {
     marks[seq] = END
     if (above >= 0) marks[above] = INNER
   }
-  // Columnar entries are read in place, without making objects.
+  // Columnar entries are read in place, without creating objects.
   log.index.columns?.eachPossibleHead(known, mark)
   for (const entry of log.entries.slice(known)) {
     if (entry.canBeHead) mark(entry.seq, anchorOf(entry.parent)?.seq ?? -1)

@@ -1,5 +1,3 @@
-/** The branch state: the part of a state that depends on the path to HEAD. */
-
 import type { EventWith } from '../event/kinds.ts'
 import { isWorkingResult } from '../event/completion.ts'
 import type {
@@ -27,7 +25,7 @@ import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result outside the view (U3). If the reason is null, `whyDropped` finds it. */
+/** A tool result outside the view (U3). If the fold could not decide `reason`, use `whyDropped`. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null
@@ -70,10 +68,10 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * Returns the branch state after one more entry; the same object if nothing changes. Total; O(log n), for a
- * Condensation O(listed ids · log view).
+ * Returns the branch state after one more entry; the same object if nothing changes. Never throws. O(log n),
+ * for a Condensation O(listed ids · log view).
  * @param log the log before the entry
- * @param replyIndex `replyPlace` of the entry; null for the end
+ * @param replyIndex index from `replyPlace`; null for the end of the view
  * @param completed the branch's working call that the entry completes
  */
 export function foldBranch(
@@ -136,7 +134,6 @@ function afterMessage(
   }
 }
 
-/** Returns the working call of an action; undefined if the branch has no working call of this action. */
 export function workingCallOf({ workingCalls }: Branch, actionId: string, log: Log): WorkingCall | undefined {
   const action = workingCalls === null ? undefined : findEventIn(log, actionId)
   const toolCallId = action === undefined ? null : callIdOf(action)
@@ -163,7 +160,7 @@ function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Lo
     ? withOpenCall(branch.workingCalls, { ...call, result: entry as EventEntry<ObservationEvent> })
     : branch.workingCalls
   if (view !== undefined) return { ...branch, view, pendingCalls, workingCalls }
-  // The call was forgotten. Its result ends it, but stays out of the view (U6).
+  // A condensation removed the call. The result ends the call, but is not in the view (U6).
   const dropped = branch.dropped.push({ entry, reason: 'orphan_result' })
   return { ...branch, pendingCalls, workingCalls, dropped }
 }

@@ -13,7 +13,6 @@ import type { Branch } from './branch.ts'
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 
-/** A call and its status. */
 export interface PendingCallStatus {
   readonly action_id: string
   readonly grant: CallStatus
@@ -29,8 +28,8 @@ export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
  * Returns the statuses after a state update; the same object if nothing changes. A later status replaces an
- * earlier one. Only pending calls of the branch have a status. O(k log k) for k pending calls, O(1) for any
- * other update.
+ * earlier one. Only pending calls of the branch have a status. O(k log k) for k pending calls, O(1) for an
+ * update of another key.
  */
 export function foldCallStatuses(
   callStatuses: readonly PendingCallStatus[],

@@ -1,5 +1,3 @@
-/** Tool results that are not in the view, and why (U3). */
-
 import { callIdOf, type DropReason, type Entry, isOnPathIn } from '../log/entry.ts'
 import { findCall, type Log } from '../log/log.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
@@ -15,13 +13,13 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   const undecided = dropped.filter(({ reason }) => reason === null).map(({ entry }) => entry)
   const firsts = firstCalls(undecided)
   return dropped.map(({ entry, reason }) => {
-    // The result names no action. It is a duplicate when a call above it on the path has its id.
+    // The result names no action. It is a duplicate if a call before it on the path has its tool call id.
     const isSecond = (firsts.get(toolCallIdOf(entry)) ?? Infinity) < entry.seq
     return { id: entry.id ?? '', reason: reason ?? (isSecond ? 'duplicate_result' : 'orphan_result') }
   })
 }
 
-/** Returns the drop reason. Reads the path if the fold could not decide. O(calls of the same id · log n). */
+/** Returns why a result was dropped. O(1), or O(calls with its id · log n) if the fold could not decide. */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (call: Entry): boolean => isOnPathIn(call, entry.parent)
   return reason ?? (findCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')
@@ -37,7 +35,7 @@ function firstCalls(results: readonly Entry[]): Map<string, number> {
     if (wanted.has(toolCallId)) firsts.set(toolCallId, seq)
   }
   for (let entry: Entry | null = results.at(-1) ?? null; entry !== null; entry = entry.parent) {
-    // Above, only the columnar log is known, which is read without entries.
+    // The rest of the path is in the columnar log, which is read without creating entries.
     if (entry.evicted !== undefined) {
       entry.evicted.eachCall(record)
       break

@@ -1,5 +1,3 @@
-/** The header: the part of a state that depends on the whole log. */
-
 import type { CallProgress } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
@@ -31,13 +29,13 @@ export interface Header {
   readonly status: Status
   /** The error that set the status to `error`; null for other statuses. */
   readonly error: StateError | null
-  /** While paused, id of the first LLM response after the pause, which may have been in flight; else null. */
+  /** Id of the first LLM response after a pause, perhaps requested before the pause; null unless paused. */
   readonly inFlight: string | null
   /** Policy for confirmations, from the latest `confirmation_policy` update. Null without an update. */
   readonly confirmationPolicy: JsonObject | null
   /** Statuses of calls that were pending; some may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]
-  /** Latest progress of calls, until they are completed on any branch. Read it with `listWorkingCalls`. */
+  /** Latest progress of calls that no message on any branch has completed; see `listWorkingCalls`. */
   readonly callProgress: PendingCallIndex<ReportedCall>
 }
 
@@ -57,14 +55,14 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/** Returns the next header; the same object if equal. Total; O(1), or O(k log k) for k call statuses. */
+/** Returns the next header; the same object if equal. O(1), or O(k log k) for k call statuses. */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   const { event, id: event_id, completed, reported } = step
   const status = nextStatus(header, step)
   const next: { -readonly [K in keyof Header]: Header[K] } = {
     ...header,
     status,
-    // Any change of the status ends both.
+    // A change of the status clears `error` and `inFlight`.
     error: status === 'error' ? header.error : null,
     inFlight: status === header.status ? header.inFlight : null,
   }
@@ -90,7 +88,7 @@ function progressAfter(
   const { seq, event } = reported.entry
   return withOpenCall(before, {
     entry: { seq, event: { tool_call_id: event.tool_call_id } },
-    // A report without a task keeps the previous one.
+    // A report without a task keeps the previous task.
     report: { ...progressIn(before, reported), ...reported.report },
   })
 }
@@ -113,7 +111,7 @@ function approvalsAfter(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Freezes a header deeply. Skips parts that are frozen, because these are frozen deeply. */
+/** Deep-freezes a header. Skips frozen parts, which are deep-frozen already. */
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)

@@ -107,8 +107,8 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns the calls of HEAD's branch without a result, in log order, including forgotten ones. O(k log k) for
- * k pending calls.
+ * Returns the calls of HEAD's branch without a result, in log order, even if a condensation removed them from
+ * the view. O(k log k) for k pending calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -120,8 +120,8 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Returns the pending calls of HEAD's branch that can be executed, in log order, including forgotten ones.
- * Calls whose action is null are left out. O(k log k) for k pending calls.
+ * Returns the pending calls of HEAD's branch whose action is not null, in log order. O(k log k) for k pending
+ * calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,
@@ -222,8 +222,9 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * Returns a function that maps a result on HEAD's branch to its call's position or null. O(view), and O(log
- * n) per result. The function throws ColloquyError `evicted` when a snapshot or `evict` dropped the branch.
+ * Returns a function that maps a result on HEAD's branch to the position of the call that it ends, or to
+ * null. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a snapshot or
+ * `evict` left out the branch at the result.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
@@ -233,7 +234,7 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
   return (result) => {
     const known = calls.get(result.seq)
     if (known !== undefined) return known
-    // Forgotten, or ends no call: match it as the fold did.
+    // The result is not in the view: match it as the fold did.
     const match = matchResult(logPrefix(log, result.seq, null), branchOf(result.parent).pendingCalls, result)
     return match === null || typeof match === 'string' ? null : match.entry.seq
   }

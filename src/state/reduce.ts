@@ -1,5 +1,3 @@
-/** The reducer: applies one event to a state. Pure, and total except for `evicted`. O(log n). */
-
 import { completionOf, progressOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { headAfter, placeFact, warn } from '../log/place.ts'
@@ -12,8 +10,8 @@ import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact. No content of a decoded event or quarantined line makes it throw,
- * and it never changes its input (law R).
+ * Returns the state after one more fact. Never changes its input. The content of a fact cannot make it throw
+ * (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see
@@ -24,7 +22,7 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
  */
 export function reduce(state: State, fact: Fact): State {
   const { conversationId, log } = state
-  // Made first: its branch will contain this very object.
+  // Created first, because the branch will contain this object.
   const checkpoint: Unfolded = {
     ...placeFact(log, fact, conversationId),
     header: state.header,

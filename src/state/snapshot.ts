@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks by their last entries. An entry belongs to one version of one log. */
+/** Seals of complete chunks, by the last entry of each. The entries before an entry object never differ. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -61,7 +61,7 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
-/** Returns why the result at a checkpoint is not in the view; null if it is, or without a result. */
+/** Returns why the tool result at a checkpoint was dropped; null if it was not, or if it is another event. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const { seq } = checkpoint
   if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
@@ -69,19 +69,19 @@ function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   return last?.entry === checkpoint ? whyDropped(log, last) : null
 }
 
-/** Part of a snapshot: the head (0), or a chunk of the columnar log (1 and up), immutable once complete. */
+/** Part of a snapshot. Part 0 is the head; the others are chunks of the log, immutable once complete. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Returns the parts of a snapshot that changed since an earlier length; with the older parts they are the
- * whole state: ids, parents, times, kinds, the header, and the bodies of HEAD's view and pending calls.
+ * Returns the parts of a snapshot that changed since an earlier length of the log. With the older parts, they
+ * contain the header, the ids, parents, times and kinds of all events, and the bodies of HEAD's view and
+ * pending calls.
  *
- * A snapshot can be opened only by the same version of the fold; otherwise replay the log. O(length - since +
- * view + 4,096), amortised; the first call is O(length) if the parts before `since` were not read or written
- * with this log.
+ * Only the same version of the fold can open a snapshot; otherwise replay the log. O(length - since + view +
+ * 4,096), amortised. The first call is O(length) if this process has not read or written the older parts.
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -92,7 +92,7 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 }
 
 /**
- * Like `encodeSnapshot`, without bodies, which are then read from the log.
+ * Like `encodeSnapshot`, but without bodies. Opening the snapshot reads them from the log.
  * @param createdAt creation time of the conversation, which distinguishes its log from an earlier log with
  *   the same id
  */
@@ -102,7 +102,6 @@ export function encodeWithoutBodies(state: State, since: number, createdAt: stri
 
 const columnsSize = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
 
-/** Like `encodeSnapshot`, with another chunk size. A log keeps its chunk size. */
 export function encodeParts(
   state: State,
   since: number,
@@ -123,13 +122,12 @@ export function encodeParts(
 }
 
 /**
- * Returns the state in the parts of a snapshot. The parts can be in any order. Null if they are incomplete,
- * damaged, or from another conversation or version of the fold. Never throws. The bytes must not change
- * afterwards.
+ * Returns the state from the parts of a snapshot, in any order. Null if they are incomplete, damaged, or from
+ * another conversation or version of the fold. Never throws. The bytes must not change afterwards.
  *
- * Only HEAD's view and pending calls have bodies (`entry.event` is null for others). `reduce` continues where
- * `canReduce` returns true. `stateAt` throws `evicted` where `isEvicted` returns true, and `switchTo` where
- * the branch was left out. O(bytes); entries are created on access.
+ * Only HEAD's view and pending calls have bodies; `event` of other entries is null. `reduce` works if
+ * `canReduce` returns true. `stateAt` throws `evicted` if `isEvicted` returns true, and `switchTo` if the
+ * snapshot left out the branch. O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -140,12 +138,14 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/** Reads parts; null as in `decodeSnapshot`. `lacking`: positions of bodies in the log. Never throws. */
+/**
+ * Reads parts; null in the cases of `decodeSnapshot`. `lacking`: positions of bodies to read from the log.
+ */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
-/** Returns the state from `saved` and the bodies `facts`; null if one is missing or differs. Never throws. */
+/** Returns the state with the bodies in `facts`; null if a body is missing or differs. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }
@@ -160,8 +160,8 @@ function orNull<T>(read: () => T | null): T | null {
 }
 
 /**
- * Returns the state without what a snapshot leaves out: bodies and checkpoints that HEAD's view and pending
- * calls do not need. The input stays valid. O(length).
+ * Returns the state without the bodies and checkpoints that HEAD's view and pending calls do not need, as a
+ * snapshot would. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
@@ -192,8 +192,8 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 }
 
 /**
- * Whether `reduce(state, fact)` can continue. False when a snapshot or `evict` left out the state of the
- * fact's parent or of the new HEAD: replay the whole log. O(log n).
+ * Whether `reduce` can apply a fact. False if a snapshot or `evict` left out the state at the fact's parent
+ * or at the new HEAD; then replay the whole log. O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false
@@ -230,7 +230,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
     const first = index * size
     const bytes = byNumber.get(index + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // The head names every chunk, so parts of two logs or states never match.
+    // The head has the seal of every chunk, so parts of different logs or states do not match.
     if (chunk === null || !isEqualSeal(chunk.seal, seal)) return null
     if (chunk.first !== first || chunk.size !== size || chunk.count !== Math.min(size, length - first))
       return null
@@ -239,7 +239,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/** Returns the state; null if a body is missing or an event differs, as in a snapshot of another log. */
+/** Null if a body is missing, or if an id differs because the snapshot belongs to another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
@@ -274,7 +274,7 @@ interface Loaded {
   readonly head: number
   readonly headHeader: Header
   readonly lastHeader: Header
-  /** HEAD's branch. It consists of entries, so it is set after them. */
+  /** Branch state at HEAD. It contains entries, which refer to this object, so it is set last. */
   branch: Branch
 }
 
@@ -286,7 +286,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /** Whether the branch is in memory: at HEAD, at state updates below HEAD, and where the branch is empty. */
+  /** Whether the branch is in memory: at HEAD, at state updates after HEAD, and where it is empty. */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head
@@ -294,7 +294,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
 
   get branch(): Branch {
     if (!this.hasBranch) throw evicted(this)
-    // State updates do not change the branch, and entries outside the tree have none.
+    // State updates do not change the branch, and entries outside the tree have an empty branch.
     return this.columns.anchor(this.seq) < 0 ? EMPTY_BRANCH : this.#loaded.branch
   }
 

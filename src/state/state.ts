@@ -1,5 +1,3 @@
-/** The state: a frozen header, the log, and the branch under HEAD (design D5). */
-
 import type { Entry } from '../log/entry.ts'
 import { emptyLog, type Log } from '../log/log.ts'
 import { type Branch, EMPTY_BRANCH } from './branch.ts'
@@ -24,7 +22,7 @@ export interface State {
 export interface StateTree {
   readonly id: string
   readonly title: string | null
-  /** Id of the call's action in the parent's log; null for the root, and if unknown. */
+  /** Id of the action in the parent's log that started the subagent; null for the root, and if unknown. */
   readonly actionId: string | null
   readonly state: State
   /** The subagents in order of creation. */

@@ -1,5 +1,3 @@
-/** The statuses of a conversation, and the table of the next status after an event. */
-
 import { isObject } from '../event/json.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { earlyEndOf, replyOf } from '../event/reply.ts'
@@ -10,7 +8,6 @@ import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
 import { type Branch, isAnswered } from './branch.ts'
 
-/** The status of a conversation. */
 export type Status =
   | 'idle'
   | 'running'
@@ -21,7 +18,6 @@ export type Status =
   | 'stuck'
   | 'deleting'
 
-/** All statuses. */
 export const STATUSES: readonly Status[] = Object.freeze([
   'idle',
   'running',
@@ -41,7 +37,7 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/** Whether an event is a final reply: text for the user without calls, not interrupted or ended early. */
+/** Whether an event is a final reply: a message with text, without calls, not interrupted or cut short. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
@@ -53,7 +49,6 @@ export function isFinalReply(event: Event): boolean {
 export const isFinish = (event: Event): boolean =>
   event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true
 
-/** An event, and the state around it. */
 export interface StatusStep {
   readonly event: Event
   /** The log before the event. */
@@ -96,7 +91,7 @@ export function nextStatus(before: StatusBefore, step: StatusStep): Status {
   }
 }
 
-/** Returns the status that an update names; null if it names none. */
+/** Returns the status that a state update sets, or null. */
 export function statusNamed(key: unknown, value: unknown): Status | null {
   const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
   const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null
@@ -129,7 +124,7 @@ function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event
   return starts ? 'running' : status
 }
 
-/** Whether an action begins the first reply after a pause, which may have been in flight. */
+/** Whether an action begins the first reply after a pause, whose request may have preceded the pause. */
 export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
   return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
 }

@@ -1,4 +1,4 @@
-/** Failures of a summarizer, recorded in the log so that it is not called again at each step. */
+/** Failures of a summarizer, recorded in the log so that not every step calls the summarizer again. */
 
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import { isObject } from '../event/json.ts'
@@ -7,17 +7,16 @@ import type { State } from './state.ts'
 
 const FAILURE_KEY = 'condensation_failed'
 
-/** Events until the next attempt after the first failure. Doubles after each further failure. */
+/** Number of events between the first failure and the next attempt. Doubles after each further failure. */
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 
-/** Failures in a row, and the number of events since the last one. State updates do not count. */
+/** Failures since the last condensation, and events since the last failure. State updates do not count. */
 interface Failures {
   readonly count: number
   readonly since: number
 }
 
-/** Failures since the last condensation. */
 function failuresIn({ log: { entries } }: State): Failures {
   let since = 0
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {

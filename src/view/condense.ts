@@ -1,4 +1,4 @@
-/** Applies a Condensation: whole units leave the view, and its summary takes their place (U6). */
+/** Applies a Condensation: removes whole units from the view and inserts its summary (U6). */
 
 import { hasText } from '../event/text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
@@ -71,7 +71,7 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
   const removedBefore = removed.map(({ from, to }) => Math.max(0, Math.min(to, summaryIndex) - from))
   const index = removedBefore.reduce((sum, count) => sum - count, summaryIndex)
   const unit = summaryUnit(entry, stored.get(index - 1), stored.get(index))
-  // A condensation's entry is placed like any other: the summary can be listed by its id.
+  // With this order, a later condensation can find the summary by its id.
   entry.unit = unit
   return withUnit(condensed, unit, index)
 }
@@ -134,7 +134,7 @@ function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => n
 export function indexOfSummary(units: Units, entry: Entry): number {
   if (entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
   const order: UnitOrder = entry.unit
-  // Summaries that were squeezed between the same two units may share an order.
+  // `tie` is halved for each summary, so many summaries between the same two units may share an order.
   for (let index = indexOfUnit(units, order); ; index += 1) {
     const unit = units.get(index)
     work.units += 1
@@ -149,7 +149,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** Returns the stretches that contain the hits. Usually one directly follows another. */
+/** Returns the stretches that contain the hits. Usually hits are adjacent, and `stretch` is reused. */
 function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   const ranges: Range[] = []
   const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)

@@ -1,6 +1,4 @@
-/**
- * The units of a view: what they are (U1, U2), stretches of them (U5), and searches in their list.
- */
+/** Units of a view (U1, U2), their stretches (U5), and searches in a list of units. */
 
 import type { EventWith } from '../event/kinds.ts'
 import { earlyEndOf, waitsOf } from '../event/reply.ts'
@@ -57,7 +55,6 @@ export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
 export const isPending = (unit: Unit): boolean =>
   unit.type === 'batch' && unit.results.length < unit.calls.length
 
-/** Returns the number of view events of a unit: 0 for a pending batch. O(1). */
 export function eventCount(unit: Unit): number {
   if (unit.type === 'message') return 1
   return isPending(unit) ? 0 : unit.calls.length + unit.results.length
@@ -88,7 +85,7 @@ interface Stretch {
 
 const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
 
-/** Effect of units on the open stretch before them. A few sums yield the stretch at any index. */
+/** Effect of units on the open stretch before them. Flows can be summed to find the stretch at any index. */
 export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
@@ -97,14 +94,14 @@ export interface Flow {
   readonly floor: number
   readonly added: number
   /**
-   * Minimum number of waiting calls before the units that lets the units continue the stretch: `loop` while a
-   * loop is open, `paused` after a pause, `both` for both, else `plain`.
+   * The units continue the stretch if at least this number of calls waits before them. The number depends on
+   * the stretch: `loop` if a loop is open, `paused` after a paused reply, `both` if both apply, else `plain`.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
 
 const NEVER = Infinity
-/** Maximum change of the waiting calls by one reply, so that sums are exact in any order. */
+/** Maximum change of the number of waiting calls by a reply. It keeps sums exact in any order. */
 const MAX_WAITS = 2 ** 31
 const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
 
@@ -122,7 +119,7 @@ export function flowOf(unit: Unit): Flow {
   const thinking = isBatch && unit.thinking
   const isOfLoop = isBatch && !thinking
   const paused = earlyEndOf(reply) === 'paused'
-  // Text alone is only continued when it was paused.
+  // A reply continues a message without calls only if the message was paused.
   const added = isBatch || paused ? Math.max(-MAX_WAITS, Math.min(waitsOf(reply), MAX_WAITS)) : -Infinity
   const loop = thinking ? true : isBatch ? null : false
   return { loop, paused, floor: 0, added, joins: [1, isOfLoop ? 0 : 1, 0, 0] }
@@ -186,10 +183,9 @@ interface Totals {
   readonly flow: Flow
 }
 
-/** The units of a view in order. */
 export type Units = Vector<Unit>
 
-/** Returns the index of the first unit that is not before an order, else the length. O(log n). */
+/** Returns the index of the first unit whose order is not before `order`, else the length. O(log n). */
 export function indexOfUnit(units: Units, order: UnitOrder): number {
   let index = 0
   let node = units.tree

@@ -1,5 +1,3 @@
-/** The view: the units that the model may see, in order, and how to read them as events (design section 4). */
-
 import { requestHeadOf } from '../event/reply.ts'
 import type { Entry, UnitOrder } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
@@ -40,7 +38,6 @@ const EMPTY: View = Object.freeze({
 
 export const emptyView = (): View => EMPTY
 
-/** Yields the events of the view in order (U9). O(events read). */
 export function* viewEventsIn(view: View): IterableIterator<ViewItem> {
   for (const unit of view.units) {
     if (!isPending(unit)) yield* unitEvents(unit)
@@ -75,7 +72,6 @@ export function findBatch({ units }: View, { rank, first }: UnitOrder): number {
   return matches(units.get(index)) ? index : -1
 }
 
-/** Stretch borders, always including 0 and the length. Never throws. O(units). */
 export function cutPointsIn(view: View): number[] {
   const units = [...view.units]
   const starts = stretchStarts(units)
@@ -84,7 +80,7 @@ export function cutPointsIn(view: View): number[] {
   for (const [index, unit] of units.entries()) {
     const count = eventCount(unit)
     const inside = starts[index] !== index
-    // A pending batch has no events: its border is the previous one.
+    // A pending batch has no events, so its border equals the previous border.
     if (count > 0 && length > 0 && !inside) points.push(length)
     length += count
   }
@@ -92,13 +88,14 @@ export function cutPointsIn(view: View): number[] {
   return points
 }
 
-/** Maximum units at the end that a reply may be inserted before; bounds the cost of hostile logs. */
+/** Maximum number of units that may follow an inserted reply. Bounds the cost of hostile logs. */
 export const MAX_PASSED = 1_024
 
 /**
- * Returns the index at which an event's unit is inserted into the view, usually the end. A reply with an id
- * or null in `reply.after` precedes the trailing messages logged after that event. Returns null, which also
- * means the end, if more than 1,024 units would follow. O(units passed + log n).
+ * Returns the index at which an event's unit is inserted into the view, usually the end. If a reply's record
+ * contains HEAD at its request, the reply is inserted before the messages at the end that were logged after
+ * this HEAD. Returns null, which also means the end, if more than 1,024 units would follow. O(units passed +
+ * log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
@@ -113,7 +110,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
     const unit = units.get(position) as Unit
     work.units += 1
     if (!isPassable(unit)) break
-    // A derived summary has no position in the log. It is passed with the messages before it.
+    // A derived summary has no position in the log. It stays next to the messages before it.
     const isSummary = isDerived(unit)
     if (!isSummary && unit.first <= requestedAt) break
     if (end - position > MAX_PASSED) return null
@@ -122,7 +119,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   return index
 }
 
-/** Whether a reply may be inserted before a unit: the unit must not belong to another recorded reply. */
+/** Whether a reply may be inserted before a unit: only before messages that belong to no recorded reply. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 

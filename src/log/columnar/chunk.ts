@@ -1,5 +1,3 @@
-/** One chunk of a columnar log, read row by row from its bytes. */
-
 import {
   callIdOf,
   type DropReason,
@@ -39,7 +37,7 @@ function readRare(text: Uint8Array): RareFacts {
   return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
-/** A readable chunk. Its methods expect log positions that the chunk contains. */
+/** A chunk of a columnar log. Its methods expect log positions that the chunk contains. */
 export class Chunk {
   readonly bytes: Uint8Array
   readonly first: number
@@ -219,7 +217,7 @@ export function writeChunk(
     new TextEncoder().encode(encodeRare(rows, first)),
     ...keys((row) => row.id),
     ...keys((row) => row.callId),
-    // One entry per run of actions of the same response shows that the response exists.
+    // One key for each run of actions of a response is enough to find the response.
     ...keys((row) => row.responseId, true),
   ])
 }

@@ -77,7 +77,7 @@ export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Ui
 export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
-/** Serializes texts as two sections: the encoding and where each text ends; all texts joined. O(length). */
+/** Serializes texts as two sections: the encoding with each text's end, and the joined texts. O(length). */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0
@@ -190,7 +190,7 @@ export class KeyIndex {
     const hash = hashKey(key)
     let column = this.#columns.length - 1
     for (let index = heads[slotOf(hash, heads)] as number; index >= 0; index = next[index] as number) {
-      // Chains descend, and so do the columns.
+      // Indices in a chain descend, so the search never returns to a later column.
       while (index < (firsts[column] as number)) column -= 1
       const { positions, hashes, texts } = this.#columns[column] as KeyColumn
       const local = index - (firsts[column] as number)

@@ -19,7 +19,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit as JSON. Entries are stored as positions, the first of which is the default of `first`. */
+/** A unit as JSON, with positions for entries. Except for summaries, `first` is the first position. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
