@@ -24,6 +24,7 @@ import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
 
+/** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   readonly input: { readonly threadId: string; readonly runId: string }
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */

@@ -18,12 +18,14 @@ export interface TokenCounts {
   readonly context_window: number
 }
 
+/** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
   /** Sum of the reported costs, usually in US dollars. Records of replies have no cost, and count as 0. */
   readonly cost: number
 }
 
+/** Tokens and costs. */
 export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */

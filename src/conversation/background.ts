@@ -27,6 +27,7 @@ export interface CallCompletion {
   readonly outcome?: 'done' | 'failed'
 }
 
+/** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
 /** Controls the work of a call that outlives its reply, in the process that does the work. */

@@ -64,6 +64,7 @@ export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
 /** A promise of the run's result, which can also be iterated for its items. */
 export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
+/** How to send a message. */
 export interface SendOptions {
   /**
    * Idempotency key. A message with a known key is not appended again; a different message with this key

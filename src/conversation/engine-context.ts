@@ -13,6 +13,7 @@ import type { Stamp } from './stamp.ts'
 /** Tags of child conversations. Forks of the parent do not have them. */
 export const CHILD_TAGS = { subagent: 'true' }
 
+/** How conversations are deleted. */
 export interface DeletionOptions {
   /** Whether to only report what would be deleted; the report's `items` is then 0. Default: false. */
   readonly dryRun?: boolean
@@ -22,6 +23,7 @@ export interface DeletionOptions {
   readonly onDelete?: (record: ConversationRecord) => Promise<void> | void
 }
 
+/** Counts of what was deleted. */
 export interface DeletionReport {
   readonly conversations: number
   readonly events: number

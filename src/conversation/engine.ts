@@ -23,6 +23,7 @@ import { type DeletionOptions, type DeletionReport, EngineContext } from './engi
 import { checkLeaseTtl, DEFAULT_LEASE_TTL } from './run/lease.ts'
 import { monotonicUlids } from './stamp.ts'
 
+/** Options of an engine. */
 export interface EngineOptions {
   readonly store: Store
   /** Returns microseconds since 1970, for event times, default ids and retention. Default: system clock. */

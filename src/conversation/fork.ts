@@ -17,6 +17,7 @@ import type { Status } from '../state/status.ts'
 import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
 import { toPolicy } from './run/policy.ts'
 
+/** Options of a fork. */
 export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
@@ -28,6 +29,7 @@ export interface ForkOptions extends Partial<
   readonly from?: string
 }
 
+/** What a fork copies and appends. */
 export interface ForkPlan {
   /** Positions to copy, ascending; null for the whole log. */
   readonly positions: ReadonlySet<number> | null

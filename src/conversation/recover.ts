@@ -7,6 +7,7 @@ import type { LoggedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
 import { allConversations } from '../store/kit/query/page.ts'
 
+/** Result of a recovery. */
 export interface Recovery {
   /**
    * `recovered`: the calls were ended, and an error was set. `not_running`: there was nothing to do. `live`:
@@ -45,6 +46,7 @@ export async function recover(
   }
 }
 
+/** What `recoverAll` did with one conversation, or why that failed. */
 export type ConversationRecovery = { readonly conversationId: string } & (
   | Recovery
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }

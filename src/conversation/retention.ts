@@ -34,6 +34,7 @@ export interface DeletionFilter {
   readonly before?: string
 }
 
+/** Which conversations `applyRetention` removes, and how. */
 export interface RetentionOptions extends DeletionOptions {
   /** Removes conversations whose record and log have not changed for this many milliseconds. */
   readonly olderThan?: number

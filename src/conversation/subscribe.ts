@@ -10,6 +10,7 @@ import { hasReferences, type Replica } from './replica.ts'
 import { type ReplyOffset, ReplyReader } from './streamed.ts'
 import type { EngineContext } from './engine-context.ts'
 
+/** One item of a subscription. */
 export type SubscriptionItem =
   /** An event and the status right after it; the latest status if that state was evicted from memory. */
   | (LoggedEvent & { readonly status: Status })
@@ -31,6 +32,7 @@ export type SubscriptionItem =
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
+/** Where a subscription starts, and what ends it. */
 export interface SubscribeOptions {
   /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number

@@ -47,6 +47,7 @@ export const KINDS = {
   PauseEvent: { code: 19, defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
 } as const satisfies Readonly<Record<string, KindFacts>>
 
+/** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
 
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<

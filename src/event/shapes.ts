@@ -1,13 +1,17 @@
 /** Types of the values inside events: content, thinking, messages, calls, tools, actions, observations. */
 
+/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 
+/** An object whose values are JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue
 }
 
+/** The sources of events. */
 export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
 
+/** Source of an event. */
 export type Source = (typeof SOURCES)[number]
 
 export const HOOK_EVENT_TYPES = [

@@ -4,6 +4,7 @@ import { quote } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 import { objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
+/** Why an event is in the view or not. */
 export type VerdictCode =
   | 'unit'
   /** In the view: part of a batch that has all its results. */

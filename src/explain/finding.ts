@@ -27,6 +27,7 @@ export const FINDING_KINDS = [
   'law',
 ] as const
 
+/** Kind of a finding. */
 export type FindingKind = (typeof FINDING_KINDS)[number]
 
 /** A problem or a notable fact of a conversation. */

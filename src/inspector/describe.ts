@@ -18,8 +18,10 @@ import { glimpse } from './glimpse.ts'
 import type { WorkStatus } from './model/calls.ts'
 import { counted } from '../explain/explanation.ts'
 
+/** How a text is coloured. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
 
+/** How each status is coloured. */
 export const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   idle: 'strong',
   running: 'good',

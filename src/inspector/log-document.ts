@@ -5,11 +5,13 @@ import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
+/** A problem with a loaded event. */
 export interface LogIssue {
   readonly seq: number
   readonly issue: Issue
 }
 
+/** A log, as the inspector shows it. */
 export interface LogDocument {
   readonly title: string
   /** Id of the conversation, from which missing event ids are derived; empty for a file. */
@@ -38,8 +40,10 @@ export const LONG_LOG = 20_000
 export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
+/** An entry of a list of logs. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent' | 'call'>
 
+/** Where a page gets its logs. */
 export interface PageSource {
   /**
    * `page`: from the page itself. `files`: from the command that serves it. `service`: from a service, which
@@ -50,6 +54,7 @@ export interface PageSource {
   readonly first: number
 }
 
+/** A log without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
 /** Characters per block: a long log exceeds the maximum length of a string. */

@@ -73,6 +73,7 @@ import { VERSION } from './version.ts'
 
 const operation = operationsIn('Server')
 
+/** Options of `createService`. */
 export interface ServiceOptions {
   readonly engine: Engine
   /** Session keys, which clients send as `X-Session-API-Key`. Without keys, anybody may call. */

@@ -14,6 +14,7 @@ export const SESSION_FORMATS = [
   'openai-responses',
 ] as const
 
+/** Name of a format of recorded sessions. */
 export type SessionFormat = (typeof SESSION_FORMATS)[number]
 
 /** One record of a file: a line, an element of an array, or the whole document. */

@@ -13,6 +13,7 @@ import type { Branch } from './branch.ts'
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 
+/** A call and its status. */
 export interface PendingCallStatus {
   readonly action_id: string
   readonly grant: CallStatus

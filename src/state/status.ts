@@ -8,6 +8,7 @@ import { hasResponse, type Log } from '../log/log.ts'
 import type { PendingCall } from '../log/open-calls.ts'
 import { type Branch, isAnswered } from './branch.ts'
 
+/** The status of a conversation. */
 export type Status =
   | 'idle'
   | 'running'
@@ -18,6 +19,7 @@ export type Status =
   | 'stuck'
   | 'deleting'
 
+/** All statuses. */
 export const STATUSES: readonly Status[] = Object.freeze([
   'idle',
   'running',

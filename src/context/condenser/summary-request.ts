@@ -85,6 +85,7 @@ export function fairLimit(lengths: readonly number[], max: number, total: number
   return max
 }
 
+/** What a summary prompt contains. */
 export interface SummaryPromptInput {
   readonly previousSummary: string | null
   readonly events: readonly SummaryEvent[]
@@ -128,6 +129,7 @@ const tagged = (name: string, attributes: string, text: string): string =>
 
 const quoted = (text: string): string => JSON.stringify(text)
 
+/** An event as text. */
 export interface SummaryEvent {
   readonly id: string
   readonly label: string

@@ -64,6 +64,7 @@ const FORMS = [
   { name: 'private_key', trigger: /PRIVATE KEY/, pattern: findPrivateKeys },
 ] as const satisfies readonly SecretForm[]
 
+/** Name of a built-in pattern that finds secrets. */
 export type BuiltInPattern = (typeof FORMS)[number]['name']
 
 export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))

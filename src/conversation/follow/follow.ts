@@ -308,6 +308,7 @@ class Share {
   }
 }
 
+/** Options of a follower. */
 export interface FollowOptions {
   /**
    * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes with the same
@@ -415,12 +416,14 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
   if (items.length > 0) void Promise.reject(error)
 }
 
+/** One item of a follower. */
 export type FollowItem =
   | (LoggedEvent & { readonly conversationId: string })
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
   /** The database was restored or replaced. Discard this shard's items: all are delivered again. */
   | { readonly type: 'reset'; readonly shard: number }
 
+/** Context of a handler call. */
 export interface Following {
   /** Aborted when the follower closes, or when another process may receive the same items. */
   readonly signal: AbortSignal

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 import { orAborted } from '../async.ts'
 
+/** Input of a hook. */
 export interface HookInput {
   readonly event_type: HookEventType
   readonly conversation_id: string

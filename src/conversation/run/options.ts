@@ -9,6 +9,7 @@ import type { Hook } from './hooks.ts'
 import { checkLeaseTtl } from './lease.ts'
 import type { Policy } from './policy.ts'
 
+/** Options of a run. */
 export interface RunOptions {
   /** Interrupts the run when it is aborted. */
   readonly signal?: AbortSignal

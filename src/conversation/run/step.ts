@@ -10,6 +10,7 @@ import { orAborted } from '../async.ts'
 import type { BackgroundWork, ResumeWork } from '../background.ts'
 import type { RunOptions } from './options.ts'
 
+/** A request to a child conversation. */
 export interface ChildRequest {
   /** The first message of the child. */
   readonly text: string
@@ -27,6 +28,7 @@ export interface ChildRequest {
   readonly onOpen?: (conversationId: string) => void
 }
 
+/** Reply of a child conversation. */
 export interface ChildReply {
   readonly conversationId: string
   /** `finished`, or the status in which the child stopped without a final reply. */
@@ -34,8 +36,10 @@ export interface ChildReply {
   readonly content: readonly Content[]
 }
 
+/** Runs the child conversation of a call. */
 export type RunChild = (actionId: string, request: ChildRequest) => Promise<ChildReply>
 
+/** Input of a step. */
 export interface StepInput {
   readonly state: State
   /** The view as messages, to be written for a provider. */

@@ -172,6 +172,7 @@ function collectOutput(): Output {
   }
 }
 
+/** The command, and when it runs. */
 export interface ShellHookOptions {
   readonly on: HookEventType
   /** A line for `sh -c`; or a program and its arguments, started without a shell. */

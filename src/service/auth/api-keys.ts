@@ -17,12 +17,14 @@ export interface ApiKeyInfo {
   readonly org_id: string | null
 }
 
+/** The fields of a new key. */
 export type NewApiKey = Pick<ApiKeyInfo, 'name' | 'not_before' | 'expires_at' | 'org_id'>
 
 interface StoredKey extends ApiKeyInfo {
   readonly hash: string
 }
 
+/** API keys in a store. */
 export interface ApiKeys {
   /** Creates a key. Only this call returns `key`; the store contains only its hash. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>

@@ -21,6 +21,7 @@ function keyCheck(keys: readonly string[]): KeyCheck | null {
 /** Methods that change nothing. Pages of other sites cannot read their responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
+/** A credential, and where it was found. */
 export interface Credential {
   readonly text: string
   /** A `cookie` needs care: browsers send it with the requests of any page. */

@@ -10,6 +10,7 @@ import type { SandboxProvider } from './sandbox-provider.ts'
 import { Sandboxes } from './sandboxes.ts'
 import { type StartTask, StartTasks } from './start-tasks.ts'
 
+/** Options of the control plane. */
 export interface ControlPlaneOptions {
   /** Runs the sandboxes; closed with the service. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
@@ -23,6 +24,7 @@ export interface ControlPlaneOptions {
   readonly onStartFailed?: (task: StartTask) => void
 }
 
+/** Starts conversations and their sandboxes. */
 export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks

@@ -13,6 +13,7 @@ export interface SandboxSpec {
 
 export const SANDBOX_STATUSES = ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISSING'] as const
 
+/** Status of a sandbox. */
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
 
 /** The address of a server in a sandbox. */
@@ -22,6 +23,7 @@ export interface ExposedUrl {
   readonly port: number
 }
 
+/** The state of a sandbox. */
 export interface SandboxState {
   readonly status: SandboxStatus
   readonly status_detail: string | null

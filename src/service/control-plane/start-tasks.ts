@@ -42,6 +42,7 @@ export const TASK_STATUSES = [
   'ERROR',
 ] as const
 
+/** Status of a start task. */
 export type TaskStatus = (typeof TASK_STATUSES)[number]
 
 /** A task that starts a conversation, as clients see it. */

@@ -90,6 +90,7 @@ export interface AgentContext {
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
 
+/** A token for one background call. */
 export interface CallToken {
   readonly token: string
   readonly expires_at: string

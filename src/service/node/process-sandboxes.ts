@@ -16,6 +16,7 @@ import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
+/** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
   /** Folder of the sandboxes. Services can share it: each runs the sandboxes that it started. */
   readonly directory: string

@@ -24,6 +24,7 @@ export const DEFAULT_PORT = 8000
 /** Milliseconds for releasing leases after the deadline. */
 const RELEASE_TIMEOUT = 500
 
+/** Options of `serve`. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
   /** Address to listen on; any but loopback requires keys. Default: 127.0.0.1. */
@@ -124,8 +125,10 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   }
 }
 
+/** Handles a WebSocket upgrade. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
+/** Options of `listen`. */
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>
   /** Address to listen on. Default: 127.0.0.1. */
@@ -158,6 +161,7 @@ export interface ListenOptions {
   readonly shutdownTimeout?: number
 }
 
+/** A listening HTTP server. */
 export interface Listening {
   readonly url: string
   readonly port: number

@@ -428,6 +428,7 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
   readonly maxOutbound?: number
 }
 
+/** Sockets of one service. */
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number

@@ -19,6 +19,7 @@ export interface Histogram {
   readonly observe: (value: number, labels?: Labels) => void
 }
 
+/** The metrics of one service. */
 export interface Metrics {
   readonly counter: (name: string, help: string) => Counter
   readonly measured: (name: string, help: string, read: () => number) => void

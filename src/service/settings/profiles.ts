@@ -10,6 +10,7 @@ export interface Profile {
   readonly llm: JsonObject
 }
 
+/** The model profiles of a service. */
 export class Profiles {
   readonly #stored: SealedMap
 

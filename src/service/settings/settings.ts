@@ -33,6 +33,7 @@ const NO_SETTINGS: SettingsValues = {
 
 const NAME = 'settings'
 
+/** The settings of a service. */
 export class Settings {
   readonly #stored: SealedMap
   readonly #profiles: Profiles

@@ -240,6 +240,7 @@ class Sender {
   }
 }
 
+/** Options of a webhook dispatcher. */
 export interface WebhookDispatcherOptions {
   /** Milliseconds between polls for changes and retries. Default: 1,000. */
   readonly pollInterval?: number

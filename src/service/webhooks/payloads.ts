@@ -7,6 +7,7 @@ import { wireEvent } from '../events/search.ts'
 import { signWebhook } from './sign.ts'
 import { addressOf, type Webhook } from './webhook-options.ts'
 
+/** One request to a webhook. */
 export interface Message {
   readonly path: string
   /** Id of the message, the same for each retry. */

@@ -2,6 +2,7 @@ import { checkOptionNames, invalid } from '../../event/check-value.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
+/** URL and delivery options of a webhook. */
 export interface WebhookOptions {
   /**
    * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the

@@ -5,6 +5,7 @@ import { matching } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { enabledBody, EXTENSION_NAME, installBody, refreshBody } from '../request-schema.ts'
 
+/** Source of an extension to install. */
 export interface ExtensionSource {
   /** Path of a folder within the operator's folder. */
   readonly source: string
@@ -12,6 +13,7 @@ export interface ExtensionSource {
   readonly repo_path?: string | null | undefined
 }
 
+/** An installed extension. */
 export interface Extension {
   readonly name: string
   readonly version: string

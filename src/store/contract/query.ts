@@ -73,6 +73,7 @@ export interface Page<T> {
 
 export type EventPage = Page<StoredEvent>
 
+/** An entry of a stored log. */
 export interface StoredEvent {
   readonly conversationId: string
   readonly seq: number

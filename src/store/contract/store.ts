@@ -287,6 +287,7 @@ export interface DisposableStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** Options of `read`. */
 export interface ReadOptions {
   /** Position of the first fact. Default: 0, or the last when reading backward. */
   readonly from?: number

@@ -3,6 +3,7 @@ import type { Page } from './query.ts'
 /** The roles of texts, as a model sees them. Tool results have the role `tool`. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
+/** Role of a text, as the model sees it. */
 export type TextRole = (typeof TEXT_ROLES)[number]
 
 /** Number of hits that the order `rank` sorts together: the newest 1,000 first, then the next 1,000. */
@@ -29,6 +30,7 @@ export interface TextFilter {
   readonly includeResults?: boolean
 }
 
+/** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
    * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, in
@@ -53,6 +55,7 @@ export interface TextHit {
   readonly ranges: readonly (readonly [start: number, end: number])[]
 }
 
+/** A page of hits. */
 export type TextPage = Page<TextHit>
 
 /** Number of indexed events, and number of all events. */

@@ -19,6 +19,7 @@ import type { StoredEvent } from '../contract/query.ts'
 import type { Store } from '../contract/store.ts'
 import { checkInteger, checkOneOf, checkOptionNames, invalidArgument } from '../../event/check-value.ts'
 
+/** A long string and its reference. */
 export interface LargeString extends BlobReference {
   readonly text: string
 }

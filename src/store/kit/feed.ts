@@ -31,6 +31,7 @@ export interface FeedRow {
 
 interface FeedPosition extends Pick<FeedRow, 'position' | 'witness' | 'until'> {}
 
+/** A checked query of the feed. */
 export interface CheckedFeedQuery {
   readonly shard: number | null
   readonly limit: number
@@ -127,6 +128,7 @@ export interface FeedPart {
   readonly until: number
 }
 
+/** The parts of a page, and the position of the next page. */
 export interface FeedPlan {
   readonly parts: readonly FeedPart[]
   readonly page: Omit<FeedPage, 'items'>

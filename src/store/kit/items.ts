@@ -25,6 +25,7 @@ export interface CheckedChange {
   readonly put: CheckedItem | null | undefined
 }
 
+/** A checked value of an item. */
 export interface CheckedItem {
   readonly body: JsonObject
   readonly keys: Readonly<Record<string, string>>

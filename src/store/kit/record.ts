@@ -48,6 +48,7 @@ export function checkParts(parts: readonly SnapshotPart[], options: SaveSnapshot
   return options.complete === true
 }
 
+/** A checked query of leases, with defaults. */
 export interface CheckedLeaseQuery {
   readonly expired: boolean
   readonly after: string | null

@@ -393,6 +393,7 @@ class MemoryFeed {
   }
 }
 
+/** Options of a memory store. */
 export interface MemoryStoreOptions {
   /** Returns microseconds since 1970, for records, leases and items. Default: the system's clock. */
   readonly clock?: Clock

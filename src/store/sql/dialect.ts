@@ -184,6 +184,7 @@ export interface FeedTrimmer {
   trim(held: readonly (readonly bigint[] | null)[]): Work<void>
 }
 
+/** What the SQL store needs from a database. */
 export interface Engine {
   readonly dialect: Dialect
   readonly name: string

@@ -36,6 +36,7 @@ export interface LaneOrigin {
   readonly time: bigint
 }
 
+/** A lane and the position of its last entry. */
 export interface LaneEnd {
   readonly lane: number
   readonly end: number
@@ -87,6 +88,7 @@ export interface LogTip {
   readonly lane: LaneEnd | null
 }
 
+/** The tip of an empty log. */
 export const EMPTY_TIP: LogTip = Object.freeze({
   version: 0,
   head: null,
@@ -343,6 +345,7 @@ function versionConflict(context: AppendContext, expected: number): ColloquyErro
   )
 }
 
+/** An event to store, with its time and tree node. */
 export interface PlacedEvent {
   readonly event: StoredEvent
   readonly time: bigint

@@ -24,6 +24,7 @@ import { type CheckedConversationFilter, checkConversationFilter } from './conve
 import { decodeCursor, encodeCursor, pageOf, refuseCursor } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, isWordUnit, type Token, tokensOf } from './text-tokens.ts'
 
+/** A term or phrase of a search. */
 export interface TextClause {
   /** The terms as in an indexed line: a space before each, and after the last unless it is a prefix. */
   readonly piece: string
@@ -39,11 +40,13 @@ export interface RankPlace {
   readonly after: RankedPlace | null
 }
 
+/** A hit's rank and position. */
 export interface RankedPlace {
   readonly score: number
   readonly position: bigint
 }
 
+/** A checked text search. */
 export interface CheckedTextQuery {
   readonly isPossible: boolean
   readonly includes: readonly TextClause[]
@@ -253,6 +256,7 @@ export interface FoundText {
   readonly event: Pick<StoredEvent, 'conversationId' | 'id' | 'seq' | 'time' | 'fact'>
 }
 
+/** Hits in order of rank. */
 export interface RankedHits {
   readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
@@ -260,6 +264,7 @@ export interface RankedHits {
   readonly count: number
 }
 
+/** Reads the index of a store. */
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
   ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
