@@ -90,7 +90,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** The event still decodes (law E3), because its producer may use a newer schema. */
+/** An unfit payload causes only warnings (law E3), because its producer may use a newer schema. */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -59,7 +59,7 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
   return freezeItem([value], 0, MAX_DEPTH + 1) ? NO_ISSUES : copyJson(value).issues
 }
 
-/** Maximum number of levels that an event adds around a value in it. */
+/** Maximum number of levels of an event around a value that is inserted into the event. */
 const AROUND = 16
 
 /**

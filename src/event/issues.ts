@@ -18,7 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/** Converts a schema's problems to issues, one for each unknown field. `base` is the path of `root`. */
+/** Converts a schema's problems to issues, one for each unknown field. `base` is the path to `root`. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path

@@ -3,9 +3,8 @@
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
-/** Facts about one kind of event. */
 export interface KindFacts {
-  /** Number in snapshots, from 1 to 254. Never changed or reused. */
+  /** Number of the kind in snapshots, from 1 to 254. It must never be changed or reused. */
   readonly code: number
   /** Source of an event that has no `source`; null where `source` is required (interface 2.2). */
   readonly defaultSource: Source | null

@@ -4,7 +4,6 @@ import type { Event } from './types.ts'
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
 
-/** The shape of an object: its defaults and its nested shapes. */
 export interface Shape {
   /** The fields whose default is not null. */
   readonly defaults: JsonObject

@@ -8,7 +8,7 @@ interface Hash {
   digest(encoding: 'hex'): string
 }
 
-/** The native hash of Node, Bun and Deno, several times faster than a hash in JavaScript. */
+/** `process` of Node, Bun and Deno, whose hash is several times faster than a hash in JavaScript. */
 interface NativeProcess {
   getBuiltinModule?(name: string): { createHash(algorithm: string): Hash } | undefined
 }

@@ -136,7 +136,7 @@ export const isOpenPart = (part: Content): part is OpenPart =>
   part.type !== undefined && part.type !== 'text' && part.type !== 'image'
 
 /**
- * Whether a part contains images. It can have other fields too, such as `text`. O(1).
+ * Whether a part contains images. The part can have other fields too, such as `text`. O(1).
  * @example
  * isImagePart({ image_urls: ['https://example.com/a.png'] }) // true
  */

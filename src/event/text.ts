@@ -42,8 +42,8 @@ export const digitsOf = ({ high, low }: Lanes): string =>
   (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0')
 
 /**
- * Returns the reference that replaces a long string in a stored body. A message may contain such a text
- * itself, so it is a reference only if `blobs` of the stored event lists it. O(1).
+ * Returns the reference that replaces a long string in a stored body. A message may contain such a text by
+ * chance: only the texts in `blobs` of the stored event are references. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 

@@ -4,7 +4,7 @@ const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/
 
 /**
- * Returns a date and time of ISO 8601 in microseconds since 1970-01-01T00:00:00Z, or undefined. O(1).
+ * Returns an ISO 8601 date and time as microseconds since 1970-01-01T00:00:00Z; undefined if invalid. O(1).
  *
  * The separator is `T` or a space. Up to nine fractional digits are accepted, and cut to microseconds. The
  * zone is `Z`, `±hh:mm` or `±hhmm`; the default is UTC (design D10). Dates that do not exist are invalid, and

@@ -135,7 +135,7 @@ export interface ActionEvent extends EventBase {
   /** The parsed arguments; null if they are invalid or the tool is unknown, for example. */
   readonly action?: Action | null
   readonly tool_name: string
-  /** The provider's id of the call; its results have the same id. */
+  /** The provider's id of the call; results of the call have the same id. */
   readonly tool_call_id: string
   readonly tool_call: MessageToolCall
   readonly llm_response_id: string

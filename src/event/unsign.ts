@@ -9,7 +9,7 @@ const ENCRYPTED = 'encrypted_content'
 
 /**
  * Returns the event without thinking signatures and encrypted reasoning. Parts in the reply record, which may
- * also be signed, keep only types and indices. Events that are not of a reply are unchanged. O(size).
+ * also be signed, keep only their types and indices. Events that are not of a reply are unchanged. O(size).
  */
 export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event
@@ -46,7 +46,10 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Block i gets the text `texts[i]`; without one, it keeps its own text or gets its data, masked. */
+/**
+ * Removes signatures. `texts[i]`, if present, replaces the text of block i. Otherwise the block keeps its
+ * text; a redacted block gets its masked data as text.
+ */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

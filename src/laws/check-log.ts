@@ -37,7 +37,7 @@ import { resolveCondensation } from '../view/condense.ts'
 import { eventCount, eventsIn, isPending, type Unit, unitEvents } from '../view/units.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 
-/** Facts about a log that the log does not contain, and what to check. */
+/** Options of `checkLog`. */
 export interface CheckOptions {
   /**
    * Whether the server has stopped. If so, the status `running` breaks a law, and so does a pending call that
@@ -299,7 +299,7 @@ function checkAfterStop(
   const after = requestHeadOf(entry.event)
   const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply was in flight if its record has a HEAD before the pause. Without a record, the first reply was.
+  // A reply was in flight if its record names a HEAD before the pause. Without a record, the first reply was.
   if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -499,7 +499,7 @@ interface ConsentWatch {
   readonly result: (step: LogStep, call: CallEntry) => void
 }
 
-/** Checks P6 to P8, and I7 for executed calls. If no starts are recorded, results prove executions. */
+/** Checks P6 to P8, and I7 for executed calls. Without recorded starts, a result proves an execution. */
 function watchConsent(report: Report): ConsentWatch {
   /**
    * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which

@@ -138,7 +138,7 @@ export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
   return current === above
 }
 
-/** Entries from the root to `entry`, both included. Empty for null. O(depth), law T. */
+/** Returns the entries from the root to `entry`, both included; empty for null. O(depth). */
 export function pathToEntry(entry: Entry | null): Entry[] {
   const path: Entry[] = []
   for (let current = entry; current !== null; current = current.parent) path.push(current)

@@ -200,7 +200,8 @@ export function cutPoints(state: State): number[] {
 
 /**
  * Returns the tool results on HEAD's path that were dropped, in log order. `duplicate_result`: the call
- * already had a result. `orphan_result`: the call is unknown or forgotten. O(path), O(1) if there are none.
+ * already had a result. `orphan_result`: the call is unknown, or a condensation removed it. O(path), O(1) if
+ * there are none.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]

@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks, by the last entry of each. The entries before an entry object never differ. */
+/** Seals of complete chunks, by the last entry of each, which always follows the same entries. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -81,7 +81,7 @@ export interface SnapshotPart {
  * pending calls.
  *
  * Only the same version of the fold can open a snapshot; otherwise replay the log. O(length - since + view +
- * 4,096), amortised. The first call is O(length) if this process has not read or written the older parts.
+ * 4,096), amortised. The first call is O(length) if the older parts were not read or written with this log.
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -139,7 +139,7 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * Reads parts; null in the cases of `decodeSnapshot`. `lacking`: positions of bodies to read from the log.
+ * Reads parts, or returns null as `decodeSnapshot` does. `lacking`: positions of bodies to read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
@@ -298,7 +298,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     return this.columns.anchor(this.seq) < 0 ? EMPTY_BRANCH : this.#loaded.branch
   }
 
-  /** Whether the header is in memory: at HEAD, and after the last entry. */
+  /** Whether the header is in memory: at HEAD and at the last entry. */
   get hasHeader(): boolean {
     return this.seq === this.#loaded.head || this.seq === this.columns.length - 1
   }

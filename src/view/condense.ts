@@ -36,8 +36,8 @@ interface ResolvedCondensation {
 
 /**
  * Plans a condensation: removes whole units and stretches, inserts at most one summary, and ignores ids
- * outside the view. O((listed ids + removed units) · log view); a listed summary among adjacent summaries can
- * cost O(their number).
+ * outside the view. O((listed ids + removed units) · log view); finding a listed summary among s adjacent
+ * summaries can be O(s).
  * @param log the log of the view, at any later length
  */
 export function resolveCondensation(
@@ -215,5 +215,4 @@ function summaryUnit(
 
 const SUFFIX = '-summary'
 
-/** Returns the id of the summary that a condensation puts into the view. */
 export const summaryId = (condensationId: string): string => `${condensationId}${SUFFIX}`

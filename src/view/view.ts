@@ -22,7 +22,7 @@ import {
  * a new view.
  */
 export interface View {
-  /** All units. A pending batch is at the position where it will appear. */
+  /** All units. A pending batch is at the index where it will appear. */
   readonly units: Units
   /** Number of events in the view; those of pending batches do not count (U4). */
   readonly length: number

@@ -5,7 +5,7 @@ import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
 import type { Chunk } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
-/** Number of entries that are created together: the width of a vector's leaf. */
+/** Number of entries that are created together: the size of a vector's block. */
 const LEAF = 32
 
 /** Creates the entry of a position. Called once for each position. */
@@ -42,7 +42,7 @@ export class ColumnarLog {
     return (leaf[seq % LEAF] ??= this.#make(this, seq))
   }
 
-  /** The leaf of a vector: entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
+  /** A vector's block: the entries from `start`, a multiple of 32, to the next multiple or the end. O(1). */
   leaf(start: number): readonly Entry[] {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
@@ -60,7 +60,7 @@ export class ColumnarLog {
     return chunk.canBeHead(seq) ? seq : chunk.above(seq)
   }
 
-  /** Reports each position that can be HEAD, and its nearest such ancestor or -1. O(length). */
+  /** Reports each position that can be HEAD, and its nearest ancestor that can, or -1. O(length). */
   eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)

@@ -75,8 +75,8 @@ export function aligned(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * A 64-bit checksum of all words, in four lanes. Its steps are invertible, so any change of one word shows.
- * Detects damage, not tampering.
+ * A 64-bit checksum of all words, in four lanes. Its steps are invertible, so it detects every change of a
+ * single word. It detects damage, not tampering.
  */
 function checksum(words: Int32Array): Seal {
   const whole = words.length & ~3
