@@ -1,6 +1,5 @@
 /**
- * Entry `colloquy/events`: types, schemas and decoding of events. It needs only zod, so a user interface can
- * load it.
+ * Entry `colloquy/events`: types, schemas and decoding of events. Browsers can load it: it needs only zod.
  */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'

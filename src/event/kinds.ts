@@ -3,6 +3,7 @@
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
+/** Facts about one kind of event. */
 export interface KindFacts {
   /** Number of the kind in snapshots, from 1 to 254. It must never be changed or reused. */
   readonly code: number

@@ -17,10 +17,7 @@ const NAMED = new RegExp(NAME)
 
 const ESCAPE = String.raw`\u00`
 
-/**
- * White space, escaped or not. It also matches n, r and t without a backslash, which never precede a string
- * value.
- */
+/** White space, escaped or not. Also matches n, r and t alone, which never precede a string value. */
 const SPACE = String.raw`[\s\\nrt]*`
 
 /** A quote or its numeric escape, with all backslashes before it. A match begins at the first backslash. */

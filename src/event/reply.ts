@@ -59,10 +59,7 @@ export interface ReplyRecord {
   readonly parts?: readonly JsonValue[]
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /**
-   * Number of calls of the provider's tools that wait after the reply, minus earlier calls whose results the
-   * reply contains. Omitted if 0.
-   */
+  /** Waiting calls of the provider's tools that the reply adds, minus those that it ends. Omitted if 0. */
   readonly waits?: number
   /** Id of the provider's container in which its tools' calls wait. The next request contains it. */
   readonly container?: string

@@ -38,7 +38,7 @@ export function* utf8Pieces(text: string): Generator<{ readonly start: number; r
   }
 }
 
-/** Returns the SHA-256 and the number of bytes of a text in UTF-8. O(length), in pieces. */
+/** Returns the SHA-256 and the number of bytes of a text in UTF-8. O(length). */
 export function digestOf(text: string): { readonly hash: string; readonly bytes: number } {
   const hash = newHash()
   let length = 0

@@ -46,10 +46,7 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/**
- * Removes signatures. `texts[i]`, if present, replaces the text of block i. Otherwise the block keeps its
- * text; a redacted block gets its masked data as text.
- */
+/** Removes signatures. Block i gets the text `texts[i]`, else keeps its text or gets its masked data. */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

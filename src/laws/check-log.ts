@@ -210,10 +210,7 @@ interface Stop {
   readonly replies: Set<string>
 }
 
-/**
- * Checks I1 to I4, I7, T5 and P1 on logs that record a status. Other logs do not show when a run was resumed
- * or ended.
- */
+/** Checks I1 to I4, I7, T5 and P1 on logs with statuses. Other logs do not show when runs end. */
 function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
@@ -501,10 +498,7 @@ interface ConsentWatch {
 
 /** Checks P6 to P8, and I7 for executed calls. Without recorded starts, a result proves an execution. */
 function watchConsent(report: Report): ConsentWatch {
-  /**
-   * The turn in which each call started. A new status, a move of HEAD or an approval begins a turn, in which
-   * the call may start again.
-   */
+  /** The turn in which each call started. A new status, a move of HEAD or an approval begins a turn. */
   const startedIn = new Map<string, number>()
   /** Ids of calls approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()

@@ -35,9 +35,7 @@ export interface UnitOrder {
 /** Why a tool result is not in the view. */
 export type DropReason = 'duplicate_result' | 'orphan_result'
 
-/**
- * A fact at its position in the log. The fact is unchanged, the other fields are derived (design D8, D15).
- */
+/** A fact at its position in the log. Fields other than the fact are derived (design D8, D15). */
 export interface Entry {
   /** Position in the log, from 0 without gaps. */
   readonly seq: number

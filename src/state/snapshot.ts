@@ -138,9 +138,7 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/**
- * Reads parts, or returns null as `decodeSnapshot` does. `lacking`: positions of bodies to read from the log.
- */
+/** Reads parts; null as in `decodeSnapshot`. `lacking`: positions of bodies to read from the log. */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
