@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
-import { type RawObject, objectOf, objectsOf, stringOf } from '../text.ts'
-import { collectStream } from '../stream.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
+import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A step of `generateText` or `streamText` of the `ai` package. Other fields are read if present. */
@@ -236,10 +236,11 @@ const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =
   /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
 
-interface StreamedPart {
-  readonly rest: Record<string, unknown>
-  /** Pieces of the text, joined at the end, so that the cost is linear. */
-  readonly texts: string[]
+/** Fields of a text or reasoning. Only the last metadata of a part contains all encrypted reasoning. */
+const DELTAS: DeltaFields = {
+  text: { to: 'text', as: 'text' },
+  providerMetadata: { to: 'providerMetadata', as: 'value', onlyWhole: true },
+  citations: { to: 'citations', as: 'value' },
 }
 
 /**
@@ -256,61 +257,35 @@ interface StreamedPart {
 export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   let finish: RawObject | null = null
   let isAborted = false
-  const parts: StreamedPart[] = []
-  const open = new Map<string, StreamedPart>()
+  const { all, open, end, find } = itemsByIndex(({ type }) => type, 'tool-call')
   const isComplete = (): boolean => finish !== null && !isAborted
 
-  const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
-    if (finish !== null) return []
-    const type = stringOf(event['type'])
-    const [, kind, phase] = TEXT_EVENT.exec(type) ?? []
-    if (phase !== undefined) return addText(event, kind as 'text' | 'reasoning', phase)
-    if (WHOLE_PART.test(type)) parts.push({ rest: event, texts: [] })
-    else if (type === 'finish-step') finish = event
-    else if (type === 'abort') isAborted = true
-    return []
-  }
-
-  const addText = (
-    event: RawObject,
-    type: 'text' | 'reasoning',
-    phase: string,
-  ): readonly StreamingDeltaEvent[] => {
-    const key = `${type} ${stringOf(event['id'])}`
-    let part = open.get(key)
-    if (part === undefined || phase === 'start') {
-      part = { rest: { type }, texts: [] }
-      parts.push(part)
-      open.set(key, part)
-    }
-    const { providerMetadata, citations } = event
-    // The latest non-null value wins, as in the SDK.
-    if (providerMetadata !== undefined && providerMetadata !== null)
-      part.rest['providerMetadata'] = providerMetadata
-    if (citations !== undefined && citations !== null) part.rest['citations'] = citations
-    if (phase === 'end') open.delete(key)
-    if (phase !== 'delta') return []
-    const text = stringOf(event['text'])
-    part.texts.push(text)
+  /** Adds an event of a text or reasoning. The latest non-null metadata wins, as in the SDK. */
+  const addEvent = (event: RawObject, type: string, phase: string): readonly StreamingDeltaEvent[] => {
+    const { id, providerMetadata, citations } = event
+    const index = `${type} ${stringOf(id)}`
+    const known = phase === 'start' ? undefined : find(index, type)
+    const text = phase === 'delta' ? stringOf(event['text']) : ''
+    const delta = withoutEmpty({ providerMetadata, citations, text })
+    addDelta(known ?? open(index, { type, text: '' }), delta, DELTAS)
+    if (phase === 'end') end(index)
     return type === 'text' ? replyDelta.text(text) : replyDelta.reasoning(text)
   }
 
   return collectStream(fromAiSdk, options, {
-    push,
+    push(event) {
+      const type = finish === null ? stringOf(event['type']) : ''
+      const [, kind, phase] = TEXT_EVENT.exec(type) ?? []
+      if (kind !== undefined && phase !== undefined) return addEvent(event, kind, phase)
+      if (WHOLE_PART.test(type)) all.push(newItem(event))
+      else if (type === 'finish-step') finish = event
+      else if (type === 'abort') isAborted = true
+      return []
+    },
     failureIn: ({ type, error }) =>
       type === 'error' && finish === null ? failedWith(textOfError(error)) : null,
     isComplete,
-    whole() {
-      const unfinished = new Set(isComplete() ? [] : open.values())
-      const content = parts.map((part) => {
-        const { rest, texts } = part
-        if (rest['type'] !== 'text' && rest['type'] !== 'reasoning') return rest
-        // Only the last metadata of a part contains all encrypted reasoning.
-        const { providerMetadata: _, ...bare } = rest
-        return { ...(unfinished.has(part) ? bare : rest), text: texts.join('') }
-      })
-      return { ...finish, content }
-    },
+    whole: () => ({ ...finish, content: all.map((part) => closeBlock(part, DELTAS, isComplete())) }),
   })
 }
 
