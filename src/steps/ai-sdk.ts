@@ -40,11 +40,11 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
     {
       limits: LIMITS,
       describe: (listed) => listed,
-      write: (messages, writing, rest) => ({
+      write: (messages, writing, { tools: listed, ...rest }) => ({
         // Errors are in the stream; the SDK would also print them.
         onError: () => undefined,
         ...rest,
-        ...toolFields(requested, writing.tools),
+        ...toolFields(requested, listed as readonly ToolDescription[]),
         messages: toAiSdk(messages, writing),
         allowSystemInMessages: true,
       }),
@@ -61,9 +61,9 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
 }
 
 /** Returns the step's tools or, if the step has none, the tools called in the history. */
-function toolFields(described: Tools['described'], listed: readonly object[] = []): object {
+function toolFields(described: Tools['described'], listed: readonly ToolDescription[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
-  const tools = (listed as readonly ToolDescription[]).map((tool) => [tool.name, sdkToolOf(tool)] as const)
+  const tools = listed.map((tool) => [tool.name, sdkToolOf(tool)] as const)
   return tools.length === 0 ? {} : { tools: Object.fromEntries(tools) }
 }
 

@@ -5,7 +5,7 @@ import { collectAnthropic, fromAnthropic } from '../messages/anthropic/read.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
 import { dialectOf, type ServerName } from './servers.ts'
-import { type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 
 /** A client of the `@anthropic-ai/sdk` package, or an object of that shape. */
 export interface AnthropicClient {
@@ -15,14 +15,11 @@ export interface AnthropicClient {
 }
 
 /** Options of `anthropicStep`. Other fields are added to the request (`thinking`, `cache_control` …). */
-export interface AnthropicStepOptions extends StepOptions {
-  readonly client: AnthropicClient
-  readonly model: string
+export interface AnthropicStepOptions extends ClientStepOptions<AnthropicClient> {
   /** Maximum tokens of a reply. */
   readonly max_tokens: number
   /** A compatible server whose requirements differ from Anthropic's. Default: Anthropic's own server. */
   readonly server?: ServerName
-  readonly [field: string]: unknown
 }
 
 /**
@@ -54,7 +51,6 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
         return {
           ...rest,
           ...(!isBound && isUnthought(written) && { thinking: { type: 'disabled' } }),
-          ...toolList(writing),
           ...withContainer(written, rest['container']),
           stream,
         }

@@ -2,7 +2,7 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/bedrock/blocks.ts'
 import { collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'
 import { toBedrock } from '../messages/bedrock/write.ts'
-import { type StepOptions, stepOf } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or an object of that shape. */
@@ -12,11 +12,7 @@ export interface BedrockClient {
 }
 
 /** Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …). */
-export interface BedrockStepOptions extends StepOptions {
-  readonly client: BedrockClient
-  readonly model: string
-  readonly [field: string]: unknown
-}
+export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**
  * Returns a step that calls a model of Amazon Bedrock, and executes the calls of its replies.
@@ -30,12 +26,10 @@ export const bedrockStep = ({ client, toolConfig, ...options }: BedrockStepOptio
   stepOf(options, {
     limits: LIMITS,
     describe: describeTools,
-    write: (messages, writing, { model, ...rest }) => ({
+    write: (messages, writing, { model, tools, ...rest }) => ({
       ...rest,
       modelId: model,
-      ...(writing.tools === undefined
-        ? {}
-        : { toolConfig: { ...(toolConfig as object), tools: writing.tools } }),
+      ...(tools !== undefined && { toolConfig: { ...(toolConfig as object), tools } }),
       ...toBedrock(messages, writing),
     }),
     async send(request, abortSignal, stream) {

@@ -2,7 +2,7 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/google/blocks.ts'
 import { collectGoogle, fromGoogle } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
-import { type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
@@ -14,12 +14,9 @@ export interface GoogleClient {
 }
 
 /** Options of `googleStep`. Other fields are added to the request. */
-export interface GoogleStepOptions extends StepOptions {
-  readonly client: GoogleClient
-  readonly model: string
+export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
   /** Configuration of each request. */
   readonly config?: object
-  readonly [field: string]: unknown
 }
 
 /**
@@ -35,9 +32,9 @@ export function googleStep({ client: { models }, config = {}, ...options }: Goog
     limits: LIMITS,
     describe: describeTools,
     describesHistory: !('tools' in config),
-    write: (messages, writing, rest) => {
+    write: (messages, writing, { tools, ...rest }) => {
       const { contents, ...front } = toGoogle(messages, writing)
-      return { ...rest, contents, config: { ...config, ...front, ...toolList(writing) } }
+      return { ...rest, contents, config: { ...config, ...front, ...(tools !== undefined && { tools }) } }
     },
     send: ({ config: requested, ...request }: { readonly config: object }, abortSignal, stream) => {
       const params = { ...request, config: { ...requested, abortSignal } } as never

@@ -2,7 +2,7 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/interactions/blocks.ts'
 import { collectInteractions, fromInteractions } from '../messages/interactions/read.ts'
 import { toInteractions } from '../messages/interactions/write.ts'
-import { type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
 export interface InteractionsClient {
@@ -12,11 +12,7 @@ export interface InteractionsClient {
 }
 
 /** Options of `interactionsStep`. Other fields are added to the request (`generation_config` …). */
-export interface InteractionsStepOptions extends StepOptions {
-  readonly client: InteractionsClient
-  readonly model: string
-  readonly [field: string]: unknown
-}
+export type InteractionsStepOptions = ClientStepOptions<InteractionsClient>
 
 /**
  * Returns a step that calls Gemini Interactions, and executes the calls of its replies. The provider stores
@@ -34,7 +30,6 @@ export const interactionsStep = ({ client, ...options }: InteractionsStepOptions
     write: (messages, writing, rest, stream) => ({
       store: false,
       ...rest,
-      ...toolList(writing),
       ...toInteractions(messages, writing),
       stream,
     }),

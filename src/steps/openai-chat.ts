@@ -3,7 +3,7 @@ import { LIMITS } from '../messages/openai-chat/blocks.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
 import { dialectOf, type ServerName } from './servers.ts'
-import { type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 
 /** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIChatClient {
@@ -15,13 +15,10 @@ export interface OpenAIChatClient {
 }
 
 /** Options of `openaiChatStep`. Other fields are added to the request (`reasoning_effort` …). */
-export interface OpenAIChatStepOptions extends StepOptions {
-  readonly client: OpenAIChatClient
-  readonly model: string
+export interface OpenAIChatStepOptions extends ClientStepOptions<OpenAIChatClient> {
   /** Whether text-only content is one string, for servers that reject lists. Default: false. */
   readonly plainText?: boolean
   readonly server?: ServerName
-  readonly [field: string]: unknown
 }
 
 /**
@@ -47,7 +44,6 @@ export function openaiChatStep({
     write: (messages, writing, rest, stream) => ({
       ...(stream ? { stream_options: { include_usage: true } } : {}),
       ...rest,
-      ...toolList(writing),
       messages: toOpenAIChat(messages, { ...writing, ...dialect, plainText }),
       stream,
     }),

@@ -2,7 +2,7 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-responses/blocks.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
-import { type StepOptions, stepOf, toolList } from './step-of.ts'
+import { type ClientStepOptions, stepOf } from './step-of.ts'
 
 /** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIResponsesClient {
@@ -12,11 +12,7 @@ export interface OpenAIResponsesClient {
 }
 
 /** Options of `openaiResponsesStep`. Other fields are added to the request (`reasoning`, `text` …). */
-export interface OpenAIResponsesStepOptions extends StepOptions {
-  readonly client: OpenAIResponsesClient
-  readonly model: string
-  readonly [field: string]: unknown
-}
+export type OpenAIResponsesStepOptions = ClientStepOptions<OpenAIResponsesClient>
 
 /**
  * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The provider stores
@@ -43,7 +39,6 @@ export const openaiResponsesStep = ({ client, ...options }: OpenAIResponsesStepO
       store: false,
       include: ['reasoning.encrypted_content'],
       ...rest,
-      ...toolList(writing),
       ...toOpenAIResponses(messages, writing),
       stream,
     }),

@@ -178,12 +178,19 @@ export interface StepOptions {
   readonly prove?: boolean
 }
 
+/** Options of a step that calls a provider's client. Other fields are added to the request. */
+export interface ClientStepOptions<Client> extends StepOptions {
+  readonly client: Client
+  readonly model: string
+  readonly [field: string]: unknown
+}
+
 interface Provider {
   readonly limits: Limits
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
   /** Whether a step without tools describes the tools that the history has called. Default: true. */
   readonly describesHistory?: boolean
-  /** Writes a request. `rest` has all options other than `StepOptions`. */
+  /** Writes a request. `rest` has the described tools, if any, and all options other than `StepOptions`. */
   readonly write: (
     messages: readonly NeutralMessage[],
     options: WriteOptions,
@@ -211,9 +218,6 @@ export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): Sor
     known: new Map(executable.map((tool) => [tool.name, tool])),
   }
 }
-
-export const toolList = ({ tools }: WriteOptions): { readonly tools?: readonly object[] } =>
-  tools === undefined ? {} : { tools }
 
 type Options = StepOptions & { readonly model: unknown; readonly [field: string]: unknown }
 
@@ -248,14 +252,10 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
     const messages = write === undefined ? toMessages(state, { cache }) : write(state)
     const isOfHistory = ownTools.length === 0 && provider.describesHistory !== false
     const tools = isOfHistory ? describe(toolsOfHistory(messages, provider.limits)) : ownTools
-    const writing = {
-      cache,
-      onPrefix,
-      prove,
-      ...(model === null ? {} : { model }),
-      ...(tools.length === 0 ? {} : { tools }),
-    }
-    const request = provider.write(messages.length === 0 ? EMPTY : messages, writing, rest, stream)
+    const listed = tools.length === 0 ? {} : { tools }
+    const writing = { cache, onPrefix, prove, ...(model === null ? {} : { model }), ...listed }
+    const sent = messages.length === 0 ? EMPTY : messages
+    const request = provider.write(sent, writing, { ...rest, ...listed }, stream)
     yield* callModel(provider, request, { request, tools: names }, input, stream)
   }
   return Object.assign(step, {
