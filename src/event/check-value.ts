@@ -139,7 +139,7 @@ export function checkBound(name: string, value: unknown, least: number): number 
     : invalidArgument(name, `must be an integer of ${least} or more, or Infinity`)
 }
 
-/** Maximum delay of a timer in milliseconds. With a longer delay it fires at once. */
+/** Maximum delay of a timer in milliseconds. A timer with a longer delay fires at once. */
 export const MAX_DELAY = 2 ** 31 - 1
 
 export function checkPollInterval(value: Given, otherwise: number): number {

@@ -82,9 +82,9 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * Records `after`, the id of HEAD when a reply was requested, in each event of an append that does not record
- * it (D20). If `after` equals `head`, the first event's parent, this event records true, and further calls of
- * its reply record nothing. O(events).
+ * Records `after`, the id of HEAD when a reply was requested, in the events of an append that do not record
+ * it yet (D20). If `after` equals `head`, the first event's parent, this event records true, and further
+ * calls of its reply record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

@@ -158,8 +158,8 @@ function orNull<T>(read: () => T | null): T | null {
 }
 
 /**
- * Returns the state without the bodies and checkpoints that HEAD's view and pending calls do not need, as a
- * snapshot would. The input stays valid. O(length).
+ * Returns the state without the bodies and checkpoints that HEAD's view and pending calls do not need. A
+ * snapshot leaves out the same ones. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
