@@ -40,7 +40,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly prompt?: string
   readonly list?: Grammar['list']
   readonly front?: JsonObject
-  /** Reads the blocks of requests and contents. Default: the parts of messages. */
+  /** Reads the blocks of requests and contents. Default: reads message parts. */
   readonly seen?: SeenParts
   readonly provider?: SpokenProvider
 }

@@ -133,7 +133,7 @@ type CachedOptions = MessageOptions & {
   readonly cache?: RequestCache
 }
 
-/** Returns the system prompt before all messages: the latest, or with `append` the view's first. */
+/** Returns the system prompt that is sent first: the latest, or with `append` the view's first. */
 export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
   if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
   for (const unit of branch.view.units)

@@ -220,7 +220,7 @@ export function executableOf(tool: ProviderTool): StepTool | null {
   }
 }
 
-/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; errors of the library. */
+/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; errors of its library. */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
   const side = parameters['~standard'].jsonSchema

@@ -32,7 +32,7 @@ export function sectionOf(rows: readonly Row[]): string {
     HEAD,
     '',
     `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists those that do not`,
-    'work, or work only in one case:',
+    'work, or work only with or only without keys:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')

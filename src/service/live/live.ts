@@ -182,10 +182,11 @@ class RunEnds {
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
  * events and deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the
- * conversation is paused. It is also the last frame of every run, so that a client that started a run can wait
- * for it. If the reader has read another log, at the start or later, the stream yields a `reset` and starts
- * again at the log's first event. A slow client does not delay others. The stream throws `unknown_conversation`
- * when the conversation is deleted, and the store's error when the store stays unavailable.
+ * conversation is paused. It is also the last frame of every run, so that a client that started a run can
+ * wait for it. Whenever the log is not the one that the reader has read, the stream yields a `reset` and
+ * starts again at the log's first event. A slow client does not delay others. The stream throws
+ * `unknown_conversation` when the conversation is deleted, and the store's error when the store stays
+ * unavailable.
  * @throws HttpProblem 422; what the store throws.
  */
 export async function session(

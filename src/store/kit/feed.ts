@@ -92,7 +92,7 @@ export const HOLD_TIME = 30 * 86_400_000
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns the lowest position of each shard's followers, as one or two numbers; null without followers. The
+ * Returns the lowest follower position of each shard (one or two numbers), or null without followers. The
  * feed must keep the rows from this position on. O(items).
  * @example
  * heldPositions([])[0] // null

@@ -246,7 +246,7 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
 
 /** Returns the lowest position of texts in a time's millisecond. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
-/** Returns a position above all positions of texts in a time's millisecond. */
+/** Returns a position above every text in the millisecond of `time`. */
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
