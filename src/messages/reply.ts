@@ -364,20 +364,11 @@ export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'don
 /** Returns the early end that a stop reason means; null for others. `detail`: explanation, or text so far. */
 export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
   const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
-  switch (type) {
-    case undefined:
-      return null
-    case 'truncated':
-    case 'filtered':
-      return { type, reason }
-    case 'refused':
-    case 'failed':
-      return { type, explanation: stringOf(detail) || null }
-    case 'broken_off':
-      return { type, text: stringOf(detail) }
-    case 'paused':
-      return { type }
-  }
+  if (type === undefined) return null
+  if (type === 'truncated' || type === 'filtered') return { type, reason }
+  if (type === 'paused') return { type }
+  const text = stringOf(detail)
+  return type === 'broken_off' ? { type, text } : { type, explanation: text || null }
 }
 
 /** A reply as events, which a step yields unchanged. */

@@ -1,8 +1,8 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
-import type { ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import { endingBy, failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -48,20 +48,14 @@ export const fromAiSdk = replyReader<AiSdkStep>(LIMITS, (raw, broken) => {
 const reasonOf = (step: RawObject): string =>
   stringOf(step['rawFinishReason']) || stringOf(step['finishReason'])
 
+const RAW_ENDINGS: Endings = { pause_turn: 'paused', refusal: 'refused' }
+const ENDINGS: Endings = { length: 'truncated', 'content-filter': 'filtered', error: 'failed' }
+
 function endingOf(step: RawObject): ReplyOutcome | null {
   const reason = reasonOf(step)
-  if (reason === 'pause_turn') return { type: 'paused' }
-  if (reason === 'refusal') return { type: 'refused', explanation: null }
-  switch (step['finishReason']) {
-    case 'length':
-      return { type: 'truncated', reason }
-    case 'content-filter':
-      return { type: 'filtered', reason }
-    case 'error':
-      return { type: 'failed', explanation: reason === 'error' ? null : reason }
-    default:
-      return null
-  }
+  const detail = reason === 'error' ? null : reason
+  const ending = endingBy(RAW_ENDINGS, reason) ?? endingBy(ENDINGS, stringOf(step['finishReason']), detail)
+  return ending !== null && 'reason' in ending ? { ...ending, reason } : ending
 }
 
 function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject | null {

@@ -5,6 +5,7 @@ import {
   CUSTOM,
   CUT_OFF,
   defaultCaller,
+  endingBy,
   failedWith,
   failureOf,
   moreOf,
@@ -13,7 +14,7 @@ import {
   replyPart,
   replyReader,
 } from '../reply.ts'
-import type { ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
+import type { Endings, ReadOptions, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents, textOfInput } from '../text.ts'
 import { addText, closeItem, collectStream, CONTRADICTED, isLacking, newItem, setValue } from '../stream.ts'
 import type { StreamItem } from '../stream.ts'
@@ -307,30 +308,20 @@ type Outputs = ReadonlyMap<unknown, RawObject>
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
-function endingOf(reply: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
-  switch (reply['status']) {
-    case 'incomplete':
-      return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
-    case 'failed':
-      return failedWith(null)
-    // A background response that has not finished.
-    case 'queued':
-    case 'in_progress':
-    case 'cancelled':
-      return { type: 'broken_off', text: textOfContents(items) }
-    default: {
-      const refusal = refusalIn(items)
-      return refusal === undefined
-        ? null
-        : { type: 'refused', explanation: stringOf(refusal['refusal']) || null }
-    }
-  }
+/** Statuses of failed responses, and of background responses that have not finished. */
+const ENDINGS: Endings = {
+  failed: 'failed',
+  queued: 'broken_off',
+  in_progress: 'broken_off',
+  cancelled: 'broken_off',
 }
 
-function refusalIn(items: readonly RawObject[]): RawObject | undefined {
-  for (const { content } of items)
-    for (const part of objectsOf(content)) if (part['type'] === 'refusal') return part
-  return undefined
+function endingOf({ status }: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
+  if (status === 'incomplete') return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
+  const ending = endingBy(ENDINGS, stringOf(status), status === 'failed' ? null : textOfContents(items))
+  const parts = items.flatMap(({ content }) => objectsOf(content))
+  const refused = parts.find(({ type }) => type === 'refusal')
+  return ending ?? (refused ? { type: 'refused', explanation: stringOf(refused['refusal']) || null } : null)
 }
 
 const CALL_FIELDS = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
