@@ -20,6 +20,7 @@ import {
   objectsOf,
   runsOf,
   stringOf,
+  textOfContents,
   textOfInput,
   withoutEmpty,
 } from '../text.ts'
@@ -94,20 +95,14 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const isOther =
       known !== undefined &&
       name !== '' &&
-      ((id !== '' && known.id !== '' && id !== known.id) ||
-        (known.name !== '' && name !== known.name) ||
-        known.isWhole(''))
+      (isAnother(id, known.id) || isAnother(name, known.name) || known.isWhole(''))
     // Complete arguments that follow complete ones replace them, or belong to another call of the tool.
     const isRepeated =
       known !== undefined && name === '' && known.id !== '' && input.startsWith('{') && known.isWhole('')
     let call = isOther || isRepeated ? undefined : known
     if (call === undefined) {
-      const start = {
-        rest,
-        callType: custom === undefined ? 'function' : 'custom',
-        id: '',
-        name: '',
-      } as const
+      const callType = custom === undefined ? 'function' : 'custom'
+      const start = { rest, callType, id: '', name: '' } as const
       call = { ...(isRepeated ? known : start), argumentPieces: [], isWhole: objectEnds() }
       calls.push(call)
     }
@@ -159,6 +154,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
+/** Whether two ids or names are both known, and different. */
+const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
+
 /**
  * Returns the whole value of a field. Signed reasoning that broke off loses its last item: half a signed or
  * encrypted value is invalid.
@@ -182,7 +180,7 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
     const key = keyOf(piece)
     const id = stringOf(objectOf(piece)['id'])
     const known = byKey.get(key)
-    if (known === undefined || (id !== '' && known.id !== '' && id !== known.id)) {
+    if (known === undefined || isAnother(id, known.id)) {
       const item = { id, pieces: [piece] }
       items.push(item)
       byKey.set(key, item)
@@ -318,17 +316,12 @@ const textIn = (content: unknown): string =>
 
 const thoughtIn = (content: unknown): string =>
   partsIn(content)
-    .map((part) => thoughtOf(objectOf(part)))
+    .map(objectOf)
+    .filter(isThinking)
+    .map(({ thinking }) =>
+      typeof thinking === 'string' ? thinking : textOfContents([{ content: thinking }]),
+    )
     .join('')
-
-function thoughtOf(part: RawObject): string {
-  const { thinking } = part
-  if (!isThinking(part)) return ''
-  if (typeof thinking === 'string') return thinking
-  return objectsOf(thinking)
-    .map(({ text }) => stringOf(text))
-    .join('')
-}
 
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
@@ -354,26 +347,20 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
+/** Joins adjacent plain texts. A thought separates texts, even if the thought is not stored. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
-  const out: ReplyPart[] = []
-  let run: string[] = []
-  const close = (): void => {
-    out.push(...plainText(run.join('')))
-    run = []
-  }
-  for (const part of content) {
-    if (isThinking(objectOf(part))) close()
-    for (const result of contentPart(part)) {
-      if (result.is === 'text' && result.more === null) run.push(result.text)
-      else {
-        close()
-        out.push(result)
-      }
-    }
-  }
-  close()
-  return out
+  const parts = content.flatMap((part) =>
+    isThinking(objectOf(part)) ? [null, ...contentPart(part)] : contentPart(part),
+  )
+  const runs = runsOf(parts, (one, next) => plainTextOf(one) !== null && plainTextOf(next) !== null)
+  return runs.flatMap(([first, ...others]) => {
+    if (!first) return []
+    return plainTextOf(first) === null ? [first] : plainText([first, ...others].map(plainTextOf).join(''))
+  })
 }
+
+const plainTextOf = (part: ReplyPart | null): string | null =>
+  part?.is === 'text' && part.more === null ? part.text : null
 
 function readCall(call: RawObject, isCutOff: boolean): ReplyPart {
   const isCustom = call['type'] === 'custom'
