@@ -17,7 +17,6 @@ export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/a
 export type { Agent, AgentContext, CallToken } from './conversations/runs.ts'
 export type { Counter, Histogram, Metrics } from './observe/metrics.ts'
 export type { RequestLog, RequestLogLine } from './observe/request-log.ts'
-export { scriptedAgent, type ScriptedCall, type ScriptedReply } from './scripted-agent.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { Profile, Profiles } from './settings/profiles.ts'
 export type { Settings, SettingsDiff, SettingsValues } from './settings/settings.ts'

@@ -1,7 +1,7 @@
 /** The agent of the client tests: repeats the user's message, or calls a tool if the message is `call`. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from '../service/scripted-agent.ts'
 
 const talk = scriptedAgent()()
 const call = scriptedAgent(

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { processSandboxes, type ProcessSandboxesOptions } from '../../src/service/node/process-sandboxes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

@@ -13,7 +13,7 @@ import type { SandboxProvider } from '../../src/service/control-plane/sandbox-pr
 import { type ProcessSandboxes, processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { directoryExtensions } from '../../src/service/node/canvas-extensions.ts'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { action, agent, user } from '../build.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { statusUpdate } from '../../src/conversation/decide.ts'
-import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent, type ScriptedReply } from './scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { call } from '../conversation/script.ts'

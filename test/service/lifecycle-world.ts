@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest'
-import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent, type ScriptedReply } from './scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ScriptedReply } from '../../src/service/scripted-agent.ts'
+import type { ScriptedReply } from './scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver, STORES } from './client.ts'
 import { BASE, type Info, lifecycleWorld, say } from './lifecycle-world.ts'

@@ -10,7 +10,8 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { writeProbe } from '../../src/service/observe/server-operations.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { createService, scriptedAgent, type Service } from '../../src/service/index.ts'
+import { createService, type Service } from '../../src/service/index.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { VERSION } from '../../src/service/version.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -288,7 +289,9 @@ describe('the entry colloquy/service', () => {
       `${code};
       (async () => {
         const engine = colloquy.createEngine({ store: colloquy.memoryStore() })
-        const service = colloquy.createService({ engine, keys: ['k'], agent: colloquy.scriptedAgent() })
+        const reply = { role: 'assistant', content: [{ type: 'text', text: 'Hello' }] }
+        const step = () => [{ kind: 'MessageEvent', source: 'agent', llm_message: reply }]
+        const service = colloquy.createService({ engine, keys: ['k'], agent: () => step })
         const ask = async (path, init = {}) => {
           const headers = { 'x-session-api-key': 'k' }
           const response = await service.fetch(new Request('https://example.org' + path, { headers, ...init }))

@@ -4,7 +4,7 @@ import { vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { sendFrameMessage } from '../../src/service/live/client-frames.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { createService, type ServiceOptions } from '../../src/service/service.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { type Client, note, notes, type World, worldOfTest, type WorldOptions } from './live-world.ts'
 
 interface SessionFrame {

@@ -6,7 +6,7 @@
 import { hasCode } from '../../src/event/errors.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { serve } from '../../src/service/node/server.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 
 const [, , database = '', webhook = '', secret = '', directory = ''] = process.argv

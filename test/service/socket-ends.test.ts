@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { gate } from './gate.ts'
 import {
   caughtUp,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import {

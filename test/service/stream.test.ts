@@ -2,7 +2,7 @@
 
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from './scripted-agent.ts'
 import {
   failingStore,
   note,

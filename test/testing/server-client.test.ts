@@ -1,7 +1,7 @@
 /** The interface's client against a service on a port. */
 
 import { expect, it } from 'vitest'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { scriptedAgent } from '../service/scripted-agent.ts'
 import { bodyOf, serverClient } from '../../src/testing/server/index.ts'
 import { worldOfTest } from '../service/live-world.ts'
 

@@ -35,7 +35,7 @@ export async function serveConversations(
   const { io } = page
   const keys = sessionKeys(io)
   const secret = secretOf(io)
-  const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
+  const { directoryExtensions, directoryWorkspace, isLoopback, processSandboxes, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
     fail(`--host ${host} gives other machines access without a key: set ${KEYS}, or omit --host`)
@@ -67,7 +67,7 @@ export async function serveConversations(
       allowOrigins: origins,
       version: (await readPackage()).version,
       ...(template !== null && { inspector: [...inspectorPage(template, [], LIVE_LOGS)].join('') }),
-      agent: agent === null ? scriptedAgent() : () => agent.step,
+      agent: () => agent?.step ?? repeatMessages,
       ...(agent !== null && { run: agent.run }),
       controlPlane: {
         provider,
@@ -147,6 +147,25 @@ async function loadAgent(file: string) {
   const { step = exported['default'], run = {} } = exported
   if (typeof step !== 'function') throw refusal('exports no step function: add export const step = …')
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
+}
+
+/** The step without `--agent`: repeats the user's last message word by word, and has no tools. */
+const repeatMessages: Step = function* ({ approved, state, publish }) {
+  if (approved.length > 0) {
+    for (const { event } of approved) {
+      const { tool_name, tool_call_id } = event
+      const error = `Unknown tool ${JSON.stringify(tool_name)}. The default agent has no tools.`
+      yield { kind: 'AgentErrorEvent', source: 'agent', tool_name, tool_call_id, error }
+    }
+    return
+  }
+  const event = state.branch.lastUserMessage?.event
+  const content = event?.kind === 'MessageEvent' ? (event.llm_message.content ?? []) : []
+  const text = content.map((part) => ('text' in part ? part.text : '')).join('') || 'Nothing was said.'
+  for (const word of text.match(/\S+\s*/g) ?? [])
+    publish({ kind: 'StreamingDeltaEvent', source: 'agent', content: word })
+  const llm_message = { role: 'assistant', content: [{ type: 'text', text }] } as const
+  yield { kind: 'MessageEvent', source: 'agent', llm_message }
 }
 
 export function sandboxFolder(db: Address, workspace: string | undefined): string {

@@ -1,6 +1,5 @@
 /** The entry `colloquy/service/node`: the service on a Node server, with sockets. */
 
-export { scriptedAgent } from '../scripted-agent.ts'
 export { isLoopback, listen, type Listening, type ListenOptions, serve, type ServeOptions } from './server.ts'
 export type { Upgrade } from './server.ts'
 export { createSockets, type SocketOptions, type Sockets } from './sockets.ts'

@@ -1,8 +1,8 @@
-import type { Step, StepInput } from '../conversation/run/step.ts'
-import type { JsonObject } from '../event/shapes.ts'
-import type { ActionEvent, Event } from '../event/types.ts'
-import type { EventEntry } from '../log/entry.ts'
-import type { Agent } from './conversations/runs.ts'
+import type { Step, StepInput } from '../../src/conversation/run/step.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import type { EventEntry } from '../../src/log/entry.ts'
+import type { Agent } from '../../src/service/conversations/runs.ts'
 
 /** A scripted reply: a text, calls that are executed together, or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
@@ -15,17 +15,8 @@ export interface ScriptedCall {
 }
 
 /**
- * Returns an agent whose replies are scripted, for tests and demonstrations. After the script it repeats the
- * user's last message. The position in the script is derived from the conversation, so the agent continues
- * after a restart. Texts are streamed word by word. O(messages) per step.
- * @example
- * const engine = createEngine({ store: memoryStore() })
- * const conversation = await engine.create()
- * await conversation.sendMessage('Hello')
- * const step = await scriptedAgent([{ calls: [{ tool: 'echo' }] }, 'Done.'])(conversation)
- * const { status } = await conversation.run(step)
- * status // 'finished'
- * await engine.close()
+ * Returns an agent whose replies are scripted. After the script it repeats the user's last message. The position
+ * in the script is derived from the conversation, so the agent continues after a restart.
  */
 export function scriptedAgent(
   replies: readonly ScriptedReply[] = [],
