@@ -185,7 +185,7 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
  * to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last change of the
  * shared state).
  * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call that
- *   is not pending, such as a repeated one after the run.
+ *   is not pending, as when a `resume` is repeated after the run.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

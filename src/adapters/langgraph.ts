@@ -33,9 +33,9 @@ const BATCH = 100
  *
  * Versions of a growing list share their elements: a thread's size grows with its messages, not with their
  * square. A run from an earlier `checkpoint_id` starts a branch. Two runs of a thread are not mixed: `put`
- * throws `id_conflict` when another run has moved the thread. Pending writes are idempotent by task and
- * index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size of the
- * values).
+ * throws `id_conflict` when another run has moved the thread to another checkpoint. Pending writes are
+ * idempotent by task and index. `serde` writes values as bytes; the default is LangGraph's serializer.
+ * `getTuple` is O(size of the values).
  * @throws ColloquyError `invalid_argument` without a store, in `put` and `putWrites` for a configuration
  *   without `thread_id`, and in `putWrites` without `checkpoint_id`; the store's errors.
  * @example
@@ -52,7 +52,10 @@ export function colloquySaver(options: { readonly store: Items; readonly serde?:
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Checkpoints that this saver saw as the latest. A `put` after one fails if the thread has moved on. */
+  /**
+   * Checkpoints that this saver saw as the latest. A `put` after such a checkpoint fails if the thread has
+   * moved on.
+   */
   readonly #latest = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1 })
 
   constructor(items: Items, serde?: Serializer) {

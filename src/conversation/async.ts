@@ -42,7 +42,10 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
-/** Returns null when the signal is aborted first. The work is then abandoned, and its later error ignored. */
+/**
+ * Returns the work's result, or null when the signal is aborted first. The work is then abandoned, and its
+ * later error ignored.
+ */
 export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)
@@ -58,14 +61,14 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Returns whether the work ends in time. Otherwise the work continues. Throws if it fails in time. */
+/** Returns whether the work ends in time; if not, the work continues. Throws if the work fails in time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Waits for a time, or until the signal is aborted. Never rejects. */
+/** Waits `milliseconds`, or until the signal is aborted. Never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -77,7 +80,7 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   signal.removeEventListener('abort', end)
 }
 
-/** Lets a process of Node exit before the timer fires. */
+/** Lets a Node process exit before the timer fires. */
 export const unref = (timer: unknown): void => (timer as { readonly unref?: () => void }).unref?.()
 
 const DELAY = 4
@@ -102,8 +105,8 @@ export const EVENT_STREAM_HEADERS = {
 } as const
 
 /**
- * Sends each event as JSON. If the client disconnects, the signal is aborted and the generator of the events
- * ends.
+ * Sends each event as JSON. If the client disconnects, the signal passed to `eventsUntil` is aborted and its
+ * generator is ended.
  * @param end sent after the last event
  */
 export function eventResponse(
@@ -142,7 +145,7 @@ export class Listeners<T> {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Calls the listeners, but none that is added meanwhile. Listener errors become unhandled rejections. */
+  /** Calls the listeners, except any added meanwhile. Listener errors become unhandled rejections. */
   tell(news: T): void {
     const listeners = [...this.#listeners]
     for (const listener of listeners) {

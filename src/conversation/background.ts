@@ -79,7 +79,10 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** Starts a call's work in this process. After a crash, its job stays in the store for the next run. */
+/**
+ * Starts a call's work in this process. After a crash, the job of the work stays in the store for the next
+ * run.
+ */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -184,7 +187,10 @@ async function complete(
   }
 }
 
-/** Returns a progress event for the branch where the call works, preferably HEAD's; else an empty list. */
+/**
+ * Returns a progress event for a branch where the call works, preferably HEAD's; an empty list if there is
+ * none.
+ */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -195,8 +201,8 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 
 /**
  * Continues work that dead processes have left, for calls on HEAD's branch, or completes these calls as lost.
- * Calls that were completed on another branch are completed here too. Calls without a stored job remain in
- * the state `working` until a caller completes them.
+ * Calls that were completed on another branch are completed on HEAD's too. Calls without a stored job remain
+ * in the state `working` until a caller completes them.
  * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
@@ -280,8 +286,9 @@ function decideSameCompletion(state: State, actionId: string): readonly Event[] 
 }
 
 /**
- * Returns when the first job of the working calls of HEAD's branch is due, in milliseconds since 1970 on the
- * store's clock. A run can then continue or complete the call. Null without such jobs. O(jobs + k log k) for k working calls.
+ * Returns the time when the first job of HEAD's working calls is due, in milliseconds since 1970 on the
+ * store's clock. From then on, a run can continue or complete the call. Null without such jobs. O(jobs + k
+ * log k) for k working calls.
  */
 export async function workExpiresAt(store: Store, id: string, state: State): Promise<number | null> {
   const items = await itemsOf(store, id)

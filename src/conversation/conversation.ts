@@ -61,7 +61,7 @@ export const appendDecided = (conversation: Conversation, decide: Decision): Pro
 /** An item of a run: an event, a delta of a reply, or `reset`; see {@link SubscriptionItem}. */
 export type RunItem = Exclude<SubscriptionItem, { readonly type: 'caught_up' }>
 
-/** A promise of the run's result, which can also be iterated for its items. */
+/** A promise of the run's result. It is also iterable: it yields the run's items. */
 export type Run = Promise<RunResult> & AsyncIterable<RunItem>
 
 /** How to send a message. */
@@ -80,8 +80,8 @@ export interface SendOptions {
 /**
  * A handle to one conversation of an engine. Any number of handles, in any processes, can use it at once.
  *
- * Methods that append return the appended events. They return the existing event when it was appended
- * before, and an empty list when there is nothing to do. They throw `ColloquyError`s:
+ * Methods that append return the appended events. For an event that was appended before, they return the
+ * existing one; if there is nothing to do, an empty list. They throw `ColloquyError`s:
  * `unknown_conversation`, `closed`, the store's errors, and those listed at each method.
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -110,7 +110,9 @@ export class Conversation {
     this.id = id
   }
 
-  /** Returns the state after the last event of any process. O(events of others since the last read). */
+  /**
+   * Returns the state after the last event of any process. O(events of other writers since the last read).
+   */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
@@ -120,7 +122,10 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
 
-  /** Returns the state at an event. O(log n), or O(n) if evicted. @throws ColloquyError `unknown_event`. */
+  /**
+   * Returns the state at an event. O(log n), or O(n) if that state was evicted from memory. @throws
+   * ColloquyError `unknown_event`.
+   */
   async stateAt(eventId: string): Promise<State> {
     return this.read((state) => stateAt(state, eventId))
   }
@@ -131,7 +136,7 @@ export class Conversation {
   }
 
   /**
-   * Returns the view as neutral messages, which `toAnthropic` and the other writers accept. O(view). @throws
+   * Returns the view as neutral messages, which `toAnthropic` and similar functions accept. O(view). @throws
    * ColloquyError `pending_calls` if `options.pending` is `refuse` and a call is pending.
    */
   async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
@@ -156,7 +161,7 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Returns the branches: their last events, their lengths, and whether HEAD is on them. O(n). */
+  /** Returns each branch: the id of its last event, its length, and whether HEAD is on it. O(n). */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }
@@ -165,11 +170,11 @@ export class Conversation {
    * Appends events, all or none. Missing ids, times and parents are filled in. An event whose id is already
    * in the log is not appended again.
    *
-   * Pass `expected` if the events depend on a version. If another process has appended first, the append
-   * throws `version_conflict`: read `state()` and retry. Without `expected`, the events are appended after
-   * the events of other writers. The result of a call on another branch is appended to that branch, and HEAD
-   * stays. `within` writes your own rows in the same transaction: see `AppendOptions.within`. O(log n) per
-   * event.
+   * Pass `expected` if the events depend on a version of the log. If another process has appended first, the
+   * append throws `version_conflict`: read `state()` and retry. Without `expected`, the events are appended
+   * after the events of other writers. The result of a call on another branch is appended to that branch, and
+   * HEAD stays. `within` writes your own rows in the same transaction: see `AppendOptions.within`. O(log n)
+   * per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    *   `unknown_parent`, `unknown_event`.
    */
@@ -274,8 +279,8 @@ export class Conversation {
   }
 
   /**
-   * Moves HEAD back to the branch's system prompt, or before the first event if the branch has none. @throws
-   * ColloquyError `already_running`.
+   * Moves HEAD back to the branch's system prompt, or before the first event if there is no system prompt.
+   * @throws ColloquyError `already_running`.
    */
   async restart(): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest(decideRestart)
@@ -294,7 +299,7 @@ export class Conversation {
   }
 
   /**
-   * Sets which calls need confirmation in all later runs and forks, such as `{ kind: 'AlwaysConfirm' }`; see
+   * Sets the confirmation policy, such as `{ kind: 'AlwaysConfirm' }`, of all later runs and forks; see
    * `toPolicy`. Null removes the policy.
    * @throws ColloquyError `invalid_argument`; `invalid_event` for a value that is not JSON.
    */
@@ -328,8 +333,8 @@ export class Conversation {
   }
 
   /**
-   * Waits until the conversation has one of these statuses, and returns its state. Returns at once if it has
-   * such a status now.
+   * Waits until the conversation has one of these statuses, and returns its state. Returns at once if it
+   * already has one of them.
    * @throws ColloquyError `closed` when the engine closes, `invalid_argument` for an unknown status; the
    *   reason of `signal` if it is aborted first. For a time limit pass `AbortSignal.timeout(ms)`.
    */
@@ -389,10 +394,10 @@ export class Conversation {
    * `RunLost`, executes approved calls, ends other pending calls with an error unless they need confirmation,
    * and continues.
    *
-   * Use `for await` on the returned promise to read every event and delta from the start of the call until
-   * the run ends. This includes events of other writers. Leaving the loop does not stop the run.
-   * @throws ColloquyError `already_running`, unless `wait` is set, with `owner` and `expiresAt` of the other
-   *   run's lease; `lease_lost`; `empty_view` without a message or call; `invalid_argument`; the store's
+   * Use `for await` on the returned promise to read every event and delta from the call of `run` until the
+   * run ends. This includes events of other writers. Leaving the loop does not stop the run.
+   * @throws ColloquyError `already_running` (with `owner` and `expiresAt` of the other run's lease), unless
+   *   `wait` is set; `lease_lost`; `empty_view` without a message or call; `invalid_argument`; the store's
    *   errors. An error of the step is not thrown: it ends the run in `error`.
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -506,8 +511,8 @@ export class Conversation {
    *
    * Replies to requests that contained the event lose their signed reasoning, because providers reject it
    * after a changed text. A state update with the key `erased` records the event, the reason and those
-   * replies, and makes other processes reread the log. Can be repeated. Copies of the content in forks,
-   * summaries and quotes are not erased. O(events).
+   * replies, and makes other processes reread the log. The erasure can be repeated. Copies of the content in
+   * forks, summaries and quotes are not erased. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
    *   reason of more than 1,000 characters, or if the store cannot replace bodies.
    * @example
@@ -528,7 +533,7 @@ export class Conversation {
 
   /**
    * Returns the states of the conversation and all its subagents with every body, for `toTreeTimeline`,
-   * `usageOfTree`, `toAtif` and `toSpans`. O(events of all), all in memory.
+   * `usageOfTree`, `toAtif` and `toSpans`. O(events of all these conversations), which are held in memory.
    */
   async tree(): Promise<StateTree> {
     this.#engine.check()

@@ -43,9 +43,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
- * InterruptEvent. An idle conversation gets only the InterruptEvent, unless a run is `live`. A paused or
- * finished one is interrupted only if a run is `live`, because that run may still be working. Otherwise
- * empty: calls of a waiting conversation always stay pending. O(k log k) for k pending calls.
+ * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
+ * finished one is interrupted only if a run is `live`, because that run may still be working. Empty for every
+ * other status: calls of a waiting conversation always stay pending. O(k log k) for k pending calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -271,7 +271,7 @@ export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent =
 
 /**
  * Returns an error result for each call. If pending calls share a call id, a result without an action id
- * belongs to the latest of them (U3), so results of such calls are in reverse order. O(k).
+ * belongs to the latest of them (U3), so results of such calls are in reverse order. O(k) for k calls.
  */
 export function errorResults(
   calls: readonly EventEntry<ActionEvent>[],
@@ -287,8 +287,8 @@ export function errorResults(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Returns error results for abandoned calls. A result tells the model that its call never started if a pause
- * holds the call, or if the call is in `unstarted` and the log records neither its start nor an approval.
+ * Returns error results for abandoned calls. If a pause holds the call, or the call is in `unstarted` and the
+ * log records neither its start nor an approval, the result tells the model that the call never started.
  */
 export function lostCallResults(
   { header }: State,

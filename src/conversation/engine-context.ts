@@ -29,7 +29,7 @@ export interface DeletionReport {
   readonly events: number
   readonly snapshots: number
   readonly leases: number
-  /** Number of items through which a streamed reply was shared with other processes. */
+  /** Number of store items through which streamed replies were shared with other processes. */
   readonly items: number
   /** Whether more conversations match than `limit` allowed. */
   readonly more: boolean
@@ -64,8 +64,9 @@ interface CachedReplica {
 }
 
 /**
- * The conversations of one engine. Idle replicas are evicted by size, least recently used first, and reopened
- * on use. One idle replica may be larger than the cache: otherwise each call would read it again.
+ * The conversations of one engine. Idle replicas (states in memory) are evicted by size, least recently used
+ * first, and reopened on use. One idle replica may be larger than the cache: otherwise each use would read
+ * its log again.
  */
 export class EngineContext {
   readonly store: Store
@@ -201,7 +202,7 @@ export class EngineContext {
 
   /**
    * Deletes a conversation and its children, or counts them.
-   * @param options null: deletes without reading, and reports only numbers of conversations and items
+   * @param options null: does not count what is deleted, except conversations and items
    * @param visited ids to skip; the deleted ids are added
    */
   async deleteCounted(

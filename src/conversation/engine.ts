@@ -31,8 +31,8 @@ export interface EngineOptions {
   /** Returns a new id for an event or conversation. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum bytes of idle conversations in memory. The most recently used conversation above this
-   * size is kept too; 0 keeps none. Default: 256 MiB.
+   * Approximate maximum bytes of idle conversations in memory. One larger conversation, the most recently
+   * used, is kept too; 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
@@ -65,8 +65,8 @@ export interface Engine {
   /** Opens a conversation. Passing its record saves a read. @throws ColloquyError `unknown_conversation`. */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * Returns a conversation that is in memory, and its status, or null. Does not read the store, so the latest
-   * events of other processes may be missing. O(1).
+   * Returns a conversation and its status if it is in memory, else null. Does not read the store, so the
+   * latest events of other processes may be missing. O(1).
    */
   opened(id: string): { readonly conversation: Conversation; readonly status: Status } | null
   /**
@@ -88,8 +88,8 @@ export interface Engine {
   delete(id: string): Promise<boolean>
   /**
    * Deletes the conversations that match a filter of ids, owner, tags or last change, and their subagents'
-   * conversations. If a call fails, repeat it to delete the rest.
-   * O(conversations that the filter scans, and what is deleted).
+   * conversations. If the deletion fails, repeat it to delete the rest. O(conversations that the filter
+   * scans, and what is deleted).
    * @throws ColloquyError `invalid_argument` for an empty filter or invalid options, `invalid_query`,
    *   `invalid_id`; the errors of `onDelete`.
    * @example
@@ -119,9 +119,9 @@ export interface Engine {
   applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
    * Recovers every conversation whose run died: its lease expired, or its status is `running` without a
-   * lease, as after an import. Unexpired leases are left for a later call, and a failure does not affect the
-   * others. See `Conversation.recover`. O(unreleased leases, running or never opened conversations, and
-   * events of the recovered ones).
+   * lease, as after an import. Unexpired leases are left for a later call, and a failure does not stop the
+   * other recoveries. See `Conversation.recover`. O(unreleased leases, running or never opened conversations,
+   * and events of the recovered ones).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()
@@ -137,7 +137,7 @@ export interface Engine {
    * Each call of the handler gets items of one of 64 shards. When the handler resolves, the position after
    * the items is stored. When the handler throws, the items are delivered again, with growing delays.
    * Processes with the same `name` divide the shards by leases. A slow process can lose its leases, so a
-   * handler must tolerate repeated items: for example, store positions with its results.
+   * handler must tolerate repeated items. For example, it can store each item's position with its results.
    *
    * A poll without news is one query; otherwise the cost depends on what happened, not on the number of
    * conversations.

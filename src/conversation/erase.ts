@@ -19,8 +19,9 @@ interface PlannedReplacement extends Replacement {
 }
 
 /**
- * Returns the replacements that erase an event. The event gets a placeholder. Its reply and all later replies
- * lose their signed parts, because a provider rejects signed reasoning after a changed text. O(events).
+ * Returns the replacements that erase an event. The event gets a placeholder. The reply that contains the
+ * event and all later replies lose their signed parts, because a provider rejects signed reasoning after a
+ * changed text. O(events).
  * @param state with all bodies
  */
 export function planErasure(state: State, id: string): PlannedReplacement[] {
@@ -46,7 +47,7 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   return plan
 }
 
-/** Whether a call of HEAD's branch is pending. Its arguments must not be erased. O(k). */
+/** Whether a call of HEAD's branch is pending. Its arguments must not be erased. O(k) for k pending calls. */
 export const isPendingCall = ({ branch }: State, id: string): boolean =>
   listPendingCallsIn(branch.pendingCalls).some(({ entry }) => entry.id === id)
 

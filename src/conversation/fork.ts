@@ -162,7 +162,7 @@ const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
-/** In the copy, the result of any other call without a result. */
+/** In the copy, the result of a call that had not begun in the source. */
 const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 

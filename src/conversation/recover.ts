@@ -17,7 +17,10 @@ export interface Recovery {
   readonly events: readonly LoggedEvent[]
 }
 
-/** Milliseconds until another process may recover if this one is killed. The lease is renewed meanwhile. */
+/**
+ * Milliseconds until another process may recover the conversation if this one is killed. A recovery renews
+ * its lease.
+ */
 const TTL = 10_000
 
 /** Ends the run of a dead process. With `unheld`, only if there is no lease, as after an import. */

@@ -167,7 +167,10 @@ export class Replica {
     }
   }
 
-  /** Appends and folds a decision's events, except those already in the log. Returns all of them. */
+  /**
+   * Appends and folds a decision's events, except events already in the log. Returns all the decision's
+   * events.
+   */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     const queuedAt = performance.now()
     return this.#inOrder(async () => {

@@ -23,7 +23,7 @@ const PIECES = 'colloquy.reply_pieces'
 /** Collection with one heartbeat per conversation, written by remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
-/** Milliseconds between two writes of a reply, and between two polls for one. */
+/** Milliseconds between two writes of a reply, and between two polls of a reader. */
 const EVERY = 250
 /** Number of polls between two heartbeats of a reader. After `FORGET` polls, a silent reader is forgotten. */
 const RENEW = 20

@@ -12,11 +12,14 @@ import type { EngineContext } from './engine-context.ts'
 
 /** One item of a subscription. */
 export type SubscriptionItem =
-  /** An event and the status right after it; the latest status if that state was evicted from memory. */
+  /**
+   * An event and the status right after it, or the latest status if the state after the event was evicted
+   * from memory.
+   */
   | (LoggedEvent & { readonly status: Status })
   /**
-   * Every event that was in the log at the start has been delivered. Sent once, and again after a `reset`.
-   * `seq` is the last delivered position, or `after` if nothing was delivered.
+   * Every event that was in the log when the subscription began has been delivered. Sent once, and again
+   * after a `reset`. `seq` is the last delivered position, or `after` if nothing was delivered.
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
@@ -53,7 +56,8 @@ const PAGE_SIZE = 256
  * Subscribes to a conversation. Readers pull items, so a slow reader does not delay others, needs no queue
  * and misses nothing. O(1) per event.
  * @throws ColloquyError `invalid_argument` for invalid options, `unknown_conversation` when the conversation
- *   is deleted, and the store's errors; then subscribe again with `after` and `afterId` of the last event.
+ *   is deleted, and the store's errors. After a store error, subscribe again with `after` and `afterId` of
+ *   the last event.
  */
 export async function* subscribe(
   context: Pick<EngineContext, 'store' | 'pin' | 'listen'>,

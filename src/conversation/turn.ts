@@ -14,7 +14,7 @@ export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
 }
 
-/** Like `isTurnOver`, also while a condensation is requested. */
+/** Like `isTurnOver`, but ignores condensation requests. */
 export function isReplied(branch: Branch): boolean {
   const last = lastRendered(branch.view)
   return last !== undefined && isAnswered(branch) && endsTurn(last)

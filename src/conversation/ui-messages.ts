@@ -33,9 +33,9 @@ export interface UIStreamOptions extends UIMessagesOptions {
   readonly from?: readonly UIPart[]
   /**
    * Starts the run that makes the reply. Called once the stream has subscribed, even if the client
-   * disconnects. The stream ends when the promise settles, with an error if the promise rejects, unless
-   * another run makes the reply. Default: starts no run, but recovers a conversation whose status is
-   * `running` without a lease, as after an import; the stream ends when no run is active.
+   * disconnects. The stream ends when the promise settles, with an error if the promise rejects. If another
+   * run makes the reply, the stream ends with that run. Default: starts no run, but recovers a conversation
+   * whose status is `running` without a lease, as after an import; the stream ends when no run is active.
    */
   readonly run?: () => Promise<unknown>
   /** `settled` also streams working calls and the replies to their completions. Default: `replied`. */
@@ -62,8 +62,8 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 /**
  * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by token
  * if the step publishes deltas, until no run is active. Ending the stream does not stop the run;
- * `conversation.interrupt()` does. If HEAD leaves the branch, or the log cannot be read, an error chunk ends
- * the stream. Yields nothing without a user message. O(reply + view) per event.
+ * `conversation.interrupt()` does. If HEAD leaves the message's branch, or the log cannot be read, an error
+ * chunk ends the stream. Yields nothing without a user message. O(reply + view) per event.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()

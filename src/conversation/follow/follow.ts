@@ -61,8 +61,8 @@ export async function storeStart(store: Store, name: string, from: FollowerParts
 }
 
 /**
- * This process's share of the shards, held until `closing` is aborted. Processes whose membership items have
- * not expired divide the shards. A process renews its membership item with its leases.
+ * This process's share of the shards, held until `closing` is aborted. The shards are divided among the
+ * processes with an unexpired membership item. A process renews its membership item with its leases.
  */
 class Share {
   readonly #parts: FollowerParts
@@ -344,7 +344,9 @@ export interface Follower {
   readonly shards: number
   /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
-  /** Ends the follower after its running handlers; a handler must not await this. Resolves with `closed`. */
+  /**
+   * Ends the follower after its running handlers; a handler must not await this. Resolves when `closed` does.
+   */
   close(): Promise<void>
 }
 
@@ -446,7 +448,7 @@ const toFollowItem = (item: FeedItem): FollowItem =>
     ? { ...toLogged(item.event), conversationId: item.conversationId }
     : { type: item.type, conversationId: item.conversationId }
 
-/** Tracks which shards may have new items. A poll that finds none reads one page of at most one item. */
+/** Tracks which shards may have new items. A poll without news is one read of at most one item. */
 class News {
   readonly #store: Store
   readonly #waiters = new Map<number, () => void>()

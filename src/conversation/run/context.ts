@@ -42,7 +42,7 @@ export interface RunContext {
 
 /**
  * Appends a decision's events under the run's lease; nothing after an interrupt, which has ended the run's
- * calls. Nothing can be appended between the state that `decide` reads and its events.
+ * calls. No other event can get between the state that `decide` reads and the events that it returns.
  * @throws `lease_lost`.
  */
 export function add(

@@ -86,8 +86,8 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Returns an owner for a brief lease, such as for a recovery. A run waits for such a lease instead of failing
- * with `already_running`, so that the run's work is done (law I5).
+ * Returns an owner for a brief lease, such as for a recovery. A run waits until such a lease ends, instead of
+ * failing with `already_running`, so that the run's work is done (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
@@ -112,8 +112,8 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active, and ends a dead run's lease. If the status is `running`, the expired lease
- * stays for recovery. @throws ColloquyError `already_running` while a run holds the lease.
+ * Checks that no run is active. Releases a dead run's lease, unless the status is `running`: then the expired
+ * lease stays for recovery. @throws ColloquyError `already_running` while a run holds the lease.
  */
 export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {
   // The store decides by its own clock whether a lease has expired.
@@ -139,7 +139,10 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   )
 }
 
-/** Minimum and maximum milliseconds between two attempts. The pause doubles after each early attempt. */
+/**
+ * Minimum and maximum milliseconds between two attempts. The pause doubles while the lease's expiry stays the
+ * same.
+ */
 const MIN_PAUSE = 100
 const MAX_PAUSE = 5_000
 /** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */

@@ -270,7 +270,7 @@ export async function runLoop(
   }
 }
 
-/** With `until: 'settled'`, waits until no call is working or something else needs a run. */
+/** With `until: 'settled'`, waits until something else needs a run, or no call is working. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries
@@ -482,7 +482,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
 
 /**
  * Calls the model once. If the request is too long and a condenser exists, requests a condensation instead.
- * Does nothing if a pause, a call, or a message that hooks have not seen arrived meanwhile.
+ * Does nothing if a pause, a call, or a message that hooks must see first has arrived meanwhile.
  */
 async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>

@@ -30,11 +30,14 @@ export interface RunOptions {
   /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean
   /**
-   * Called for each reply whose signed parts are left out, with the reason, if the step passes `onPrefix` to
-   * its writer. Errors of this callback are thrown in the step. Default: none.
+   * Called with the reason for each reply whose signed parts are left out. Requires a step that passes
+   * `onPrefix` to the function that writes its request, such as `toAnthropic`. Errors of this callback are
+   * thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
-  /** Log length when the run was requested. A later pause or interrupt stops it. Default: current length. */
+  /**
+   * Log length when the run was requested. A later pause or interrupt stops the run. Default: current length.
+   */
   readonly from?: number
   /**
    * `replied` (default): the run ends when the agent has replied, even if calls are working. `settled`: the

@@ -6,11 +6,13 @@ import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
 import { type Policy, toPolicy } from './policy.ts'
 
-/** The pending calls by what the run does with them. Each call is in exactly one list, in log order. */
+/**
+ * The pending calls, grouped by what the run does with them. Each call is in exactly one list, in log order.
+ */
 export interface CallPlan {
   readonly execute: readonly CallEntry[]
   readonly confirm: readonly CallEntry[]
-  /** Calls after a finish in the same reply. */
+  /** Calls after a `finish` call in the same reply. */
   readonly skip: readonly CallEntry[]
   readonly interrupt: readonly CallEntry[]
 }
@@ -26,9 +28,10 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
 /**
  * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that has
  * started is executed again only if it was approved since, or if `repeats` allows it (default: never) and
- * fewer than two runs were lost since the call. A call that was neither started nor approved is confirmed if
- * the policy requires it, executed if it was appended in this run (`newCallIds`) or held by a pause, and
- * otherwise interrupted. O(k log k + e) for k pending calls and e events since the first of them.
+ * fewer than two runs were lost since the call. A call that was neither started nor approved waits for
+ * confirmation if the policy requires it. Otherwise it is executed if it was appended in this run
+ * (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e events since
+ * the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */

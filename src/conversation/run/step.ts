@@ -79,13 +79,13 @@ export interface StepInput {
 }
 
 /**
- * What a step yields: an event, a batch of events, or a reader's `Reply`, which also has its outcome. A
- * StreamingDeltaEvent is published, other events are appended.
+ * What a step yields: an event, a batch of events, or a `Reply` (as from `fromAnthropic`), which also has an
+ * outcome. A StreamingDeltaEvent is published, other events are appended.
  */
 export type Yielded = Event | readonly Event[] | Reply
 
 /**
- * Executes the approved calls and yields their results. Without approved calls, calls the model and yields
+ * Executes the approved calls and yields their results. If no call is approved, calls the model and yields
  * its reply. `anthropicStep` and the other `…Step` functions of `colloquy/steps` return a step.
  */
 export interface Step {
@@ -143,7 +143,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
   }
 }
 
-/** An untyped step may return something else, or nothing. */
+/** An untyped step may return something that is not iterable, or nothing. */
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
