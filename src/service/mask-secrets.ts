@@ -118,7 +118,7 @@ function wordsOf(command: string): string[] {
   return words
 }
 
-/** Masks the values of options that are named as secrets. */
+/** Masks the values of options with a secret's name, such as `--token`. */
 function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   let option = ''
   return list.map((item) => {
@@ -135,7 +135,10 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   })
 }
 
-/** A value without the fields that are or contain a secret; nested objects keep their other fields. */
+/**
+ * A value without secrets. A text, list, environment or header map that contains one is removed whole; other
+ * objects lose only their secret fields.
+ */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
     ([name, inner]): [string, JsonValue][] => {

@@ -141,7 +141,9 @@ export interface Service {
   readonly log: RequestLog | null
   readonly controlPlane: ControlPlane
   readonly webhookDispatcher: WebhookDispatcher
-  /** Named secrets. Clients can set a secret's value; only your code and its agent can read the value. */
+  /**
+   * Named secrets. Clients can set a secret's value; only your code, including the agent, can read the value.
+   */
   readonly secrets: NamedSecrets
   readonly profiles: Profiles
   readonly settings: Settings

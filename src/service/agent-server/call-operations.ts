@@ -46,7 +46,10 @@ export class CallTokens {
     return { token, expires_at, path: callPath(conversationId, actionId) }
   }
 
-  /** Whether a call's token is valid. Compares hashes in constant time, even if no hash is stored. */
+  /**
+   * Whether a call's token is valid. Compares hashes in constant time; if no hash is stored, compares with
+   * zeros.
+   */
   async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
     const stored = (await this.#records.find(await callbackId(conversationId, actionId)))?.record
     const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))

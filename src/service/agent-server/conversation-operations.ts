@@ -284,7 +284,7 @@ async function search(
   })
 }
 
-/** With `exact` and a status, opens every conversation whose status is unknown. */
+/** If `exact` is true and a status is requested, opens every conversation whose status is unknown. */
 async function count(
   lifecycle: Lifecycle,
   { status, tag: tags, owner, archived }: ValuesOf<typeof FILTERS>,

@@ -223,7 +223,10 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/** Ids of the actions that were rejected after the earliest of `actionIds`. @throws ColloquyError `evicted`. */
+/**
+ * Ids of the actions that were rejected after the earliest action in `actionIds`. @throws ColloquyError
+ * `evicted`.
+ */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

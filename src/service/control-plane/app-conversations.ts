@@ -59,7 +59,10 @@ export const APP_CONVERSATION = objectOf({
   observability_span_name: maybe(string),
 })
 
-/** Maximum number of conversations opened at once. More could evict conversations in use from memory. */
+/**
+ * Maximum number of conversations opened at once. More could push conversations that are in use out of
+ * memory.
+ */
 export const AT_ONCE = 10
 
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }

@@ -39,8 +39,8 @@ export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMe
 }
 
 /**
- * Returns an id that distinguishes a conversation from a later one with the same id. It is the id of the start
- * task, if any: messages can be queued for a conversation before it is created.
+ * Returns an id that distinguishes a conversation from a later one with the same id. It is the id of the
+ * start task, if any, because messages can be queued before the conversation is created.
  */
 export const incarnationOf = (record: ConversationRecord): string =>
   appOf(record).start_task_id ?? record.createdAt
@@ -53,7 +53,9 @@ export const withApp = (
   [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
 })
 
-/** Returns what a fork inherits. If the sandbox was deleted, the fork runs in the service itself. */
+/**
+ * Returns what a fork inherits. If the original's sandbox was deleted, the fork runs in the service itself.
+ */
 export async function inheritedOf(
   sandboxes: Pick<Sandboxes, 'find'>,
   source: ConversationRecord,

@@ -59,8 +59,8 @@ export class Deletions {
   }
 
   /**
-   * Calls `work` with a function `onDelete`. Deletes what the service stores for each conversation that `work`
-   * passes to this function.
+   * Calls `work` with a function `onDelete`. Deletes what the service stores for each conversation that
+   * `work` passes to `onDelete`.
    */
   async deleteEach<R>(work: (onDelete: NonNullable<DeletionOptions['onDelete']>) => Promise<R>): Promise<R> {
     const jobs: Job<Deletion>[] = []

@@ -44,11 +44,11 @@ export const NO_STATE: SandboxState = {
 
 /**
  * Runs sandboxes. The control plane decides when to start and stop them; the provider does not know about
- * conversations. Methods report a failure as the status ERROR of `state`, with a reason. They throw only if
- * they cannot report the failure that way.
+ * conversations. After a failure, `state` returns the status ERROR with a reason. Methods throw only if they
+ * cannot report the failure that way.
  */
 export interface SandboxProvider {
-  /** Access to the files of the sandboxes, and to commands in them. Default: no access. */
+  /** Access to files and commands in the sandboxes. Default: no access. */
   readonly files?: SandboxFiles
   /**
    * Name of this machine, if other machines cannot reach its sandboxes. A lease in the store then binds each

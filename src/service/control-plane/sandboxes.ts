@@ -122,7 +122,7 @@ export class Sandboxes {
   }
 
   /**
-   * Starts a sandbox. O(sandboxes that may be running), whose states are queried.
+   * Starts a sandbox. Queries the state of each sandbox that may be running.
    * @throws HttpProblem 409 without a provider and for a sandbox of another machine, 404 for an unknown spec.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
@@ -297,7 +297,7 @@ export class Sandboxes {
     return { lease: { machine, until, status: 'STARTING', ...(lostOn !== undefined && { lostOn }) } }
   }
 
-  /** Renews this machine's leases when half of their time is over, and after a change of the status. */
+  /** Renews this machine's leases when half of their time is over, or when a sandbox's status has changed. */
   async #renewLeases(): Promise<void> {
     const machine = this.#provider?.machine
     if (machine === undefined) return
@@ -331,7 +331,10 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes. Pass `controlPlane.provider`.')
   }
 
-  /** Pauses the oldest other sandboxes until one more may run. Starting sandboxes are paused last. */
+  /**
+   * Pauses the oldest other sandboxes until one more may run. Sandboxes that are still starting are paused
+   * last.
+   */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()
@@ -367,7 +370,7 @@ interface BringUpOptions {
 
 /**
  * Starts or resumes a sandbox and waits until it runs.
- * @throws HttpProblem 409 with the reason if it does not start; the reason of the signal.
+ * @throws HttpProblem 409 with the cause if it does not start; the signal's reason if it is aborted.
  */
 export async function bringUp(
   sandboxes: Sandboxes,

@@ -53,7 +53,7 @@ const sharedOperation = operationsIn('Sharing')
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** Serves queries about private conversations: validates the query, but returns no events. */
+/** Used instead of the store for a private conversation: validates the query, but returns no events. */
 const EMPTY_STORE: SharedReads = memoryStore()
 
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -152,7 +152,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
 
 const MAX_SUMMARY = 500
 
-/** @param rules rules to redact what anybody may read; null masks only secrets in URLs and known tokens */
+/** @param rules rules to redact what anybody may read; null masks only known tokens and secrets in URLs */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet('get /api/shared-conversations', {

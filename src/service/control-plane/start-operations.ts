@@ -111,9 +111,9 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * Returns a page of matching tasks. O(limit), except for a filter by creation time in the order of updates.
- * Such a search checks a limited number of tasks, so its page may be short or empty and still have a next page.
- * Large requests also shorten a page.
+ * Returns a page of matching tasks. O(limit), unless the page is filtered by creation time but sorted by
+ * update time. Such a search checks a limited number of tasks, so its page may be short or empty and still
+ * have a next page. Large tasks also shorten a page.
  */
 async function findTasks(
   { tasks }: ControlPlane,

@@ -224,7 +224,7 @@ export class StartTasks {
   readonly #context: ControlPlaneContext
   readonly #options: StartTasksOptions
   readonly records: Records<StoredTask>
-  /** For each planned conversation, the task that creates it, by the plain form of the conversation's id. */
+  /** The task that creates each planned conversation. Keys are conversation ids in plain form. */
   readonly #planned: Records<{ readonly task: string }>
   readonly #jobs: Jobs<StoredTask>
   readonly worker: JobWorker<StoredTask>
@@ -436,7 +436,7 @@ export class StartTasks {
   }
 
   /**
-   * Deletes the sandbox of a failed start. Keeps a sandbox that failed itself, so that its error stays
+   * Deletes the sandbox of a failed start. Keeps a sandbox in the status ERROR, so that its error stays
    * readable.
    */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {

@@ -120,7 +120,10 @@ interface OutgoingMessage {
   readonly signal: AbortSignal
 }
 
-/** Appends a message once for its key, even after a crash. With `run`, resolves when a run will handle it. */
+/**
+ * Appends a message only once per key, even after a crash. With `run`, resolves as soon as it is certain that
+ * a run will handle the message.
+ */
 export async function sendOnce(
   { engine, runs }: Lifecycle,
   conversation: Conversation,

@@ -139,7 +139,7 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 
 const NEVER = { kind: 'NeverConfirm' } as const
 
-/** Returns a conversation's information without usage, including start request fields; masks secrets. */
+/** Returns a conversation's information and start request fields, without usage; masks secrets. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
   const { metadata } = record

@@ -52,8 +52,8 @@ export class LostRuns {
   }
 
   /**
-   * Executes due run commands, then handles expired leases: unfinished runs continue while slots are free,
-   * other conversations are recovered.
+   * Executes due run commands, then handles expired leases: continues each unfinished run if a slot is free,
+   * and recovers conversations without an unfinished run.
    */
   async check(): Promise<void> {
     await this.#carryOutCommands()

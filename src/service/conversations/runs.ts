@@ -15,7 +15,10 @@ import type { Starts } from './starts.ts'
 /** Milliseconds that a request waits for work that can continue without it. */
 const RESPONSE_TIME = 1_000
 
-/** Time when the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */
+/**
+ * Time when the lease in an `already_running` error expires, in milliseconds since 1970 on the store's clock;
+ * 0 if unknown.
+ */
 const expiryOf = (error: unknown): number =>
   hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
     ? error.data['expiresAt']
@@ -151,7 +154,10 @@ export async function positionOf(
   return event === null ? null : event.seq + 1
 }
 
-/** A run that callers wait for until it has a lease, or until its request is stored and survives a crash. */
+/**
+ * A run that callers wait for until it has a lease, or until its request is stored, so that it survives a
+ * crash.
+ */
 interface RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
   from: number
@@ -224,7 +230,7 @@ export class Runs {
 
   /**
    * Appends an event that requests a run, then starts the run as `join` does. `append` must call `reserve`
-   * before it appends: the request is then stored, so a crash cannot lose the run of a visible event. Without
+   * before it appends: this stores the request, so a crash cannot lose the run for an appended event. Without
    * an agent, only appends. Returns the result of `append`.
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
@@ -320,7 +326,7 @@ export class Runs {
    * with a lease will handle the events. After a second, stores a job that any process can execute, and
    * resolves. Also resolves when no run is needed, or when the run failed, which its log or `onFailure`
    * reports.
-   * @param job the stored request, which ends with the command
+   * @param job the stored request, which is deleted when it has been handled
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
   async join(conversation: Conversation, from: number, job: Job<WantedRun> | null = null): Promise<void> {

@@ -12,7 +12,10 @@ import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { wasHandled } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 
-/** A conversation with working calls. Completions at `from` or later in its log have not been handled. */
+/**
+ * A conversation with calls that are running in the background. Completions at `from` or later in its log
+ * have not been handled.
+ */
 interface WatchedConversation {
   readonly conversation_id: string
   readonly from: number
@@ -22,8 +25,8 @@ export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
   status === 'idle' || status === 'running'
 
 /**
- * Watches conversations with working calls, and runs a conversation again when a call ends. Stores a job before
- * the first working result of a run is appended, so another process continues after a crash.
+ * Watches conversations with working calls, and runs a conversation again when a call ends. Stores a job
+ * before a run appends its first `WorkingObservation`, so that another process continues after a crash.
  */
 export class WorkingCalls {
   readonly #engine: Engine

@@ -7,7 +7,7 @@ import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** The version of the published HTTP interface. */
+/** Version of the service's HTTP interface in the OpenAPI document. */
 const VERSION = '0.0.1'
 
 export function openApi(operations: readonly Operation[]): JsonObject {

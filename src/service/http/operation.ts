@@ -30,7 +30,10 @@ interface Described {
   readonly description?: string
   readonly status?: number
   readonly mediaType?: string
-  /** Descriptions of other responses, by status. A successful response has the schema of `returns`. */
+  /**
+   * Descriptions of responses with a status other than `status`, by status. A successful response has the
+   * schema of `returns`.
+   */
   readonly otherwise?: Readonly<Record<number, string>>
 }
 

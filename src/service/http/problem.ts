@@ -33,11 +33,16 @@ const MAX_PART = 64
 const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
 
-/** Redacts and shortens a text, which may quote secrets or megabytes of a request. Reads only its start. */
+/**
+ * Redacts and shortens a text, which may quote secrets or megabytes of a request. Reads only the start of the
+ * text.
+ */
 export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
   ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
 
-/** Redacts errors, and removes inputs that are lists, objects or fields named as secrets. */
+/**
+ * Redacts errors. Removes an input that is a list, an object or the value of a field with a secret's name.
+ */
 function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
   const redacted = errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
     loc: redactLocation(loc),

@@ -16,7 +16,7 @@ import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './server-frames.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
 
-/** Maximum number of failed reads in a row, and the milliseconds before the first retry. */
+/** Maximum number of retries after failed reads in a row. */
 const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 
@@ -140,7 +140,7 @@ class RunEnds {
   #isNew = false
   #wake: () => void = () => undefined
 
-  /** Whether a run has ended, and `during` has not yielded this yet. */
+  /** Whether a run has ended and `during` has not yet yielded its `run_ended`. */
   get isNew(): boolean {
     return this.#isNew
   }
@@ -181,8 +181,8 @@ class RunEnds {
  * Checks the start position, then returns the stream.
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
- * events and deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the
- * conversation is paused. It is also the last frame of every run, so that a client that started a run can
+ * events and deltas, until the signal is aborted or the engine is closed. Another `full_state` is sent when
+ * the conversation is paused. It is also the last frame of every run, so that a client that started a run can
  * wait for it. Whenever the log is not the one that the reader has read, the stream yields a `reset` and
  * starts again at the log's first event. A slow client does not delay others. The stream throws
  * `unknown_conversation` when the conversation is deleted, and the store's error when the store stays

@@ -13,8 +13,8 @@ import { LARGE_STRING } from '../../event/text.ts'
 import { wireBlobs, wireEvent, withDefaults } from '../events/search.ts'
 
 /**
- * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta` for
- * a delta, and `blobs` for an event with references.
+ * Form of frames. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, with `after_delta`
+ * for a delta, and `blobs` for an event with blob references.
  *
  * Types: `event` is an event of the log; `state` is a state update that is not in the log, with key
  * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` means that the log was

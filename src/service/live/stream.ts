@@ -16,8 +16,8 @@ const operation = operationsIn('Events')
 const QUEUE = 256 * 2 ** 10
 
 /**
- * Number of timers, one after the other, in a write timeout. After the event loop was blocked, only one timer
- * can expire before pending reads run.
+ * Number of successive timers into which a write timeout is divided. After the event loop was blocked, only
+ * one timer can expire before pending reads run.
  */
 const TIMERS = 4
 

@@ -413,12 +413,12 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a frame from a client. Default: 4 MiB. */
   readonly maxFrameBytes?: number
   /**
-   * Maximum unauthenticated sockets. Another socket closes the oldest socket of the address that has the most.
-   * Default: 1,024.
+   * Maximum unauthenticated sockets. One more socket closes the oldest socket of the address that has the
+   * most sockets. Default: 1,024.
    */
   readonly maxUnauthenticated?: number
   /**
-   * Maximum unauthenticated sockets of a network address. Another socket closes the oldest socket of its
+   * Maximum unauthenticated sockets of a network address. One more socket closes the oldest socket of the
    * address. Default: 256.
    */
   readonly maxUnauthenticatedPerAddress?: number
@@ -613,7 +613,10 @@ interface UnauthenticatedBounds {
   readonly perAddress: number
 }
 
-/** Unauthenticated sockets. At the maximum, evicts the oldest: clients that send a key at once are admitted. */
+/**
+ * Unauthenticated sockets. At the maximum, evicts the oldest, so that clients that send a key immediately are
+ * still admitted.
+ */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void

@@ -2,7 +2,7 @@ import type { Handled } from '../http/app.ts'
 import { redactForClient } from '../http/problem.ts'
 import type { Metrics } from './metrics.ts'
 
-/** An entry of the request log. The receiver writes it. */
+/** An entry of the request log. The `RequestLog` function writes it. */
 export interface RequestLogLine {
   readonly time: string
   readonly level: 'info' | 'warn' | 'error'

@@ -79,7 +79,10 @@ export class Users {
   }
 }
 
-/** Returns the credits of an organization (or of callers without one) as a decimal string; null means 0. */
+/**
+ * Returns the credits of an organization (null: of callers without one) as a decimal string. A null result
+ * means 0.
+ */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 interface OrganizationParts {

@@ -83,7 +83,7 @@ export class Commands {
   /**
    * Starts a command. `output` resolves when the command has ended. If the command cannot be run, `output`
    * rejects, and readers receive an output event with the error.
-   * @throws HttpProblem for an invalid folder, and without a folder.
+   * @throws HttpProblem if `cwd` is missing or invalid.
    */
   async start(body: {
     readonly command: string

@@ -98,7 +98,10 @@ const SCOPED = /^\/api\/(?:bash|git|vscode)\/|^\/api\/file\/(?:upload|download)$
 const BASE = '/api/conversations/{conversation_id}'
 const OUTSIDE = { 422: 'The path is outside of the conversation’s folder' }
 
-/** The folder of a conversation's sandbox, or its workspace in the sandboxes' folder; null for neither. */
+/**
+ * The folder of a conversation's sandbox, or else the conversation's workspace in the sandboxes' folder; null
+ * if it has neither.
+ */
 async function folderOf(
   sandboxes: Pick<Sandboxes, 'files' | 'state'>,
   record: ConversationRecord,

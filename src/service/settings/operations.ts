@@ -197,7 +197,10 @@ export const settingsOperations = ({
   }),
 ]
 
-/** Masks secrets. With the header `X-Expose-Secrets`, omits them: the client would store a mask as a secret. */
+/**
+ * Masks secrets. With the header `X-Expose-Secrets`, omits them, because the client would store a mask as the
+ * secret.
+ */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,

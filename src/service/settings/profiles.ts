@@ -18,7 +18,9 @@ export class Profiles {
     this.#stored = new SealedMap(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
-  /** Returns all profiles by name. @throws HttpProblem 409 if they are encrypted with another secret. */
+  /**
+   * Returns all profiles by name. @throws HttpProblem 409 if the profiles were encrypted with another key.
+   */
   async all(): Promise<Profile[]> {
     return Array.from(await this.#stored.all(), ([name, llm]) => ({ name, llm }))
   }

@@ -103,7 +103,7 @@ interface SealedMapOptions {
 
 /**
  * Values by name. They are encrypted as one record, because their number is limited. Each method throws
- * HttpProblem 409 for values that were encrypted with another secret, and for secrets that cannot be stored.
+ * HttpProblem 409 for values that were encrypted with another key, and for secrets that cannot be stored.
  */
 export class SealedMap {
   readonly #options: SealedMapOptions
@@ -193,8 +193,8 @@ type Path = readonly string[]
  * Rejects a change of an address next to, above or below a stored secret, unless the request contains the
  * secret: otherwise a client could have the secret sent to any address.
  * @param loc path of the changed value in the request
- * @param group whether the value only groups other values, as settings do: a secret is not sent to the
- *   addresses of other groups
+ * @param group whether the objects only group other values, as settings do: a secret in one group is not sent
+ *   to an address in another
  * @throws HttpProblem 422 with the field of the secret
  */
 export function checkDestination(

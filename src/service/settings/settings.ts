@@ -43,7 +43,10 @@ export class Settings {
     this.#profiles = profiles
   }
 
-  /** Returns the settings with their secrets. @throws HttpProblem 409 if they are encrypted with another secret. */
+  /**
+   * Returns the settings with their secrets. @throws HttpProblem 409 if the settings were encrypted with
+   * another key.
+   */
   async read(): Promise<SettingsValues> {
     const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values
@@ -57,8 +60,8 @@ export class Settings {
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
    * @throws HttpProblem 400 for an unknown masked secret in a list, 404 for an unknown profile, 409 if
-   *   secrets cannot be stored or are encrypted with another secret, 422 for a stored secret that would be
-   *   sent to another address; the error of `check`.
+   *   secrets cannot be stored or were encrypted with another key, 422 for a stored secret that would be sent
+   *   to another address; the error of `check`.
    */
   async change(
     diff: SettingsDiff,

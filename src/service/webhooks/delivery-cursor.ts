@@ -45,7 +45,7 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes every conversation due for sending that was created since `since`, on the store's clock. For earlier
+ * Makes every conversation created since `since` (on the store's clock) due for sending. For earlier
  * conversations, only new events are sent. Can be repeated.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
@@ -125,8 +125,8 @@ export interface DeliveryCursor {
   /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
   /**
-   * End of the message that is being sent, or null. Stored before sending, so that a crash resends the same
-   * message.
+   * Position after the batch that is being sent, or null. Stored before sending, so that the same message is
+   * sent again after a crash.
    */
   readonly until: number | null
   /** Digest of the last sent record; null until the receiver has accepted the creation. */

@@ -99,7 +99,10 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/** Ends the job and returns true. If there is news, deletes it, keeps the lease and returns false. */
+/**
+ * Without news, ends the job and returns true. Otherwise, deletes the news, keeps the lease and returns
+ * false.
+ */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,
@@ -247,7 +250,7 @@ export interface WebhookDispatcherOptions {
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly leaseTtl?: number
   /**
-   * Called with each failed attempt and the webhook's id; with a failure of the store, the id is empty.
+   * Called with each failed attempt and the webhook's id; for a failure of the store, `webhook` is empty.
    * Default: none.
    */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void

@@ -1,4 +1,7 @@
-/** Runs commands in sandbox folders. A command is paused with its sandbox, and ends with it or this process. */
+/**
+ * Runs commands in sandbox folders. A command is paused when its sandbox is paused, and ends when the sandbox
+ * or this process ends.
+ */
 
 import type { ChildProcess } from 'node:child_process'
 import { HttpProblem } from '../../http/problem.ts'
@@ -8,7 +11,7 @@ import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './
 
 /** Maximum characters of each output stream of a command; the end is retained. */
 const MAX_OUTPUT = 2 ** 20
-/** Milliseconds after the end of a command in which its output is still read. */
+/** Milliseconds for which output is still read after a command has ended. */
 const OUTPUT_WAIT = 100
 const KILL_WAIT = 2_000
 

@@ -1,4 +1,6 @@
-/** A small process that ends process groups when this process is gone, however it ended. */
+/**
+ * A small child process that ends process groups when the service's process is gone, even if it was killed.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -92,7 +94,7 @@ export class Watchdog {
   }
 }
 
-/** Ends all processes with a mark, in any group; only Linux shows them. */
+/** Ends all processes with a mark, in any group. Works only on Linux. */
 export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGKILL', 5)
 
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
