@@ -191,7 +191,4 @@ export interface BlockPiece extends Positions {
 
 export type Piece = TextPiece | ImagePiece | BlockPiece
 
-export interface AcceptedContent {
-  readonly acceptsImage: (image: Image) => boolean
-  readonly parts: PartTable
-}
+export type AcceptedContent = Pick<Limits, 'acceptsImage' | 'parts'>

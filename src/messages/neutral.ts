@@ -34,7 +34,10 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
     return renderUser([{ type: 'text', text: event.summary }], null, true)
   if (event.kind === 'SystemPromptEvent' || event.llm_message.role === 'tool') return null
   // Only one system message exists, at the start. A later one is sent as the user's.
-  return event.llm_message.role === 'assistant' ? assistantMessage(event) : userMessage(event)
+  if (event.llm_message.role === 'assistant') return assistantMessage(event)
+  const { name, tool_calls, tool_call_id } = event.llm_message
+  const isPlain = (name ?? tool_calls ?? tool_call_id ?? null) === null
+  return renderUser(messageContent(event), name ?? null, isPlain)
 }
 
 /** Whether content has anything except white space and empty lists of images. */
@@ -49,15 +52,6 @@ const messageContent = ({ llm_message, extended_content }: MessageEvent): Conten
   ...(extended_content ?? []),
 ]
 
-function userMessage(event: MessageEvent): RenderedMessage | null {
-  const { name = null, tool_calls = null, tool_call_id = null } = event.llm_message
-  return renderUser(
-    messageContent(event),
-    name,
-    name === null && tool_calls === null && tool_call_id === null,
-  )
-}
-
 function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: ActionEvent): UserMessage {
   const outcome = completionOf(event)?.outcome ?? 'done'
   const frame: Content = { type: 'text', text: completionFrame(tool_name, tool_call_id, outcome) }
@@ -69,12 +63,9 @@ function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: Act
   }
 }
 
-const renderUser = (
-  content: readonly Content[],
-  name: string | null,
-  plain: boolean,
-): RenderedMessage | null =>
-  hasContent(content) ? { message: { role: 'user', content, name }, plain } : null
+function renderUser(content: readonly Content[], name: string | null, plain: boolean) {
+  return hasContent(content) ? { message: { role: 'user' as const, content, name }, plain } : null
+}
 
 /** Leaves out the message's own `tool_calls`: only the calls of ActionEvents have results. */
 function assistantMessage(event: MessageEvent): RenderedMessage | null {

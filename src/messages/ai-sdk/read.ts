@@ -113,7 +113,6 @@ const isOwnResult = (part: RawObject): boolean =>
 function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart[] {
   const { type, text, kind, toolCallId, toolName } = part
   const options = optionsOf(part)
-  const provider = options === null ? {} : { providerOptions: options }
   const more = options === null ? null : { providerOptions: options }
   switch (type) {
     case 'text':
@@ -121,14 +120,14 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
       return [replyPart.text(text, more)]
     case 'reasoning':
       if (typeof text !== 'string') break
-      return [reasoningPart(text, options)]
+      return [reasoningPart(text, options, more)]
     case 'custom':
-      return [replyPart.other({ type, kind: stringOf(kind), ...provider })]
+      return [replyPart.other({ type, kind: stringOf(kind), ...more })]
     case 'file':
     case 'reasoning-file': {
       const { base64, mediaType } = objectOf(part['file'])
       if (typeof base64 !== 'string' || typeof mediaType !== 'string') break
-      return [replyPart.other({ type, data: base64, mediaType, ...provider })]
+      return [replyPart.other({ type, data: base64, mediaType, ...more })]
     }
     case 'tool-call':
       return part['providerExecuted'] === true
@@ -139,7 +138,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
               toolName: stringOf(toolName),
               input: plain(part['input']) ?? {},
               providerExecuted: true,
-              ...provider,
+              ...more,
             }),
           ]
         : [readCall(part, isCutOff, about, more)]
@@ -147,7 +146,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
     case 'tool-error': {
       if (part['providerExecuted'] !== true || part['preliminary'] === true) return []
       const ends = { type: 'tool-result', toolCallId: stringOf(toolCallId), toolName: stringOf(toolName) }
-      return [replyPart.other({ ...ends, output: outputOf(part), ...provider })]
+      return [replyPart.other({ ...ends, output: outputOf(part), ...more })]
     }
     case 'source':
     case 'tool-approval-request':
@@ -159,7 +158,7 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
 }
 
 /** Reads reasoning. Anthropic's signature goes into standard thinking, other provider data into `more`. */
-function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart {
+function reasoningPart(thinking: string, options: JsonObject | null, more: JsonObject | null): ReplyPart {
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
   if (isAlone && typeof signature === 'string' && signature !== '' && redactedData === undefined)
@@ -172,7 +171,7 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
     thinking === ''
   )
     return replyPart.redacted(redactedData)
-  return replyPart.thinking(thinking, null, options === null ? null : { providerOptions: options })
+  return replyPart.thinking(thinking, null, more)
 }
 
 function readCall(

@@ -1,5 +1,4 @@
 import { isObject, quoteEnd } from '../../event/json.ts'
-import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
   endingBy,
@@ -305,13 +304,8 @@ const readText = (part: RawObject, text: string): ReplyPart =>
 function readCall(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
   const { id, name, args } = call
   // Fields that the call lacked are not sent.
-  const lacks: JsonObject = {
-    ...(typeof id === 'string' && id !== '' ? {} : { id: null }),
-    ...(args === undefined ? { args: null } : {}),
-  }
-  const more: JsonObject = {
-    ...moreOf(part, 'functionCall'),
-    ...(Object.keys(lacks).length === 0 ? {} : { functionCall: lacks }),
-  }
-  return replyPart.call(id, name, args, isCutOff, { more: Object.keys(more).length === 0 ? null : more })
+  const lacks = { ...(stringOf(id) === '' && { id: null }), ...(args === undefined && { args: null }) }
+  const { functionCall: _, ...rest } = part
+  const more = moreOf({ ...rest, functionCall: Object.keys(lacks).length === 0 ? null : lacks })
+  return replyPart.call(id, name, args, isCutOff, { more })
 }
