@@ -151,7 +151,6 @@ const CALLS: Readonly<Record<string, Row>> = {
   colloquySession: ['conversation', (more, { conversation }) => colloquySession({ conversation, ...more })],
   createEngine: ['cacheBytes', (more, { store }) => createEngine({ store, ...more })],
   createService: ['maxRuns', (more, { engine }) => createService({ engine, ...more })],
-  createSockets: ['maxInbound', (more, { engine }) => node.createSockets(createService({ engine }), more)],
   decideAppend: ['expected', (more) => kit.decideAppend(about, [pause], more)],
   driveServer: ['maxCommands', (more) => driveServer({ start: () => expect.fail('It started.'), ...more })],
   explain: ['budget', (more, { state }) => explain(state, 0, more)],

@@ -145,8 +145,8 @@ export { createService }
     const program = `import { sqliteStore } from 'colloquy/sqlite'
 import { postgresStore } from 'colloquy/postgres'
 import { shellHook } from 'colloquy/shell'
-import { serve, createSockets, processSandboxes } from 'colloquy/service/node'
-export { sqliteStore, postgresStore, shellHook, serve, createSockets, processSandboxes }
+import { serve, processSandboxes } from 'colloquy/service/node'
+export { sqliteStore, postgresStore, shellHook, serve, processSandboxes }
 `
     await typeCheck('check-node.ts', program, join(ROOT, 'node_modules/@types/node'))
   })

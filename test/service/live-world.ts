@@ -8,14 +8,14 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Event } from '../../src/event/types.ts'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { listen, type Listening } from '../../src/service/node/server.ts'
-import { createSockets, type SocketOptions, type Sockets } from '../../src/service/node/sockets.ts'
+import { createSockets, type SocketLimits, type Sockets } from '../../src/service/node/sockets.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
 export interface WorldOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store?: Store
-  readonly sockets?: SocketOptions
+  readonly sockets?: Partial<SocketLimits>
 }
 
 export interface World {

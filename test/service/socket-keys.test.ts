@@ -70,7 +70,7 @@ describe('a socket that has not shown a key', () => {
   })
 
   it('never takes the place of one that has: the longest waiting gives way', async () => {
-    await begin({ sockets: { maxUnauthenticatedPerAddress: 3 }, live: { maxTotal: 2 } })
+    await begin({ sockets: { maxUnauthenticated: 3 }, live: { maxTotal: 2 } })
     await here.conversation()
     const idle: Client[] = []
     for (let n = 0; n < 8; n += 1) {

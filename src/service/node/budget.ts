@@ -24,16 +24,6 @@ export class Budget {
   }
 }
 
-/** Limits of one socket. */
-export interface ConnectionOptions {
-  /** Maximum bytes queued for the client. Default: 1 MiB. */
-  readonly maxBufferedBytes: number
-  /** Milliseconds in which the client must send its key. Default: 10,000. */
-  readonly authTimeout: number
-  /** Milliseconds in which a client must close its side. Default: 5,000. */
-  readonly closeTimeout: number
-}
-
 /** Query parameters in which clients send keys. Refused, because proxies and logs record URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { checkOptionNames } from '../../event/check-value.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import { type Access, keyInterval, KeyWatch } from '../auth/key-watch.ts'
@@ -22,7 +21,7 @@ import { CLOSE } from '../live/server-frames.ts'
 import { SlowReader } from '../live/start.ts'
 import { authFrame } from '../request-schema.ts'
 import type { Service } from '../service.ts'
-import { type Admission, admit, Budget, type ConnectionOptions } from './budget.ts'
+import { type Admission, admit, Budget } from './budget.ts'
 import { refuseUpgrade } from './plain-answer.ts'
 
 interface ConnectionParts {
@@ -34,11 +33,28 @@ interface ConnectionParts {
   readonly admission: Admission
   readonly channel: Channel
   readonly query: URLSearchParams
-  readonly options: ConnectionOptions
+  readonly limits: SocketLimits
   readonly inbound: Budget
   readonly outbound: Budget
   readonly onAdmitted: () => boolean
 }
+
+const LIMITS = {
+  maxFrameBytes: 4 * 2 ** 20,
+  /** Another socket closes the oldest socket of the address that has the most. */
+  maxUnauthenticated: 1_024,
+  /** Bytes buffered for all sockets together. */
+  maxInbound: 256 * 2 ** 20,
+  maxOutbound: 512 * 2 ** 20,
+  /** Bytes queued for one client. */
+  maxBufferedBytes: 2 ** 20,
+  /** Milliseconds in which the client must send its key. */
+  authTimeout: 10_000,
+  /** Milliseconds in which a client must close its side. */
+  closeTimeout: 5_000,
+}
+
+export type SocketLimits = typeof LIMITS
 
 const MAX_MISSED = 2
 /** Milliseconds in which a client without a key must close its side. */
@@ -55,10 +71,10 @@ class Connection {
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
-    const { socket, raw, options, live, inbound, outbound } = parts
+    const { socket, raw, limits, live, inbound, outbound } = parts
     const { writeTimeout } = live.options
     this.#outlet = new Outlet(socket, raw, {
-      maxBytes: options.maxBufferedBytes,
+      maxBytes: limits.maxBufferedBytes,
       writeTimeout,
       budget: outbound,
     })
@@ -100,7 +116,7 @@ class Connection {
   }
 
   close(code: number, reason: string): void {
-    const { socket, options, channel } = this.#parts
+    const { socket, limits, channel } = this.#parts
     this.#end()
     if (socket.readyState !== socket.OPEN) return
     const resume = channel.resume()
@@ -108,7 +124,7 @@ class Connection {
     // Reads the client's last frames, even if reading was paused.
     socket.resume()
     const closeTimeout =
-      this.#access === null ? Math.min(options.closeTimeout, SHORT_GRACE) : options.closeTimeout
+      this.#access === null ? Math.min(limits.closeTimeout, SHORT_GRACE) : limits.closeTimeout
     const timer = setTimeout(() => socket.terminate(), closeTimeout)
     socket.once('close', () => clearTimeout(timer))
   }
@@ -152,10 +168,10 @@ class Connection {
   }
 
   async #readKey(org: string | null): Promise<Access | null> {
-    const { identify, options } = this.#parts
+    const { identify, limits } = this.#parts
     const timer = setTimeout(
       () => this.close(CLOSE.unauthorized, 'No key was sent in time'),
-      options.authTimeout,
+      limits.authTimeout,
     )
     const frame = await this.#inbox.next()
     clearTimeout(timer)
@@ -201,9 +217,9 @@ class Connection {
   }
 
   #report(failure: FailureText): void {
-    const { socket, options, channel } = this.#parts
+    const { socket, limits, channel } = this.#parts
     // A client that sends invalid frames and does not read the errors receives no more errors.
-    if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
+    if (socket.readyState !== socket.OPEN || this.#outlet.pending > limits.maxBufferedBytes) return
     this.#outlet.write(channel.failure(failure))?.catch(() => undefined)
   }
 
@@ -408,26 +424,6 @@ export class Outlet {
   }
 }
 
-/** Limits for the sockets of a service. */
-export interface SocketOptions extends Partial<ConnectionOptions> {
-  /** Maximum bytes of a frame from a client. Default: 4 MiB. */
-  readonly maxFrameBytes?: number
-  /**
-   * Maximum unauthenticated sockets. One more socket closes the oldest socket of the address that has the
-   * most sockets. Default: 1,024.
-   */
-  readonly maxUnauthenticated?: number
-  /**
-   * Maximum unauthenticated sockets of a network address. One more socket closes the oldest socket of the
-   * address. Default: 256.
-   */
-  readonly maxUnauthenticatedPerAddress?: number
-  /** Approximate maximum of received bytes buffered for all sockets together. Default: 256 MiB. */
-  readonly maxInbound?: number
-  /** Maximum bytes that wait to be sent, in addition to one frame for each client. Default: 512 MiB. */
-  readonly maxOutbound?: number
-}
-
 /** Sockets of one service. */
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -441,57 +437,24 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Returns the WebSocket side of a service, for Node: `/sockets/events/{conversation_id}`,
- * `/sockets/session/{conversation_id}` and `/sockets/bash-events`. Pass `upgrade` to `listen`, and call `close`
- * in `onShutdown`, as `serve` does. A service without keys rejects sockets from pages of other origins, except
- * `allowOrigins`, because browsers let any page open a socket to this machine. docs/interface.md describes
- * frames, start positions and close codes.
- * @example
- * const engine = createEngine({ store: memoryStore() })
- * const sockets = createSockets(createService({ engine }))
- * const listening = await listen({ fetch: () => new Response('Hello'), port: 0, upgrade: sockets.upgrade })
- * sockets.size // 0
- * await listening.close()
- * await sockets.close()
- * await engine.close()
+ * A service without keys rejects sockets from pages of other origins, except `allowOrigins`, because browsers let
+ * any page open a socket to this machine.
  */
 export function createSockets(
-  service: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin' | 'commands'>,
-  options: SocketOptions = {},
+  { live, identify, log, allowOrigin, commands }: Service,
+  given: Partial<SocketLimits> = {},
 ): Sockets {
-  const { live, identify, log, allowOrigin, commands } = service
-  const {
-    maxFrameBytes = 4 * 2 ** 20,
-    maxUnauthenticated = 1_024,
-    maxUnauthenticatedPerAddress = 256,
-    maxInbound = 256 * 2 ** 20,
-    maxOutbound = 512 * 2 ** 20,
-    ...limits
-  } = options
-  checkOptionNames(
-    options,
-    'maxFrameBytes maxUnauthenticated maxUnauthenticatedPerAddress maxInbound maxOutbound',
-    'maxBufferedBytes authTimeout closeTimeout',
-  )
-  const bounds: ConnectionOptions = {
-    maxBufferedBytes: 2 ** 20,
-    authTimeout: 10_000,
-    closeTimeout: 5_000,
-    ...limits,
-  }
+  const limits = { ...LIMITS, ...given }
   const server = new WebSocketServer({
     noServer: true,
-    maxPayload: maxFrameBytes,
+    maxPayload: limits.maxFrameBytes,
     perMessageDeflate: false,
     clientTracking: false,
   })
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
-  const [inbound, outbound] = [new Budget(maxInbound), new Budget(maxOutbound)]
+  const [inbound, outbound] = [new Budget(limits.maxInbound), new Budget(limits.maxOutbound)]
   const connections = new Set<Connection>()
-  const waiting = new Unauthenticated<Connection>(
-    { total: maxUnauthenticated, perAddress: maxUnauthenticatedPerAddress },
-    (connection) => connection.close(CLOSE.busy, 'Too many sockets without a key; try again'),
-  )
+  const waiting = new Unauthenticated(limits.maxUnauthenticated)
   const open = (): Connection[] => [...connections, ...waiting]
   const ids = new WeakMap<IncomingMessage, string>()
   server.on('headers', (headers, request) => headers.push(`X-Request-ID: ${ids.get(request)}`))
@@ -515,7 +478,7 @@ export function createSockets(
         admission,
         channel,
         query: url.searchParams,
-        options: bounds,
+        limits,
         inbound,
         outbound,
         onAdmitted() {
@@ -592,7 +555,7 @@ export function createSockets(
     async close() {
       live.close()
       for (const connection of open()) connection.close(CLOSE.away, 'The service is shutting down')
-      const end = performance.now() + bounds.closeTimeout
+      const end = performance.now() + limits.closeTimeout
       while (open().length > 0 && performance.now() < end)
         await new Promise((resolve) => setTimeout(resolve, 5))
       for (const connection of open()) connection.terminate()
@@ -608,63 +571,42 @@ interface UpgradeRequest {
   readonly logSocket: (status: number, code?: number) => void
 }
 
-interface UnauthenticatedBounds {
-  readonly total: number
-  readonly perAddress: number
-}
-
 /**
  * Unauthenticated sockets. At the maximum, evicts the oldest, so that clients that send a key immediately are
  * still admitted.
  */
-class Unauthenticated<T> {
-  readonly #bounds: UnauthenticatedBounds
-  readonly #evict: (socket: T) => void
-  readonly #waiting = new Map<string, Set<T>>()
-  #size = 0
+class Unauthenticated {
+  readonly #limit: number
+  readonly #waiting = new Map<string, Set<Connection>>()
 
-  constructor(bounds: UnauthenticatedBounds, evict: (socket: T) => void) {
-    this.#bounds = bounds
-    this.#evict = evict
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
   get size(): number {
-    return this.#size
+    return [...this].length
   }
 
-  *[Symbol.iterator](): Generator<T> {
+  *[Symbol.iterator](): Generator<Connection> {
     for (const sockets of this.#waiting.values()) yield* sockets
   }
 
-  add(address: string, socket: T): () => void {
-    const sameAddress = this.#waiting.get(address)
-    if (sameAddress !== undefined && sameAddress.size >= this.#bounds.perAddress)
-      this.#evictOldest(address, sameAddress)
-    else if (this.#size >= this.#bounds.total) this.#evictOldest(...this.#largest())
+  add(address: string, socket: Connection): () => void {
+    if (this.size >= this.#limit) this.#evict()
     const sockets = this.#waiting.get(address) ?? new Set()
     this.#waiting.set(address, sockets.add(socket))
-    this.#size += 1
-    return () => this.#remove(address, socket)
+    return () => {
+      sockets.delete(socket)
+      if (sockets.size === 0 && this.#waiting.get(address) === sockets) this.#waiting.delete(address)
+    }
   }
 
-  /** The address with the most sockets, so that a flood from one address evicts only its own sockets. */
-  #largest(): [string, Set<T>] {
-    let largest: [string, Set<T>] = ['', new Set()]
-    for (const entry of this.#waiting) if (entry[1].size > largest[1].size) largest = entry
-    return largest
-  }
-
-  #evictOldest(address: string, sockets: ReadonlySet<T>): void {
-    const [oldest] = sockets
+  /** Evicts from the address with the most sockets, so that a flood from one address evicts only its own sockets. */
+  #evict(): void {
+    const [most] = [...this.#waiting.values()].toSorted((a, b) => b.size - a.size)
+    const [oldest] = most ?? []
     if (oldest === undefined) return
-    this.#remove(address, oldest)
-    this.#evict(oldest)
-  }
-
-  #remove(address: string, socket: T): void {
-    const sockets = this.#waiting.get(address)
-    if (sockets?.delete(socket) !== true) return
-    this.#size -= 1
-    if (sockets.size === 0) this.#waiting.delete(address)
+    most?.delete(oldest)
+    oldest.close(CLOSE.busy, 'Too many sockets without a key; try again')
   }
 }
