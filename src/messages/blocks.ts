@@ -6,28 +6,31 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 
 export interface Kind {
   /**
-   * Where a part is stored. `standard`: in standard fields of events. `call`: as a call, sent in its own
-   * form. `part`: whole in the reply's record, sent unchanged. `words`: whole, sent as text, because the
-   * provider refuses the part. `about`: in `metadata`, never sent.
+   * Where a part of a reply is stored, and how it is sent back. `standard`: in standard fields of events.
+   * `call`: as a tool call, sent in its own form. `part`: whole in the reply's record, sent unchanged.
+   * `words`: whole in the record, but sent as text, because the provider refuses the part. `about`: in
+   * `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'
   readonly needs?: Fields
-  /** The field that only the provider can write: a part that has it is signed. */
+  /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
-  /** Fields that are sent back in addition to the standard fields, or to the field that names the kind. */
+  /**
+   * Fields that are sent back in addition to the standard fields. With `namedBy: 'field'`, in addition to the
+   * field that names the kind.
+   */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }
 
 export type Kinds = Readonly<Record<string, Kind>>
 
-/** Returns a kind of reply part that is stored whole and must have these fields. */
 export const wholePart = <const N extends Fields>(needs: N) =>
   ({ in: 'part', side: 'assistant', needs }) as const
 
 export interface GrammarKinds {
   readonly grammar: GrammarName
-  /** Where a part has its kind: in `type`, which is the default, or in the name of its first field. */
+  /** `field`: the name of a part's first field is its kind. Default: the kind is in `type`. */
   readonly namedBy?: 'field'
   readonly table: Kinds
 }
@@ -39,7 +42,10 @@ export function kindName(value: JsonObject): string {
 
 export const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
 
-/** Whether a stored part can be sent back: accepted kind, valid fields, encodable JSON. O(size) once. */
+/**
+ * Whether a stored part can be sent back: its kind is accepted, its fields are valid, and it is encodable
+ * JSON. O(size) the first time.
+ */
 export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   const kind = ownField(kinds.table, kindName(value))
   if (kind === undefined || !isKeptWhole(kind) || kind.side === 'user') return false
@@ -54,8 +60,8 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether a part of this kind can be stored whole. If the kind has a standard field, it must have `needs`:
- * the fields of a part that the standard field cannot represent.
+ * Whether a part of this kind can be stored whole. A kind with standard fields needs `needs`: the fields of a
+ * part that the standard fields cannot represent.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
@@ -72,7 +78,7 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
   ownField(accepted, field)?.(value) === true
 
-/** Whether a value is encodable JSON without a cache mark: the writer assigns and counts the marks. */
+/** Whether a value is encodable JSON without a cache mark. Only the writer assigns and counts marks. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {

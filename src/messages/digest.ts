@@ -1,10 +1,9 @@
-/** 64-bit text digests, which prove which prefix a reply saw; not secure against constructed collisions. */
+/** 64-bit digests of texts, to check which prefix a reply saw. An attacker could construct collisions. */
 
 import { hashLanes, type Lanes } from '../event/text.ts'
 
 export type Digest = Lanes
 
-/** Returns the digest of a text. O(length). */
 export const digestOf: (text: string) => Digest = hashLanes
 
 export function followedBy(before: Digest, next: Digest): Digest {
@@ -20,10 +19,13 @@ export function followedBy(before: Digest, next: Digest): Digest {
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
-/** Digests by object of a log. A lookup compares the text, because a grammar or option can change it. */
+/**
+ * Digests by the log's object that contains the text. A lookup compares the text, because a grammar or an
+ * option can change how the object is written.
+ */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/** Returns a digest, cached by `source`; `slot` numbers the texts of one source. O(length) once. */
+/** Returns a digest, cached by `source`. `slot` numbers the texts of a source. O(length) the first time. */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)
@@ -46,10 +48,10 @@ export function memoize<Of extends object, T extends object | string | null>(
   }
 }
 
-/** A lone surrogate, as `JSON.stringify` escapes it. */
+/** Matches a lone surrogate in JSON, where `JSON.stringify` escapes it. */
 const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
-/** Returns a value's JSON; null if nested too deep, or with a lone surrogate. O(size) once. */
+/** Returns a value's JSON; null if it is nested too deep or has a lone surrogate. O(size) the first time. */
 export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => {
   try {
     const json = JSON.stringify(value)
@@ -59,7 +61,6 @@ export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => 
   }
 })
 
-/** Adds a part's additional fields, if any, to its digest. */
 export const digestWith = (digest: Digest, more: object | null): Digest =>
   more === null ? digest : followedBy(digest, otherDigest(more))
 

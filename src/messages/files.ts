@@ -31,10 +31,10 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** Matches a web address. A host and port of more than 260 characters could overflow the stack. */
+/** Matches a web address. A longer host and port could overflow the stack. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/** Parses a web address; null if it is invalid or has a password. A bare engine lacks `URL`. */
+/** Parses a web address; null if it is invalid or has a password. A bare engine has no `URL`. */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
@@ -69,7 +69,7 @@ export function imageTypeOf(base64: string): ImageType | undefined {
   if (base64.startsWith('/9j/')) return 'image/jpeg'
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
   if (base64.startsWith('R0lGOD')) return 'image/gif'
-  // "RIFF", four bytes of length, and the letters "EBP" in the four digits from the twelfth on.
+  // "RIFF", four bytes of length, and "WEBP", whose letters "EBP" are the four base64 digits from index 12.
   return base64.startsWith('UklGR') && base64.startsWith('RUJQ', 12) ? 'image/webp' : undefined
 }
 
@@ -82,13 +82,12 @@ export interface FileRef {
   readonly name: string | null
 }
 
-/** Content of a part that more than one grammar can express. */
 type Reading =
   | { readonly as: 'text'; readonly text: string }
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'file'; readonly file: FileRef }
 
-/** Reads a part that is not a plain text or image; null when only its own grammar can express it. O(size). */
+/** Reads a part that is neither plain text nor an image; null if only its grammar can express it. O(size). */
 export function readPart(part: OpenPart): Reading | null {
   const json = part as JsonObject
   return ownField(READERS, part.type)?.(json) ?? null
@@ -224,7 +223,7 @@ function readAudio({ input_audio }: JsonObject): Reading | null {
   return format === 'mp3' ? dataReading(data, 'audio/mpeg') : null
 }
 
-/** Reads a file part. Chat Completions has its content in `file`, the AI SDK in `data`. */
+/** Reads a file part. The content is in `file` in Chat Completions, and in `data` in the AI SDK. */
 function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
   if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
   if (isText(data))
@@ -301,5 +300,4 @@ const isText = (value: JsonValue | undefined): value is string => hasText(value)
 
 const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
 
-/** `readObject` for values of a log, which are all JSON. */
 const objectOf = readObject as (value: JsonValue | undefined) => JsonObject

@@ -1,5 +1,3 @@
-/** A provider's grammar as one value, which all tools read. */
-
 import type { JsonObject } from '../event/shapes.ts'
 import type { MessageOptions, NeutralMessage } from './message.ts'
 import type { WriteOptions } from './prefix.ts'
@@ -18,13 +16,13 @@ export interface Grammar {
   readonly limits: Limits
   /** Writes a request, or its list of messages. @throws ColloquyError `empty_view` without messages. */
   readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** Field of a request that contains the messages; null if the request is the list. */
+  /** Field of a request that contains the messages; null if the request itself is this list. */
   readonly list: string | null
   readonly reply: (reply: object, options?: ReadOptions) => Reply
   readonly stream: (options?: ReadOptions) => ReplyCollector
   /** Returns the rules that a request breaks; null for the AI SDK, whose package checks requests itself. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
-  /** Empty values of the fields that the writer leaves out when they would be empty. */
+  /** Fields that the writer leaves out when they are empty, with their empty values. */
   readonly front: JsonObject
   readonly provider: ProviderGrammar | null
   readonly sight: Sight
@@ -40,7 +38,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly prompt?: string
   readonly list?: Grammar['list']
   readonly front?: JsonObject
-  /** Reads the blocks of requests and contents. Default: reads message parts. */
+  /** How the blocks of a request and of a reply's contents are read. Default: `MESSAGE_PARTS`. */
   readonly seen?: SeenParts
   readonly provider?: SpokenProvider
 }

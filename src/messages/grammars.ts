@@ -1,4 +1,7 @@
-/** The registry of grammars: each is a folder and a line here. Tools import this file; writers do not. */
+/**
+ * The registry of grammars: each grammar is a folder and a line here. Writers do not import this file, so
+ * that the bundle of one writer does not contain all grammars.
+ */
 
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'
@@ -9,7 +12,6 @@ import { INTERACTIONS } from './interactions/grammar.ts'
 import { OPENAI_CHAT } from './openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from './openai-responses/grammar.ts'
 
-/** All grammars. */
 export const GRAMMARS: readonly Grammar[] = [
   OPENAI_CHAT,
   OPENAI_RESPONSES,

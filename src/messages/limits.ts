@@ -7,29 +7,27 @@ import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
 import type { Shape } from './shape.ts'
 
-/** Form of the call ids that a provider accepts. */
 export interface IdForm {
   /** Global pattern of the characters that the provider refuses. */
   readonly illegal: RegExp
   readonly maxLength: number
 }
 
-/** The differences between grammars that matter before anything is written. */
 export interface Limits extends GrammarKinds {
-  /** API of the calls. Default: `completion`. */
+  /** Value of `origin` in the calls of a reply. Default: `completion`. */
   readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
   /** Makes the call ids of a request. Default: `callIds` of `turns.ts` with `callId`. */
   readonly callIds?: () => (logId: string) => string
-  /** Default: 64. */
+  /** Maximum length of a tool's name. Default: 64. */
   readonly toolNameLength?: number
   readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable
-  /** Kinds of parts in a reply, and the digest of such a part as logged. */
+  /** Kinds of parts in standard fields that a reply can have, each with the digest of such a part. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
   /** Returns the order of a reply's parts when the reply's record has no parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Rearranges a record's parts, for a provider that accepts only calls after a call. */
+  /** Reorders a record's parts, for a provider that accepts no other part after a call. */
   readonly arrange?: (
     message: AssistantMessage,
     refs: readonly PartRef[],
@@ -37,25 +35,26 @@ export interface Limits extends GrammarKinds {
   ) => readonly PartRef[]
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /** Half of a pair, for a call of the provider's own tool or its result; null for other parts. */
+  /** Returns the half of a pair for a call or a result of the provider's own tools; null for other parts. */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
-  /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
+  /**
+   * Whether a reply without calls is written at all. Signed parts count as output, even if they are left out.
+   */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
-   * Whether a paused reply is continued: no user turn is written between it and the next reply, or after it
-   * if it is last. Absent for a grammar without pauses.
+   * Whether `last` is a paused reply that continues. Then no user turn is written before `next`, or at the
+   * end if `next` is undefined. Absent for a grammar without pauses.
    */
   readonly resumes?: (last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean
   /** Whether the provider accepts system messages after the first message. Default: false. */
   readonly appends?: true
 }
 
-/** The pairs that cannot be sent, and the calls that earlier turns used. */
 export interface PairState {
   /** Ids of pairs that cannot be sent. */
   readonly refused: ReadonlySet<string>
-  /** Ids of calls so far. */
+  /** Ids of the calls so far. A call that repeats one of them is not sent. */
   readonly used: Map<unknown, true>
 }
 
@@ -75,7 +74,7 @@ export interface UserTurn {
   readonly completes?: { readonly callId: string; readonly pieces: readonly Piece[] }
 }
 
-/** A later system prompt; it follows a user's turn, and precedes a reply or is last. */
+/** A system prompt after the first message. It follows a user's turn, and precedes a reply or is last. */
 export interface SystemTurn {
   readonly role: 'system'
   readonly texts: readonly TextPiece[]
@@ -86,14 +85,14 @@ export interface AssistantTurn {
   readonly index: number
   readonly message: AssistantMessage
   readonly refs: readonly PartRef[]
-  /** Number of parts up to the last signed one; 0 when no part is signed. */
+  /** Number of parts up to and including the last signed part; 0 if no part is signed. */
   readonly bound: number
   readonly signed: number
   readonly texts: readonly TextPiece[]
   readonly calls: readonly Call[]
-  /** One for each call, in the order of arrival. */
+  /** One result for each call, in the order of arrival. */
   readonly results: readonly Result[]
-  /** Whether calls of provider tools wait for results. Then only the reply's continuation may follow. */
+  /** Whether calls of provider tools wait for results. If so, only a continuation of the reply may follow. */
   readonly waits: boolean
 }
 
@@ -123,9 +122,9 @@ export interface PartsInOrder {
 export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
 
 /**
- * Reference to a part by kind and index: `thinking` (blocks), `text` (content), `call` (calls), `reasoning`
- * (items: the message's, then the calls'). Stored as `{ "text": 0 }`; `more` has what the standard field
- * lacks.
+ * Reference to a part by kind and by its index in a field of the message: `thinking_blocks`, `content` or
+ * `tool_calls`. For `reasoning`, the message's item is counted first, then the items of the calls. Stored as
+ * `{ "text": 0 }`. `more` has the fields of the part that the standard field lacks.
  */
 export interface FieldRef {
   readonly kind: PartKind
@@ -133,7 +132,9 @@ export interface FieldRef {
   readonly more: JsonObject | null
 }
 
-/** A part that no standard field can store, by its index in the record. Stored as `{ "other": … }`. */
+/**
+ * A part that no standard field can store. `index` is its index in the record. Stored as `{ "other": … }`.
+ */
 export interface OtherRef {
   readonly kind: 'other'
   readonly index: number
@@ -153,7 +154,7 @@ export interface Positions {
 }
 
 export interface AcceptedKind extends Positions {
-  /** Form of a part that can be sent, without Colloquy's `cache_prompt` and the grammar's own cache mark. */
+  /** Shape of a part that can be sent. `cache_prompt` and `cache_control` are removed before the check. */
   readonly fits: Shape<object>
 }
 
@@ -181,7 +182,7 @@ export interface ImagePiece {
   readonly slot: number
 }
 
-/** A part of another kind, in the grammar's own form. */
+/** A part that is neither text nor an image, in the grammar's own form. */
 export interface BlockPiece extends Positions {
   readonly type: 'block'
   readonly block: JsonObject

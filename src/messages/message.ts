@@ -13,7 +13,7 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/** A system prompt. By default only the latest is written, before all else; see `MessageOptions.system`. */
+/** A system prompt. By default, only the latest one is written, and is first; see `MessageOptions.system`. */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
@@ -27,7 +27,10 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
-/** The working call that a message completes. The first part of the message names it; the others are its output. */
+/**
+ * The working call that a message completes. The first part of the message names the call; the other parts
+ * are the call's output.
+ */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string
@@ -64,25 +67,26 @@ export interface ToolMessage {
   readonly working?: true
 }
 
-/** A message of any role, distinguished by `role`. Each is also a valid `Message` of the log. */
+/** A message of any role, distinguished by `role`. It is also a valid `Message` of the log. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * Keeps written messages and requests, so that the next request only writes what is new. `requestCache`
- * creates it. It keeps nothing of events that are no longer in memory.
+ * A cache of written messages and requests, made by `requestCache()`. With it, the next request writes only
+ * what is new. The cache keeps nothing of events that are no longer in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
   /**
-   * Writes a request with a grammar's writer. Null if the cache cannot write it: with `callIds`, or with a
-   * later system prompt in a grammar that accepts only one.
+   * Writes a request with a grammar's writer. Returns null if the cache cannot be used: with the option
+   * `callIds`, or for a new system prompt in a grammar that accepts only one.
    */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 
 /**
- * How a call without a result is written (design U4): `omit` leaves its batch out, `refuse` throws
- * `pending_calls`, and `close` gives it an error result with this text.
+ * How a call without a result is written (design U4). `omit` leaves out its whole batch: all calls of the
+ * same reply, with their results. `refuse` throws `pending_calls`. `close` writes an error result with this
+ * text.
  */
 export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 
@@ -90,11 +94,11 @@ export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 export interface MessageOptions {
   /** How a call without a result is written. Default: `omit`. */
   readonly pending?: PendingCallHandling
-  /** Maximum UTF-16 units of each result text. A longer one loses its middle. Default: unlimited. */
+  /** Maximum UTF-16 units of each result text. The middle of a longer text is removed. Default: unlimited. */
   readonly maxResultLength?: number
   /**
    * `replace` (default): only the latest system prompt is sent, before all messages, so a new prompt changes
-   * the prefix. `append`: each stays at its position, for models that accept this.
+   * the prefix. `append`: each prompt stays at its position, for models that accept later system messages.
    */
   readonly system?: 'replace' | 'append'
 }

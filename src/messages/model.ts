@@ -8,8 +8,8 @@ interface Described {
 }
 
 /**
- * Calls the first tool with the user's last word as each required argument, then replies with the result.
- * Without tools, repeats the message.
+ * A model that calls the first tool, with the last word of the user's message as each required argument, and
+ * then replies with the result. Without tools, it repeats the message.
  */
 export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)
@@ -63,8 +63,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * A part of a reply: text; a thought, signed if the provider signs thoughts; a tool call, whose arguments
- * are an object or raw text; or a search by the provider.
+ * A part of a reply: text, a thought, a tool call, or a search by the provider. A thought is signed if the
+ * provider signs thoughts. Arguments are an object or raw text.
  */
 export type ModelPart =
   | string
@@ -76,11 +76,17 @@ export type ModelPart =
 export interface ModelReply {
   /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /** What ends the reply early; `failed`: the provider reports an error in the middle. Default: nothing. */
+  /**
+   * How the reply ends early. `failed`: the provider reports an error in the middle of the reply. Default:
+   * the reply ends normally.
+   */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /** Bytes of each piece that is sent. Default: one piece for each event; with `cut`, one piece for all. */
+  /**
+   * Number of bytes in each piece that is sent. Default: each event is one piece; with `cut`, all events
+   * together are one piece.
+   */
   readonly pieces?: number
   /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number

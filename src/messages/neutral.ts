@@ -1,5 +1,3 @@
-/** Writes a view as neutral messages (design section 5). */
-
 import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { completionOf } from '../event/completion.ts'
@@ -28,22 +26,21 @@ interface RenderedMessage {
   readonly plain: boolean
 }
 
-/** Returns an event's message; null if it is empty, a tool message or a system prompt. */
+/** Returns an event's message; null for an event without content, a tool message or a system prompt. */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
     return renderUser([{ type: 'text', text: event.summary }], null, true)
   if (event.kind === 'SystemPromptEvent' || event.llm_message.role === 'tool') return null
-  // Only one system message exists, at the start. A later one is sent as the user's.
+  // A message with the role `system` becomes a user message: only system prompts become system messages.
   if (event.llm_message.role === 'assistant') return assistantMessage(event)
   const { name, tool_calls, tool_call_id } = event.llm_message
   const isPlain = (name ?? tool_calls ?? tool_call_id ?? null) === null
   return renderUser(messageContent(event), name ?? null, isPlain)
 }
 
-/** Whether content has anything except white space and empty lists of images. */
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 
-/** Whether a part is text that is not blank, has an image, or is of another kind. */
+/** Whether the model can see a part: false for blank text and for an image part without images. */
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
@@ -96,14 +93,14 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
 
 /**
  * Returns the messages for the model: the latest system prompt of the branch, then the units of the view in
- * order. A batch is one assistant message and a tool message for each call. Adjacent plain user messages are
- * merged. Texts are shortened only by `maxResultLength`.
+ * order. A batch becomes one assistant message and a tool message for each call. Adjacent plain user messages
+ * are merged. Texts are shortened only by `maxResultLength`.
  *
- * From one condensation to the next, an append changes no earlier message, except that it can add to the last
- * one (law V). Exceptions are a pending batch, a new system prompt, and a reply that records its request:
- * such a reply is placed before the messages that arrived while the model worked. O(view + content).
- * @throws ColloquyError `pending_calls` when the branch has a pending call and `pending` is `refuse`;
- *   `data.calls` has the ids of all such calls.
+ * Between two condensations, an append changes no earlier message, but it can add content to the last one
+ * (law V). There are three exceptions: a pending batch, a new system prompt, and a reply that records its
+ * request. Such a reply is placed before the messages that arrived while the model worked. O(view + content).
+ * @throws ColloquyError `pending_calls` if the branch has a pending call and `pending` is `refuse`.
+ * `data.calls` has the ids of all pending calls.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -120,7 +117,9 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
 }
 
 type CachedOptions = MessageOptions & {
-  /** Keeps written messages, so that only the new ones of a later state are written. Default: none. */
+  /**
+   * A cache from `requestCache()`, so that only the new messages of a later state are written. Default: none.
+   */
   readonly cache?: RequestCache
 }
 
@@ -132,7 +131,10 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
   return branch.systemPrompt
 }
 
-/** Writes units. Calls `onUnit` after each; `isOpen` means that a plain user message would be merged. */
+/**
+ * Writes units as messages. Calls `onUnit` after each unit. If `isOpen`, a plain user message that follows
+ * would be merged into the last message.
+ */
 export function writeUnits(
   units: Iterable<Unit>,
   prompt: ViewItem | null,
@@ -179,7 +181,7 @@ function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): S
   return hasContent(content) ? [{ role: 'system', content }] : []
 }
 
-/** Maximum number of calls that an error message names; its data names all. */
+/** Maximum number of calls that an error message names; the error's data names all calls. */
 const MAX_NAMED_CALLS = 5
 
 function refusePending(batches: readonly BatchUnit[]): void {

@@ -1,25 +1,22 @@
-/**
- * Matches provider tool calls with their results, since the provider refuses one without the other. Text
- * replaces a half whose other half is lost.
- */
+/** Matches calls of provider tools with their results. Text replaces one without the other. */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'
 import { itemAsText, isItem } from './pieces.ts'
 
 /**
- * Half of a pair whose result may arrive later; null without an id. Calls of different kinds may share an id,
- * so `kind` is part of the pair's id.
+ * Returns the half of a pair whose result may be in a later reply; null without an id. Calls of different
+ * kinds may share an id, so `kind` is part of the pair's id.
  */
 export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): PairHalf | null =>
   typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null
 
 /**
- * Returns the turns with a placeholder for each half of a pair whose other half is missing or misplaced. A
- * result may be later in the same reply, in a reply that continues the paused or waiting one, or at the start
- * of the next user turn. A last waiting reply keeps its calls. Placeholders also replace both halves of
- * `refused` pairs, and calls whose ids were `used` before. Whether a reply waits depends only on what
- * precedes it. O(parts).
+ * Returns the turns, with a placeholder for each half of a pair whose other half is missing or misplaced. A
+ * result must follow its call: in the same reply, in a reply that continues it, or at the start of the next
+ * user turn. If the last turn is a reply that waits for results, it keeps its calls. Placeholders also
+ * replace both halves of `refused` pairs, and calls whose ids were `used` before. Whether a reply waits does
+ * not depend on later turns. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],
@@ -66,7 +63,7 @@ export function pairParts(
     if (open.size > 0) waiting.add(turn)
     isWaiting = true
   }
-  // The last reply waits if it was paused, or if its own calls have their results.
+  // A reply is the last turn only if it was paused, or if its own calls have results. It then waits.
   if (!isWaiting) lose(true)
   return lost.size === 0 && waiting.size === 0
     ? turns

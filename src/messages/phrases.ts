@@ -1,6 +1,6 @@
 /**
- * Fixed sentences for places where a provider requires text and the log has none. Changing one changes every
- * cached prefix.
+ * Fixed sentences for places where a provider requires text and the log has none. A change invalidates cached
+ * prefixes.
  */
 
 import type { CompletionOutcome } from '../event/completion.ts'
@@ -12,8 +12,8 @@ export const ERROR_LINE = '[An error occurred during execution.]'
 export const OPENING = '[The conversation begins here.]'
 
 /**
- * User message between two assistant turns, which a provider would merge and then refuse, and after a last
- * assistant turn.
+ * User message after an assistant turn that is last, or that another assistant turn follows. A provider would
+ * merge two adjacent assistant turns and then refuse them.
  */
 export const GO_ON = '[Go on.]'
 

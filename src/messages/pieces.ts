@@ -29,7 +29,7 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/** A part's form in a grammar. Cached for a frozen part; other parts may change, so they are read again. */
+/** Returns a part's form in a grammar. The form of a frozen part is cached; other parts may change. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form
@@ -78,9 +78,9 @@ const oneLine = (text: string): string =>
     .toWellFormed()
 
 /**
- * Returns pieces of content in order. An unacceptable image becomes a short text, and any other unsupported
- * part a placeholder with the part's name. In a result, parts that only user messages accept are kept, so
- * that they can be moved. O(content).
+ * Returns the pieces of content in order. An unacceptable image becomes a short text, and any other
+ * unsupported part becomes a placeholder with the part's name. In a result, parts that only user messages
+ * accept are kept, because `moveParts` can move them. O(content).
  */
 export function piecesOf(
   content: readonly Content[],
@@ -131,7 +131,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
 /**
- * Returns the text, image or name of a part that its grammar writes as a separate item, for places where
+ * Replaces a piece that its grammar writes as a separate item by its text, image or name, for positions where
  * items are not allowed. Returns other pieces unchanged.
  */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
@@ -152,7 +152,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a writer of pieces. A block piece is unchanged: the grammar's table made or checked it. */
+/** Returns a function that writes a piece. A block is copied: the grammar's table made or checked it. */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {
@@ -169,7 +169,7 @@ export function pieceDigest(piece: Piece): Digest {
   return digestOfAll('image', digestOf(kind), cachedDigest(source, slot, body))
 }
 
-/** Cached by block, which is the same object for the same part of a log. */
+/** Cached by block, because a frozen part of a log always has the same block object. */
 const blockDigest = /* @__PURE__ */ memoize((block: JsonObject) => digestOf(JSON.stringify(block)))
 
 export const joinTexts = (pieces: readonly TextPiece[]): string =>
@@ -181,10 +181,10 @@ export interface Moved {
 }
 
 /**
- * Moves images for which `mustMove` is true, and parts that results do not accept, out of results into pieces
- * for a user message. With `errors: 'words'`, error results keep only text. A placeholder replaces a part
- * that user messages do not accept, and each moved part of a reply that waits: a user message would end the
- * wait. O(pieces).
+ * Moves parts out of results into pieces for a user message: images for which `mustMove` is true, and parts
+ * that results do not accept. With `errors: 'words'`, error results keep only text. A part that user messages
+ * do not accept is replaced by a placeholder instead. If the reply waits for results of provider tools, every
+ * moved part is, because a user message would end the wait. O(pieces).
  */
 export function moveParts(
   { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,

@@ -1,7 +1,7 @@
 /**
- * Proves that a reply's preceding text is what the model saw. Providers refuse or drop reasoning after a
- * changed prefix, so a reply that fails the check is sent without signed parts, and so are the replies after
- * it, until one passes.
+ * Checks that a request still begins with what the model saw when it wrote a reply. Providers refuse or drop
+ * reasoning after a changed prefix. A reply that fails the check is therefore sent without signed parts, and
+ * so are later replies, until the recorded prefix of one matches again.
  */
 
 import { digitsOf, hashText } from '../event/text.ts'
@@ -24,29 +24,33 @@ export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
 
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
-  /** The request's tools. Replies to requests with other tools lose signed parts. Default: not checked. */
+  /** The request's tools. A reply requested with other tools loses its signed parts. Default: not checked. */
   readonly tools?: readonly object[]
-  /** Lifetime of the request's `cache_control`, one of at most 4 breakpoints (Anthropic). Default: none. */
+  /**
+   * Lifetime of the `cache_control` that the Anthropic request itself has; it counts as one of at most 4
+   * breakpoints. Default: the request has no `cache_control`.
+   */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
   /** Whether Chat Completions gets plain text as a string, for servers that reject lists. Default: false. */
   readonly plainText?: boolean
   /**
-   * Returns a function that makes the call ids of one Chat Completions request from the log's ids, each legal
-   * and unique. A `cache` is not used with it. Default: ids of the log, changed only if illegal or repeated.
+   * Called once for each Chat Completions request. Returns a function that makes a legal and unique call id
+   * from each id of the log. With this option, `cache` is not used. Default: ids of the log, changed only if
+   * illegal or repeated.
    */
   readonly callIds?: () => (input: string) => string
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
-   * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: messages with calls; the
-   * field is empty if there is no reasoning. `all`: also messages without calls, if they have reasoning.
-   * Default: messages with calls and reasoning.
+   * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: all messages with calls;
+   * the field is empty if there is no reasoning. `all`: in addition, messages without calls that have
+   * reasoning. Default: messages with calls and reasoning.
    */
   readonly reasoning?: 'calls' | 'all'
   /**
-   * Whether the server of an Anthropic request signs all thinking, as Anthropic does, so that unsigned
+   * Whether the server of an Anthropic request signs all thinking, as Anthropic does. If so, unsigned
    * thinking is left out. Default: true.
    */
   readonly signs?: boolean
@@ -64,7 +68,7 @@ export interface WriteOptions {
 /**
  * Why signed parts were left out. `prefix`: the request up to the reply changed. `tools`: the tool list
  * changed. `reply`: the reply changed, for example by redaction. `grammar`, `model`: the reply is from
- * another grammar or model. `earlier`: an earlier reply lost parts, and this one has no record.
+ * another grammar or model. `earlier`: an earlier reply lost parts, and this reply has no recorded prefix.
  */
 export type LeftOutReason = 'prefix' | 'tools' | 'reply' | 'grammar' | 'model' | 'earlier'
 
@@ -85,7 +89,7 @@ export interface RequestRecord {
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Increases whenever a grammar writes the same turn differently: earlier records then prove nothing. */
+/** Increase this number when a grammar writes a turn differently, so that earlier records do not match. */
 const VERSION = 2
 
 /**
@@ -106,7 +110,8 @@ const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
  * Returns the record of a request that this process wrote. Accepts the request, a copy with the same message
- * list, or that list. Null for other requests, and for those written with `prove: false`. O(fields).
+ * list, or this list. Returns null for other requests, and for requests written with `prove: false`.
+ * O(fields).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'

@@ -28,13 +28,12 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
     (part) => !isTextBlank(part),
   )
 
-/** Functions with which a signing provider reads requests and its own replies. */
+/** How a simulated provider reads requests and its own replies, to sign parts and check signatures. */
 export interface Sight {
   readonly see: (request: unknown, tools?: unknown) => Seen
   readonly contentBlocks: (content: Wire) => readonly SeenBlock[]
 }
 
-/** Functions that return the blocks of a request's item, and of a content of a reply. */
 export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
   /** Default: `items`. */
@@ -62,7 +61,7 @@ export const sightOf = (
 
 /**
  * Reads the blocks of messages that have their parts in `field`. `blocksOf` receives each part and the role
- * of its message, which is `model` for a reply.
+ * of its message. For a reply, this role is the argument `model`.
  */
 export const partsSeen = (
   field: string,
@@ -128,7 +127,6 @@ export interface ReplyAbout {
   readonly end: ModelReply['end'] | null
 }
 
-/** A block of a request; `token` is its signature. */
 export interface SeenBlock {
   readonly role: string
   readonly body: string
@@ -152,11 +150,11 @@ export interface ProviderGrammar {
   /** Whether a content is signed; absent for a provider that signs nothing. */
   readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
-  /** Contents that begin the reply to a request whose last reply was paused and waits. Default: none. */
+  /** First contents of a reply that continues a paused and waiting reply. Default: none. */
   readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
-  /** The field with the name of an event, where a stream names its events. */
+  /** Field that contains an event's name; null if the stream does not name its events. */
   readonly namedBy: string | null
   /** Text after the last event. Default: none. */
   readonly last?: string
@@ -183,7 +181,7 @@ export const errorsBy =
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
   Object.keys(endings).find((reason) => endings[reason] === end)
 
-/** Splits a block into the start of its stream, which lacks the fields of the deltas, and the deltas. */
+/** Splits a block into the start and the deltas of its stream. The start lacks the deltas' fields. */
 export function spoken(
   block: Wire,
   fields: DeltaFields,
@@ -210,7 +208,6 @@ const isCall = (part: ModelPart): boolean => typeof part !== 'string' && 'call' 
 
 export const isThought = (part: ModelPart): boolean => typeof part !== 'string' && 'think' in part
 
-/** Moves calls to the end, because most providers write them last. */
 export const callsLast = (says: readonly ModelPart[]): readonly ModelPart[] => [
   ...says.filter((part) => !isCall(part)),
   ...says.filter(isCall),

@@ -1,6 +1,6 @@
 /**
- * Order of a reply's recorded parts: references to standard fields, and whole values that no field can store.
- * Nothing is stored twice, and thinking, text and calls are sent back in order.
+ * The parts of a reply. Its record lists them in order: references to standard fields, and whole values that
+ * no standard field can store. Nothing is stored twice, and the parts can be sent back in order.
  */
 
 import { isObject } from '../event/json.ts'
@@ -73,20 +73,18 @@ function contentDigest(part: Content): Digest {
   return digestOfAll('part', digestOf(JSON.stringify(part)))
 }
 
-/** The kinds of parts that each grammar has. */
 export const COMMON_KINDS: Limits['kinds'] = {
   text: contentDigest,
   call: (source: NeutralToolCall) => callDigest({ ...source, source }, source.responses_item_id ?? ''),
 }
 
-/** Limits of the grammars that have thinking blocks. */
 export const THINKING_LIMITS = {
   kinds: { ...COMMON_KINDS, thinking: thinkingDigest },
   order: (_: AssistantMessage, counts: PartCounts) => allOf(counts, 'thinking', 'text', 'call'),
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
 
-/** Digest of parts of a reply as logged. O(parts) when they were read before, else O(length). */
+/** Digest of parts of a reply as logged. O(length); O(parts) if their digests are cached. */
 export const partsDigest = (message: AssistantMessage, refs: readonly PartRef[], limits: Limits): Digest =>
   digestOfAll('own', ...refs.map((ref) => partDigest(message, ref, limits)))
 
@@ -113,7 +111,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** A thought of a reply of this grammar; null for other replies, whose signatures some providers refuse. */
+/** Returns a thought; null for a reply of another grammar, whose signatures some providers refuse. */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -154,9 +152,9 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
 }
 
 /**
- * Returns a reply's parts: in the record's order for the reply's own grammar, otherwise in the grammar's
- * order. A placeholder replaces a part that the grammar cannot write, and follows the text that preceded the
- * part. O(parts).
+ * Returns a reply's parts: in the order of the record if the reply has this grammar, otherwise in the
+ * grammar's usual order. A placeholder replaces a part that the grammar cannot write, and follows the text
+ * that preceded the part. O(parts).
  */
 export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
   const { reply } = message
@@ -204,7 +202,7 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
 }
 
-/** Returns the part with a placeholder; nothing for reasoning. */
+/** Returns the part with a placeholder; an empty list if it has no placeholder, such as reasoning. */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]
@@ -236,7 +234,8 @@ function withPlaceholders(
   }
   let texts = 0
   for (const ref of refs) {
-    // Placeholders before the next text, or among the last ones, precede the calls.
+    // A placeholder precedes the text that followed its part. All remaining placeholders precede the first
+    // call.
     if (ref.kind === 'text') add(texts)
     else if (ref.kind === 'call') add(Infinity)
     if (ref.kind === 'text') texts += 1
@@ -248,8 +247,8 @@ function withPlaceholders(
 
 /**
  * Moves calls to the end. Parts before the last signed thinking that precedes a call keep their order,
- * because the thinking's signature covers them. If server tool content follows a call among these parts,
- * which the provider refuses, their calls move too.
+ * because the thinking's signature covers them. But if server tool content follows a call among these parts,
+ * all calls move, because the provider refuses such content.
  */
 export function callsBehind(
   message: AssistantMessage,
@@ -285,9 +284,9 @@ export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
 const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
 
 /**
- * Returns a record's `parts` references; null unless they name each standard part exactly once. When HEAD is
- * between a reply's calls, later calls are not on the branch. Of the parts after the last call on the branch,
- * only texts and other unsigned parts are returned. O(parts).
+ * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
+ * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. After the last call
+ * on the branch, only texts and unsigned parts without a standard field are then returned. O(parts).
  */
 function refsOf(
   parts: unknown,
@@ -312,7 +311,7 @@ function refsOf(
   const known = refs as (FieldRef | OtherRef)[]
   if (whole.call === call) return known
   const last = known.findLastIndex(({ kind, index }) => kind === 'call' && index < call)
-  // A signed part after it is bound to the missing calls.
+  // A signed part after this call is bound to the missing calls.
   return known.flatMap((ref, position) => {
     if (position <= last) return [ref]
     if (ref.kind === 'text') return [isSigned(ref) ? { ...ref, more: null } : ref]
@@ -364,7 +363,9 @@ const TEXT_FIELDS: readonly string[] =
     ' ',
   )
 
-/** Kinds that other providers do not see: reasoning, and additions to text that is sent anyway. */
+/**
+ * Kinds of parts that are not shown to other providers: reasoning, and additions to text that is sent anyway.
+ */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 
 export const isShared = (kind: string): boolean => !PRIVATE.test(kind)

@@ -14,7 +14,9 @@ export interface ReplyTokens {
 /** Order of the counts in a record. */
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
-/** Paths of each count in usages, the preferred one first; the first number above 0 wins. */
+/**
+ * Paths of each count in the usages of providers, the preferred path first. The first number above 0 is used.
+ */
 const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
   output: [
@@ -58,7 +60,7 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   ],
 }
 
-/** Counts that some providers exclude from the input or output; others include them. */
+/** Counts that some providers exclude from the input or output count, so they are added. */
 const BESIDE_INPUT = [
   'cache_read_input_tokens',
   'cache_creation_input_tokens',
@@ -84,7 +86,6 @@ export function tokensOfReply(usage: JsonObject): ReplyTokens {
 
 type Counts = readonly [number, number, number, number, number]
 
-/** The paths, split into names. A path has at most two. */
 const NAMES = COUNTS.map((count) => PATHS[count].map((path) => path.split('.') as [string, string?]))
 
 function countsIn(usage: JsonObject): Counts {
@@ -109,7 +110,7 @@ function countsOf(usage: JsonObject): Counts {
     })
     return amounts.find((count) => count > 0) ?? 0
   })
-  // A proxy that adds Anthropic's cache counts includes them in the prompt too.
+  // A proxy that reports Anthropic's cache counts includes them in `prompt_tokens` too.
   const cached = usage['prompt_tokens'] === undefined ? sumOf(BESIDE_INPUT) : 0
   // xAI counts reasoning in addition to the completion; only the total shows it.
   const isBeside =
@@ -118,7 +119,7 @@ function countsOf(usage: JsonObject): Counts {
   return [finite(input + cached), finite(output + beside), cacheRead, cacheWrite, reasoning]
 }
 
-/** Fields that follow from the counts, or have no influence on the price. */
+/** Fields that are not recorded: they follow from the counts, or have no influence on the price. */
 const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,

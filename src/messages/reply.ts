@@ -34,7 +34,9 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/** Returns the `error` of a reply, or of the object that a provider sends instead of one; null if absent. */
+/**
+ * Returns the `error` of a reply, or of the object that a provider sends instead of a reply; null if absent.
+ */
 export function failureOf({ error }: RawObject): Failure | null {
   return error === null || error === undefined
     ? null
@@ -58,7 +60,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Names `caller` as a field to leave out if it is `direct`, the default: a call by the model itself. */
+/** Returns `caller` as a field to leave out if it is the default, `direct`: a call by the model itself. */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -74,7 +76,6 @@ export interface ReplyCollector {
   readonly end: () => Reply
 }
 
-/** Makes the delta event for a piece of a streamed reply; an empty list for an empty piece. */
 export const replyDelta = {
   text: (content: string): StreamingDeltaEvent[] =>
     content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }],
@@ -126,7 +127,7 @@ function recordOf(
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
   const ownDigest = ownOf(message, inOrder, order, limits)
   const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
-  // A reply that every grammar reads alike does not record its own.
+  // A reply that all grammars write alike does not record its grammar.
   const reasons =
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
@@ -161,7 +162,10 @@ function recordOf(
 /** A type to fill field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Change in the number of waiting calls of provider tools. Calls wait only if the reply continues. */
+/**
+ * Returns how a reply changes the number of provider tool calls that wait for results. Its own calls wait
+ * only if the reply continues.
+ */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -176,7 +180,7 @@ function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairO
 }
 
 /**
- * Returns the digest of the parts up to the last signed one; null if none is signed. If one of these parts
+ * Returns the digest of the parts up to the last signed one; null if no part is signed. If one of these parts
  * cannot be written back, the digest matches nothing, so that the signed parts are omitted: the provider
  * would refuse them.
  */
@@ -195,12 +199,15 @@ function ownOf(
 }
 
 /**
- * Maximum number of calls in a reply whose record has `cuts`. A longer reply is written without its signed
- * parts when HEAD is between its calls.
+ * Maximum number of calls in a reply whose record has `cuts`. A reply with more calls is written without its
+ * signed parts when HEAD is between its calls.
  */
 const MAX_CUTS = 100
 
-/** Digests up to each call except the last; null for over `MAX_CUTS` calls, or if all equal the reply's. */
+/**
+ * Returns a digest for each call except the last: of the reply as cut off after this call. Null if all equal
+ * `ownValue`, or if the reply has more than `MAX_CUTS` calls.
+ */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
@@ -233,9 +240,9 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * Removes calls that repeat another's id: the more complete one keeps its position. In OpenAI Responses the
- * id alone identifies a call; elsewhere servers reuse ids, so repetitions need the same tool, and the same or
- * no arguments. O(parts).
+ * Removes repeated calls. Of two calls with the same id, the more complete one stays. In OpenAI Responses,
+ * the id alone identifies a call. Elsewhere, servers reuse ids, so a repeated call must also have the same
+ * tool, and the same arguments or none. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')
@@ -272,7 +279,10 @@ interface OrderedParts {
   readonly order: readonly OrderedPart[]
 }
 
-/** Groups parts by kind. A reasoning item belongs to the next call that has none, or is stored whole. */
+/**
+ * Groups parts by kind. A reasoning item is stored with the next call that has no such item yet; if no call
+ * is left, it is stored whole.
+ */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
   const counts = { text: 0, thinking: 0, call: 0 }
@@ -326,23 +336,27 @@ const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
 /** Facts about a reply that the reply does not contain: its request, state and tools. */
 export interface ReadOptions {
   /**
-   * The request as a writer such as `toAnthropic` returned it, or a copy with the same message list; its
-   * digests become part of the record. Default: the record has none.
+   * The request as a writer such as `toAnthropic` returned it, or a copy with the same message list. Its
+   * digests become part of the record. Default: the record has no digests of the request.
    */
   readonly request?: object
   /**
-   * The state that was sent; the id of its HEAD becomes `after` in the record. A step need not pass it: the
-   * run records `after`. Default: not recorded.
+   * The state for which the request was written. The id of its HEAD becomes `after` in the record. A step
+   * need not pass it: the run records `after`. Default: not recorded.
    */
   readonly state?: State
-  /** Tools that can be executed; calls of others are not. Default: all can. */
+  /**
+   * Tools that can be executed. Calls of other tools are not executed. Default: all tools can be executed.
+   */
   readonly tools?: readonly ReplyTool[]
 }
 
 /** A tool that can be executed. */
 export interface ReplyTool {
   readonly name: string
-  /** Kind of its actions. Default: derived from the name, as `FileEditorAction` from `file_editor`. */
+  /**
+   * Kind of the tool's actions. Default: derived from the name, such as `FileEditorAction` for `file_editor`.
+   */
   readonly action_type?: string
 }
 
@@ -358,10 +372,10 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** The early ends of replies by the provider's names for them; the first name of each is the usual one. */
+/** Early ends by the provider's stop reasons. Of several reasons for one end, the first is the usual one. */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
-/** Returns the early end that a stop reason means; null for others. `detail`: explanation, or text so far. */
+/** Returns the early end for a stop reason, or null. `detail`: an explanation, or the text so far. */
 export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
   const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
   if (type === undefined) return null
@@ -421,7 +435,7 @@ interface RawReply {
   readonly parts: readonly ReplyPart[]
   /** Id of the container of the provider's own tools. */
   readonly container?: unknown
-  /** Null when it ended normally. */
+  /** Null if the reply ended normally. */
   readonly ending: ReplyOutcome | null
 }
 
@@ -587,7 +601,7 @@ function messageOf(
     reasoning_content: reasoningText === '' ? null : reasoningText,
     thinking_blocks: thinking,
     responses_reasoning_item: calls.length === 0 ? (reasoning[0] ?? null) : null,
-    // Some grammars consider nothing signed that is not marked as theirs.
+    // Some grammars treat only parts of their own replies as signed.
     reply: { grammar },
   }
 }
@@ -612,7 +626,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** Returns a call's action. An argument `kind` is only in the call's text: the action has its own kind. */
+/** Returns a call's action. Its own `kind` replaces an argument `kind`, which stays in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

@@ -1,4 +1,4 @@
-/** Continues a request where the last one ended, so that only new messages are written. */
+/** Continues a request where the previous request ended, so that only new messages are written. */
 
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
@@ -10,7 +10,6 @@ import { promptMessages, promptOf, writeUnits } from './neutral.ts'
 import { requestRecord, type WriteOptions } from './prefix.ts'
 import { type OpenRequest, type RequestWriter, startRequest } from './write.ts'
 
-/** The messages of a view, and how many there are after each unit. */
 interface KnownMessages {
   readonly key: string
   readonly prompt: Event | undefined
@@ -19,7 +18,7 @@ interface KnownMessages {
   readonly ends: number[]
 }
 
-/** Replaces a count in `ends` if a plain user message that follows would be merged. */
+/** Marks a unit in `ends` whose message can grow: a plain user message after it would be merged. */
 const NO_POINT = -1
 
 interface KnownRequest {
@@ -41,7 +40,7 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/** Maximum number of requests per first message. They differ in options or grammar. */
+/** Maximum number of requests kept for one first message. They differ in options or grammar. */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
@@ -50,8 +49,8 @@ const SPACING = 64
 
 /**
  * Returns a cache for `toMessages` and the request writers, for any number of conversations. If an earlier
- * request had the same options, a request costs O(what differs) and two copies of the message list; after a
- * move of HEAD, at most 64 more messages are written. It keeps four requests with different options per
+ * request had the same options, a request costs O(difference) and two copies of the message list. After a
+ * move of HEAD, it writes at most 64 more messages. The cache keeps four requests with different options per
  * conversation. The requests equal those written without a cache, byte for byte. Messages and blocks of
  * frozen events are frozen and shared; the lists belong to the caller.
  * @example
@@ -124,7 +123,6 @@ function startKnown<Request extends object, Block extends object, M extends obje
   return { key, request, list, settled: [], undos, points: [] }
 }
 
-/** A map that registers how each change is undone. */
 class UndoMap<V> extends Map<unknown, V> {
   readonly #undos: (() => void)[]
 
@@ -158,7 +156,7 @@ function continueRequest(
 ): object {
   const { request, list } = open
   const { reader, lead } = request
-  /** Provider calls whose results may follow, and change how their turns are written. */
+  /** Calls of provider tools whose results may follow. A result changes how its call's turn is written. */
   const calls = new Set<string>()
   let isFrozen = messages.slice(0, lead).every(isShared)
   for (let index = from; ;) {

@@ -1,4 +1,4 @@
-/** Rules that each provider's table begins with: what JSON and the shapes require of a value. */
+/** The common rules of all providers: what JSON and the shapes require of a request. */
 
 import { ownField } from '../event/json.ts'
 import type { Kinds } from './blocks.ts'
@@ -15,9 +15,9 @@ export interface Violation extends Finding {
 }
 
 /**
- * A rule as a text, its source, and the check. The source is the documentation or an error text of the provider;
- * "inferred" marks a rule that no source states. The check never throws. `V` is what a validator reads from a
- * request, once.
+ * A rule as a text, its source, and the check. The source is the documentation or an error text of the
+ * provider; "inferred" marks a rule that no source states. The check never throws. `V` is what a validator
+ * reads from a request once, for all checks.
  */
 export type Rule<V> = readonly [rule: string, source: string, check: (view: V) => Iterable<Finding>]
 
@@ -63,7 +63,6 @@ interface Judging extends Judge {
   readonly findings: ShapeFinding[]
 }
 
-/** A shape with its own check, for what shapes cannot describe. */
 export const customShape =
   <T>(faults: (value: unknown, judging: Judging) => void): Shape<T> =>
   (value, judge): value is T => {
@@ -78,7 +77,6 @@ export const textOr = <T>(shape: Shape<T>): Shape<string | T> => either([string,
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
-/** An object with required fields, and optional ones. */
 export const fields = <const R extends Shapes, const M extends Shapes = Record<never, never>>(
   required: R,
   more: M = {} as M,
@@ -88,7 +86,6 @@ export const fields = <const R extends Shapes, const M extends Shapes = Record<n
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   }) as Shape<unknown> as Shape<Flat<{ [K in keyof R]: ShapeOf<R[K]> } & { [K in keyof M]?: ShapeOf<M[K]> }>>
 
-/** One of the objects in `S`, by the value of the field `K`, which their shapes do not list. */
 export type ByKey<K extends string, S extends Shapes> = {
   [T in keyof S]: Flat<{ [F in K]: T } & ShapeOf<S[T]>>
 }[keyof S]
@@ -113,7 +110,6 @@ export const byKey = <const K extends 'role' | 'type', const S extends Shapes>(
     }
   })
 
-/** An object with one of these fields. */
 export type OneField<D extends Shapes> = { [K in keyof D]: { [F in K]: ShapeOf<D[F]> } }[keyof D]
 
 export function oneData<const D extends Shapes>(data: D, others: Shapes = {}): Shape<OneField<D>> {
@@ -211,7 +207,7 @@ function recordFaults(
 /** Findings by view, so that the rules of one provider share one walk. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Returns a check for one kind of fault; all such rules of a provider share one shape and root. */
+/** Returns a check for one kind of fault. All such rules of a provider must share one shape and root. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -249,7 +245,7 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** Visits a value and everything in it. Not a generator: nested generators cost O(depth) per value. */
+/** Not a generator: nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {
@@ -303,8 +299,8 @@ const FORM = {
 } as const
 
 /**
- * Returns the rules of form. A rule without its own source has the common one. `known-role` is a rule only if
- * it has a source.
+ * Returns the rules about the form of a request. A rule without its own source in `sources` has the common
+ * `source`. `known-role` is a rule only if it has its own source.
  */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,

@@ -1,11 +1,9 @@
-/** Replaces references to long strings in messages with the strings, before a request is made. */
-
 import { mapDeep } from '../event/json.ts'
 import { BLOB_TEXT } from '../event/text.ts'
 
 /**
- * Returns messages with the long strings in place of their references, each read once. A reference that
- * `read` does not find stays. Never changes its input. O(size), and O(bytes) of the strings.
+ * Returns messages in which long strings replace the references to them. Each string is read once. A
+ * reference stays if `read` returns null. Never changes its input. O(size), and O(bytes) of the strings.
  * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
  * @example
  * const hash = 'ab'.repeat(32)

@@ -20,8 +20,8 @@ const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonl
 }
 
 /**
- * Returns an observation's tool result content. An error begins with a fixed line. Deterministic. For an
- * unknown kind, it is the observation's `content`. O(content).
+ * Returns what the model sees of an observation. For an unknown kind, it is the observation's `content`. An
+ * error begins with a fixed line. Deterministic. O(content).
  */
 export function observationContent(observation: Observation): Content[] {
   const show = ownField(PROJECTIONS, observation.kind)
@@ -127,8 +127,8 @@ function readCall({
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns a result's tool message with its call's id: a result that was matched by its action id can have
- * another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * Returns a result's tool message, with the id of the call: a result that was matched by its action id can
+ * have another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

@@ -63,7 +63,6 @@ function isDataUrl(url: unknown): string | undefined {
 
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Whether data is padded base64 in the standard alphabet, of at least one byte. */
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
@@ -103,7 +102,6 @@ const SPACES = '\\s\u0085\u001c-\u001f'
 const BLANK = new RegExp(`^[${SPACES}]*$`, 'u')
 const SPACE_AT_END = new RegExp(`[${SPACES}]$`, 'u')
 
-/** Returns all violations of all rules, in table order; empty for a valid request. */
 export const judge = <V>(rules: Rules<V>, view: V): Violation[] =>
   Object.entries(rules).flatMap(([rule, [, , check]]) =>
     Array.from(check(view), ({ path, message }) => ({ rule, path, message })),
@@ -124,7 +122,7 @@ const SHARED = {
   Record<string, [string, (turns: readonly Turn[], messages: readonly RequestMessage[]) => Iterable<Finding>]>
 >
 
-/** Returns those rules of calls, results and roles for which `sources` has the provider's source. */
+/** Returns the shared rules that `sources` names, each with its source. */
 export const sharedRules = <
   V extends { readonly turns: readonly Turn[]; readonly messages?: readonly RequestMessage[] },
 >(
@@ -137,7 +135,6 @@ export const sharedRules = <
     }),
   )
 
-/** Yields a finding for each item with a fault, at the item's path plus `field`. */
 export function* each<I extends { readonly path: string }>(
   items: readonly I[],
   faultOf: (item: I, index: number) => string | false | undefined,
@@ -183,7 +180,6 @@ export const notUser =
   ({ role }: RequestMessage): string | false =>
     role !== 'user' && `${verb} ${label(role)}`
 
-/** Findings for messages with the same role as the message before; with `only`, for this role alone. */
 export const sameRole = (messages: readonly RequestMessage[], only?: string): Generator<Finding> =>
   each(
     messages,
@@ -205,10 +201,7 @@ export interface Ref {
   readonly path: string
 }
 
-/**
- * An assistant turn's calls and the results directly after it. Results without a call before them form a turn
- * of their own.
- */
+/** An assistant turn's calls and the results directly after it. Other results are turns of their own. */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]
@@ -234,7 +227,6 @@ export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   return turns
 }
 
-/** Yields a finding for each of `refs` whose id is not in `others`. */
 function without(refs: readonly Ref[], others: readonly Ref[], message: (id: string) => string) {
   const ids = new Set(others.map(({ id }) => id))
   return each(refs, ({ id }) => !ids.has(id) && message(label(id)))

@@ -1,6 +1,6 @@
 /**
- * JSON shapes that decide only whether a value fits. The schema library explains errors, but is larger than
- * everything else that a browser loads to write messages.
+ * JSON shapes that decide only whether a value fits. The schema library would also explain errors, but is
+ * larger than everything else that a browser loads to write messages.
  */
 
 import { isObject } from '../event/json.ts'
@@ -32,7 +32,6 @@ export interface Judge {
 
 export type ShapeOf<S> = S extends Shape<infer T> ? T : never
 
-/** A field that may be absent. */
 export interface OptionalField<T> {
   readonly optional: Shape<T>
 }
@@ -116,7 +115,6 @@ export const open = /* @__PURE__ */ withFields(true)
 /** An object with exactly these fields. */
 export const record = /* @__PURE__ */ withFields(false)
 
-/** An object of one of the kinds in `B`, by `type`. */
 export type Typed<B extends Readonly<Record<string, Fields>>> = {
   [K in keyof B]: Flat<{ type: K } & RecordOf<B[K]>>
 }[keyof B]
@@ -130,7 +128,6 @@ export const byType =
         ([type, fields]) => value['type'] === type && record({ type: string, ...fields })(value),
       ))
 
-/** An object with a type, in one of these forms. */
 export const typed = <const F extends Fields>(
   ...forms: readonly F[]
 ): Shape<Flat<{ type: string } & RecordOf<F>>> =>
@@ -143,7 +140,6 @@ export const visibleText = /* @__PURE__ */ where(text, (value) => !isWhitespace(
 
 export const base64 = /* @__PURE__ */ where(string, isBase64)
 
-/** A PDF as base64. */
 export const pdf = /* @__PURE__ */ where(base64, (data) => data.startsWith('JVBERi0'))
 
 export const dataUrl = /* @__PURE__ */ where(string, (url) => {

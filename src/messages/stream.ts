@@ -1,5 +1,3 @@
-/** The stream reader of all grammars: events start, continue and complete items, and end the stream. */
-
 import { checkOptionNames } from '../event/check-value.ts'
 import { isObject } from '../event/json.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
@@ -12,11 +10,11 @@ interface StreamReader {
   /** The failure that an event reports. Default: its `error`. */
   readonly failureIn?: (event: RawObject) => ReplyOutcome | null
   readonly isComplete: () => boolean
-  /** The reply so far, in the form of an unstreamed one. */
+  /** The reply so far, in the form of a reply that was not streamed. */
   readonly whole: () => object
 }
 
-/** Collects a stream. If it fails or breaks off, content that live readers have seen is kept. */
+/** Collects a stream. If it fails or breaks off, the reply keeps the content that live readers have seen. */
 export function collectStream(
   read: (reply: never, options: ReadOptions) => Reply,
   options: ReadOptions,
@@ -72,8 +70,8 @@ export const newItem = (start: RawObject, order = 0): StreamItem => ({
 })
 
 /**
- * Items of a stream by index. Some servers give several items one index; then the latest counts, and a delta
- * of another kind, or after the end of the item, begins another item.
+ * Items of a stream by index. Some servers use one index for several items. The index then refers to the
+ * latest item. A delta of another kind, or after the item's end, begins another item.
  */
 export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string) {
   const all: StreamItem[] = []
@@ -103,7 +101,10 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-/** Joins the pieces of an object. The `streamed` fields are joined, and the last value of others wins. */
+/**
+ * Joins the pieces of an object: the values of the `streamed` fields are joined, and the last value of every
+ * other field is used.
+ */
 export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
   const fields = new Map<string, unknown[]>()
   for (const piece of pieces) gather(fields, piece)
@@ -151,13 +152,13 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
 
 /** The field of a block that a delta's field extends. */
 export interface DeltaField {
-  /** The path of the block's field in the block. */
+  /** Path of the extended field in the block. */
   readonly to: string
   /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
   /** Whether the field is dropped if the block did not end: half a signature is invalid. */
   readonly onlyWhole?: true
-  /** The delta's type, where it names one. */
+  /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
   /** The block that such a delta begins if the start is missing. */
   readonly begins?: RawObject
@@ -202,8 +203,8 @@ export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: bo
 }
 
 /**
- * Merges an item's events: the latest whole version, and pieces where it lacks a value. Marks calls with two
- * different complete argument versions. O(length).
+ * Merges an item's events: the latest whole version, and the joined pieces of the values that this version
+ * lacks. Marks a call whose arguments arrived in two different complete versions. O(length).
  */
 export function closeItem({ start, whole, pieces, unplaced }: StreamItem): RawObject {
   let item: RawObject = whole ?? start

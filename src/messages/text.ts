@@ -34,7 +34,7 @@ export function argumentObject(written: string): JsonObject {
 
 /**
  * Returns arguments for a tool: `{}` if blank; null if not a JSON object, or nested too deep to write again.
- * `object` is the text's source, if known. O(length).
+ * `object` is the object that was written as this text, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
@@ -95,7 +95,6 @@ export function functionName(name: string): string {
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, 64)
 }
 
-/** Returns the kind of a tool's actions, such as `FileEditorAction` for `file_editor`. */
 export function actionKind(name: string): string {
   const known = ACTION_KINDS.get(name)
   if (known !== undefined) return known
@@ -118,7 +117,6 @@ export function trimTrailing(text: string): string {
   return text.slice(0, end)
 }
 
-/** Removes the middle of a text longer than `limit`, with a notice between head and tail. */
 export function clip(text: string, limit: number): string {
   if (text.length <= limit) return text
   if (limit <= CLIPPED.length) return CLIPPED.slice(0, Math.max(0, limit))
@@ -162,7 +160,6 @@ const TOO_DEEP = '(nested too deep to be written)'
 export const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
 
-/** Groups adjacent items. */
 export function runsOf<T>(items: readonly T[], joins: (one: T, next: T) => boolean): T[][] {
   const runs: T[][] = []
   for (const [index, item] of items.entries())

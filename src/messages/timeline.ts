@@ -27,7 +27,7 @@ interface ItemBase {
   readonly seq: number
   /** Time of the item's event as ISO 8601 text; null if the event has none. */
   readonly timestamp: string | null
-  /** Id of the condensation that removed the item from the model's view; null if none did. */
+  /** Id of the condensation that removed the item from the model's view; null if it was not removed. */
   readonly forgottenBy: string | null
 }
 
@@ -35,11 +35,11 @@ interface ItemBase {
 export interface TimelineReply {
   /** Id of the reply, equal for all its items; null if unknown. */
   readonly id: string | null
-  /** Id of the event at HEAD when the model was called, or null for none; undefined if unknown. */
+  /** Id of HEAD when the model was called; null if the branch was empty, undefined if unknown. */
   readonly after: string | null | undefined
   readonly model: string | null
   readonly interrupted: boolean
-  /** Reason why the reply ended early; null if it did not, or if the reason is unknown. */
+  /** How the reply ended early; null if it ended normally, or if this is unknown. */
   readonly outcome: EarlyEnd | null
   readonly tokens: ReplyTokens | null
 }
@@ -87,7 +87,7 @@ export interface TimelineResult {
   readonly output?: JsonValue
 }
 
-/** The message that completed a working call; it is also an item. */
+/** The message that completed a working call. The message is also an item of its own. */
 export interface TimelineCompletion extends Omit<TimelineResult, 'output'> {
   readonly seq: number
   readonly outcome: CompletionOutcome
@@ -152,7 +152,7 @@ export type TimelineItem =
 export interface TimelineOptions {
   /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /** Whether each progress report is an item. Default: false; a working call's item has its latest report. */
+  /** Whether each progress report is an item. Default: false. A working call's item has the latest report. */
   readonly progress?: boolean
 }
 
@@ -171,12 +171,12 @@ const READ_KINDS: readonly EventKind[] = [
 
 /**
  * Returns HEAD's branch as a list of items for a user interface, in log order: prompts, messages,
- * condensations, errors, pauses, and calls with their status and result, also pending and forgotten ones.
- * Items contain no `encrypted_content` and no signatures. For another branch, pass `switchTo(state, leafId)`.
- * `listDroppedResults` lists results without a call. O(path + view + content), and O(view) per condensation;
- * with `progress`, also O(log) if there were working calls.
- * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
- *   snapshot or `evict` and lacks a body.
+ * condensations, errors, pauses, and calls with their status and result. Pending calls and forgotten items
+ * are included. Items contain no `encrypted_content` and no signatures. For another branch, pass
+ * `switchTo(state, leafId)`. `listDroppedResults` lists results without a call. O(path + view + content), and
+ * O(view) per condensation; with `progress`, also O(log) if there were working calls.
+ * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` if the state is from a
+ * snapshot or from `evict`, and lacks the body of an event.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
@@ -224,7 +224,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     return [{ ...messageItem(base, event, requestedAfter[index]), ...(isCompletion && { completes }) }]
   })
   const hasWorked = state.branch.workingCalls !== null || completions.size > 0
-  // Otherwise needs no body of a state update.
+  // Without working calls, the bodies of state updates are not needed.
   const reports = options.progress === true && hasWorked ? reportsIn(state, entries, ancestor) : []
   return reports.length === 0 ? items : [...items, ...reports].toSorted((a, b) => a.seq - b.seq)
 }
@@ -239,8 +239,8 @@ export interface TreeTimelineItem {
 
 /**
  * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
- * it; if that call is unknown or not on HEAD's branch, they follow the items of its parent. O(sum of
- * `toTimeline`).
+ * the subagent. If this call is unknown or not on HEAD's branch, they follow all items of the parent
+ * conversation. O(sum of `toTimeline`).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
@@ -274,7 +274,7 @@ type Base = Omit<ItemBase, 'type'>
 
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** An entry of the branch; its event is null for a kind that needs no body. */
+/** The event is null for a kind whose body is not needed. */
 interface PathEntry {
   readonly entry: Entry
   readonly event: Event | null
@@ -422,7 +422,9 @@ function itemOf(
   }
 }
 
-/** Returns the item of a pause or an interrupt, made without the event's body; none for other kinds. */
+/**
+ * Returns the item of a pause or an interrupt, made without the event's body; an empty list for other kinds.
+ */
 function stopItem(base: Base, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
@@ -456,7 +458,7 @@ function replyItem(
   }
 }
 
-/** Returns the readable reasoning: the first non-empty of fields that repeat it in different grammars. */
+/** Returns the readable reasoning: the first field that is not empty, because fields can repeat it. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {
@@ -497,7 +499,10 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
   return after === true ? (parent?.id ?? null) : after
 }
 
-/** Returns each entry's request position. A call without a position inherits the previous call's. */
+/**
+ * Returns the id of HEAD when the model was called, for each event of the path. A call without this id
+ * inherits it from the previous call of its reply.
+ */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {
   let reply = parentReply
   return path.map(({ entry, event }) => {

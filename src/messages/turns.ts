@@ -51,10 +51,10 @@ export interface TurnReader {
 }
 
 /**
- * Returns a reader of turns. Each call has one result under its id: results without a call are left out,
- * calls without a result get an error. A fixed user turn separates a reply without calls from the next reply
- * or from the end, unless the reply is paused and continues. The text before a reply is thus the same as when
- * it was requested. Additions depend only on what precedes them. O(content).
+ * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
+ * call without a result gets an error. A fixed user turn follows a reply without calls, unless the next
+ * message is a user's, or the reply was paused and continues. Added turns depend only on earlier messages, so
+ * the text before a reply stays the same as when the reply was requested. O(content).
  */
 export function turnReader(
   limits: Limits,
@@ -68,7 +68,9 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /** Separates the last reply from the next one or from the end, even if the next one has no output. */
+  /**
+   * Separates the last reply from `next` or from the end, even if `next` has no output and is not written.
+   */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))

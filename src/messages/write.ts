@@ -25,7 +25,9 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** Adds blocks to a list in the last message. A frozen message is shared by requests, so it is replaced. */
+/**
+ * Adds blocks to a list in the last message. A frozen message is shared by requests, so a copy replaces it.
+ */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]
@@ -81,14 +83,11 @@ export interface OpenRequest<Request> {
   /** Objects whose `state` changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
-  /** Reads the messages from an index, by default the first after the leading ones, and ends the request. */
+  /** Reads the messages from an index on, by default after the leading ones, and ends the request. */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 
-/**
- * Starts a request with the leading system prompt, or with the last one if the grammar accepts no later
- * system message.
- */
+/** Starts a request with the leading system prompt, or with the last one if only one is accepted. */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],
@@ -170,8 +169,8 @@ interface ReplyWriter<Block> {
 }
 
 /**
- * Returns a reply's blocks in order. Texts before the last signed part, which is bound to them, are
- * unchanged; later blank texts are left out. Placeholders replace parts the grammar lacks.
+ * Returns a reply's blocks in order. Texts before the last signed part are unchanged, because its signature
+ * covers them. Blank texts after it are left out. Placeholders replace parts that the grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,

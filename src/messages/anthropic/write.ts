@@ -39,10 +39,7 @@ export function toAnthropic(
 interface AnthropicState extends MarkState {
   /** Whether documents are cited; null before the first one. */
   cites: boolean | null
-  /**
-   * System blocks that wait for the next written reply or the end: a system message must precede a reply or
-   * be last.
-   */
+  /** System blocks that wait for the next reply or the end, the only positions that are accepted. */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }

@@ -50,10 +50,7 @@ function argumentPieces(): ArgumentPieces {
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/**
- * Matches a step of a path. Of a quoted step it matches only the start, because a long match could overflow
- * the stack.
- */
+/** Matches a step of a path, of a quoted step only its start: a long match could overflow the stack. */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 /** Maximum length of a path. Longer paths could nest arguments too deep to be written. */

@@ -83,10 +83,7 @@ export const KINDS = {
   annotations: wholePart({ annotations: objects }),
   /** The server deletes audio after a while, and then refuses the id of that audio. */
   audio: { in: 'words', side: 'assistant' },
-  /**
-   * Marks the field in which a reply had its reasoning. The text is in the `reasoning_content` of the reply's
-   * events.
-   */
+  /** Marks the field in which a reply had its reasoning. The reply's events contain the text. */
   reasoning_content: { in: 'part', side: 'assistant' },
   reasoning: { in: 'part', side: 'assistant' },
   /** GitHub Copilot's reasoning, and its signature. */
