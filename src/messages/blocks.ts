@@ -60,8 +60,8 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether a part of this kind can be stored whole. A kind with standard fields needs `needs`: the fields of a
- * part that the standard fields cannot represent.
+ * Whether a part of this kind can be stored whole. `needs` has the fields of a part that a standard field
+ * cannot represent.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

@@ -7,7 +7,6 @@ import { decodeBase64, decodeText, isTextFile } from './text-files.ts'
 /** Image formats that are sent as bytes. Google refuses GIF. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
-/** An image, as bytes or as a web address. */
 export type Image =
   | { readonly from: 'data'; readonly mediaType: ImageType; readonly data: string }
   | { readonly from: 'web'; readonly url: string; readonly secure: boolean }

@@ -27,10 +27,7 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
-/**
- * The working call that a message completes. The first part of the message names the call; the other parts
- * are the call's output.
- */
+/** The working call that a message completes. The first part names the call, the others are its output. */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string

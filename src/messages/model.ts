@@ -76,17 +76,11 @@ export type ModelPart =
 export interface ModelReply {
   /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /**
-   * How the reply ends early. `failed`: the provider reports an error in the middle of the reply. Default:
-   * the reply ends normally.
-   */
+  /** How the reply ends early. `failed`: with an error of the provider in the middle. Default: normally. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number
-  /**
-   * Number of bytes in each piece that is sent. Default: each event is one piece; with `cut`, all events
-   * together are one piece.
-   */
+  /** Bytes of each piece that is sent. Default: a piece for each event; with `cut`, one for all events. */
   readonly pieces?: number
   /** Number of event loop turns to wait before each piece. Default: 0. */
   readonly slow?: number

@@ -100,7 +100,7 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
  * (law V). There are three exceptions: a pending batch, a new system prompt, and a reply that records its
  * request. Such a reply is placed before the messages that arrived while the model worked. O(view + content).
  * @throws ColloquyError `pending_calls` if the branch has a pending call and `pending` is `refuse`.
- * `data.calls` has the ids of all pending calls.
+ *   `data.calls` has the ids of all pending calls.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -117,9 +117,7 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
 }
 
 type CachedOptions = MessageOptions & {
-  /**
-   * A cache from `requestCache()`, so that only the new messages of a later state are written. Default: none.
-   */
+  /** A cache from `requestCache()`, so that a later state writes only its new messages. Default: none. */
   readonly cache?: RequestCache
 }
 

@@ -1,7 +1,4 @@
-/**
- * Fixed sentences for places where a provider requires text and the log has none. A change invalidates cached
- * prefixes.
- */
+/** Fixed sentences where a provider requires text and the log has none. A change invalidates caches. */
 
 import type { CompletionOutcome } from '../event/completion.ts'
 

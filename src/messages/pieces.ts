@@ -183,8 +183,8 @@ export interface Moved {
 /**
  * Moves parts out of results into pieces for a user message: images for which `mustMove` is true, and parts
  * that results do not accept. With `errors: 'words'`, error results keep only text. A part that user messages
- * do not accept is replaced by a placeholder instead. If the reply waits for results of provider tools, every
- * moved part is, because a user message would end the wait. O(pieces).
+ * do not accept is replaced by a placeholder instead. If the reply waits for results of provider tools, a
+ * placeholder replaces every moved part, because a user message would end the wait. O(pieces).
  */
 export function moveParts(
   { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,

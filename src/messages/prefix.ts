@@ -92,10 +92,7 @@ export interface RequestRecord {
 /** Increase this number when a grammar writes a turn differently, so that earlier records do not match. */
 const VERSION = 2
 
-/**
- * Makes the maps of a request. A cache undoes changes of these maps, so that the next request can continue
- * from an earlier point.
- */
+/** Makes a map of a request. A cache undoes changes of the map to continue from an earlier point. */
 export type NewMap = <V>() => Map<unknown, V>
 
 /** Digest of everything written so far, checked against the records of replies. */

@@ -177,7 +177,6 @@ export const errorsBy =
     return { status, body: bodyOf({ status, type, message: message || explanation, code }) }
   }
 
-/** Returns the provider's stop reason for an early end; undefined if it has none. */
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
   Object.keys(endings).find((reason) => endings[reason] === end)
 

@@ -101,10 +101,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-/**
- * Joins the pieces of an object: the values of the `streamed` fields are joined, and the last value of every
- * other field is used.
- */
+/** Joins the pieces of an object: values of `streamed` fields. Of other fields, the last value is used. */
 export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
   const fields = new Map<string, unknown[]>()
   for (const piece of pieces) gather(fields, piece)

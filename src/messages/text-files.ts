@@ -58,7 +58,6 @@ export function decodeText(bytes: Uint8Array): string | null {
   return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
 }
 
-/** Decodes UTF-8; null for invalid bytes. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   let escaped = ''
   for (const byte of bytes)

@@ -176,7 +176,7 @@ const READ_KINDS: readonly EventKind[] = [
  * `switchTo(state, leafId)`. `listDroppedResults` lists results without a call. O(path + view + content), and
  * O(view) per condensation; with `progress`, also O(log) if there were working calls.
  * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` if the state is from a
- * snapshot or from `evict`, and lacks the body of an event.
+ *   snapshot or from `evict`, and lacks the body of an event.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])

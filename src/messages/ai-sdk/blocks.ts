@@ -43,10 +43,7 @@ const fileData = byType({ data: { data: base64 }, text: { text: visibleText }, r
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/**
- * A file of a user message. The SDK accepts an address as a string only here; elsewhere it requires a URL
- * object, which JSON lacks.
- */
+/** The SDK accepts an address as a string only here; elsewhere it requires a URL object. */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })
@@ -139,8 +136,8 @@ export const LIMITS: Limits = {
 }
 
 /**
- * Returns a part's provider data, or null. Like a signature, the data is sent only with the unchanged reply,
- * because the provider refuses item ids without their reasoning.
+ * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply is
+ * unchanged, because the provider refuses item ids without their reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
@@ -159,12 +156,10 @@ type Needs<K extends 'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | '
 export type AiSdkText = Typed<{ text: typeof SPOKEN }>
 export type AiSdkReasoning = Typed<{ reasoning: typeof SPOKEN }>
 export type AiSdkToolResult = Needs<'tool-result'>
-/** A part of a reply. */
 export type AiSdkReplyPart =
   | AiSdkText
   | AiSdkReasoning
   | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
-/** A part of a user's message. */
 export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
 /** A part of a result; a `custom` part is for one provider. */
 export type AiSdkResultPart =

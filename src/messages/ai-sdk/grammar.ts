@@ -1,4 +1,4 @@
-/** The AI SDK as a grammar: the package's own schemas are its rules, and no provider speaks it. */
+/** The AI SDK as a grammar. It has no rules, because the package checks messages, and no fake provider. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

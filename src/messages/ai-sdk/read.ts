@@ -17,10 +17,10 @@ export interface AiSdkStep {
  * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
  * calls that the provider executed, with their results.
  *
- * Not executed are invalid calls, denied calls, a call at the end of a truncated reply, and all calls of a
- * refused, filtered or failed reply. Calls that the SDK executed are read with their results. Sources,
- * citations and approvals are kept in `reply.metadata`, because the SDK rejects them in a request. Never
- * throws. O(length).
+ * These calls are not executed: invalid calls, denied calls, a call at the end of a truncated reply, and all
+ * calls of a refused, filtered or failed reply. Calls that the SDK executed are read with their results.
+ * Sources, citations and approvals are kept in `reply.metadata`, because the SDK rejects them in a request.
+ * Never throws. O(length).
  * @param reply a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
@@ -237,9 +237,9 @@ const DELTAS: DeltaFields = {
 }
 
 /**
- * Returns a collector for one step of `streamText`'s `fullStream`; later parts are ignored. Its `end` returns
- * the same reply as `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`; with an
- * `error`, `failed`. O(length).
+ * Returns a collector for one step in the `fullStream` of `streamText`. It ignores later parts. Its `end`
+ * returns the same reply as `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`;
+ * with an `error`, `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -30,7 +30,7 @@ const stopOf = (contents: readonly Wire[], about: ReplyAbout): string =>
       ? 'tool_use'
       : 'end_turn')
 
-/** Removes the search result at the end of a paused reply: the next reply begins with it. */
+/** Removes the search result at the end of a paused reply, because the next reply begins with it. */
 const sentContents = (contents: readonly Wire[], { end }: ReplyAbout): readonly Wire[] =>
   end === 'paused' && contents.at(-1)?.['type'] === 'web_search_tool_result'
     ? contents.slice(0, -1)

@@ -19,11 +19,11 @@ import {
 } from './blocks.ts'
 
 /**
- * Writes system prompt and messages of a Messages request, valid for any log (law M). A reply is sent back
- * unchanged, thinking byte for byte, while its prefix is unchanged; otherwise without signed parts. Unsigned
- * thinking is sent back to its model if `signs` is false. Adjacent messages of a role are merged. The first
- * parts with `cache_prompt` become breakpoints, up to the provider's maximum of four, which includes the
- * marks of `tools` and `cached`. O(content).
+ * Writes system prompt and messages of a Messages request, valid for any log (law M). While its prefix is
+ * unchanged, a reply is sent back unchanged, with its thinking byte for byte. After a change of the prefix,
+ * it is sent without signed parts. Unsigned thinking is sent back to its model if `signs` is false. Adjacent
+ * messages of a role are merged. The first parts with `cache_prompt` become breakpoints, up to the provider's
+ * maximum of four, which includes the marks of `tools` and `cached`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
@@ -37,7 +37,7 @@ export function toAnthropic(
 }
 
 interface AnthropicState extends MarkState {
-  /** Whether documents are cited; null before the first one. */
+  /** Whether documents are cited; null before the first document. */
   cites: boolean | null
   /** System blocks that wait for the next reply or the end, the only positions that are accepted. */
   waiting: AnthropicBlock[]
@@ -54,7 +54,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   const mark = cacheMarks(state, options.tools, options.cached)
   const cite = citing(state)
   const tools: readonly { readonly name?: unknown }[] = options.tools ?? [{}]
-  // All tools exist if the list is unknown, or has a set without names.
+  // Every tool exists if the list is unknown, or contains a tool set without a name.
   const hasTool = (name: unknown): boolean => tools.some((tool) => (tool.name ?? name) === name)
   const callers = newMap<true>()
   let front: AnthropicBlock[] = []
@@ -70,7 +70,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
       return reply(turn, keepsSigned, mark, callers, options)
     },
     move: (turn: AssistantTurn) => moveParts(turn, () => false, 'words'),
-    // A mark inside of a result marks the whole.
+    // A mark on a part of a result marks the whole result.
     result: (result: Result) => ({
       ...resultBlock(result, cite, hasTool),
       ...mark(
@@ -151,7 +151,7 @@ function reply(
 
 /**
  * Trims a paused reply, because the provider refuses trailing white space in a final message. Trims earlier
- * ones too, so that the prefix stays the same.
+ * paused replies too, so that the prefix stays the same.
  */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
@@ -166,7 +166,6 @@ function withKnownCaller(value: JsonObject, callers: ReadonlyMap<unknown, true>)
   return tool_id === undefined || callers.has(tool_id) ? value : rest
 }
 
-/** Writes a result. An empty result has no `content`. */
 function resultBlock(
   { call, pieces, isError }: Result,
   cite: Cite,

@@ -132,7 +132,6 @@ export const DELTAS: DeltaFields = {
   toolResult: { to: 'toolResult.content', as: 'value' },
 }
 
-/** Returns the block in the form of an unstreamed reply. */
 function wholeBlock(item: StreamItem, isComplete: boolean): RawObject {
   const { text, ...block } = closeBlock(item, DELTAS, isComplete)
   const { toolUse, toolResult, citationsContent } = block

@@ -64,7 +64,6 @@ export type BedrockRequest = ShapeOf<typeof request>
 
 const NO_MESSAGE = { path: 'messages', role: undefined }
 
-/** Returns the blocks of a list, each with its kind and the data in the kind's field. */
 const blocksIn = (value: unknown, path: string, role: unknown) =>
   listed(value, path).map((part) => {
     const [kind = ''] = Object.keys(part.body)
@@ -74,7 +73,6 @@ const blocksIn = (value: unknown, path: string, role: unknown) =>
 type Block = ReturnType<typeof blocksIn>[number]
 type View = ReturnType<typeof viewOf>
 
-/** Reads a request: its messages, and the blocks of its system prompt, messages and results. */
 function viewOf(request: unknown) {
   const { system, messages: list } = asObject(request)
   const messages = listed(list, 'messages').map((part) => {

@@ -54,7 +54,7 @@ export const KINDS = {
   codeExecutionResult: { ...SIGNED, needs: { codeExecutionResult: open({ outcome: string }) } },
   toolCall: { ...SIGNED, needs: { toolCall: object } },
   toolResponse: { ...SIGNED, needs: { toolResponse: object } },
-  /** Returned by the provider, but not accepted. */
+  /** The provider returns this kind, but does not accept it. */
   audioTranscription: { in: 'words', side: 'assistant' },
   thought: { in: 'standard', side: 'assistant' },
   thoughtSignature: { in: 'standard', side: 'assistant' },

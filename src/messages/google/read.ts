@@ -147,7 +147,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let candidate: RawObject = {}
   const parts: StreamedPart[] = []
-  /** Calls of which more pieces are expected. */
+  /** Calls that wait for more pieces. */
   let openCalls: StreamedPart[] = []
 
   const addPart = (part: RawObject): void => {
@@ -186,7 +186,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Whether a piece continues a call. Its id and name are the call's or missing; the call may lack an id. */
+/** Whether a piece continues a call. Its id and name are missing or the call's; the call may lack an id. */
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {
     const [own, known] = [stringOf(piece[field]), stringOf(call[field])]
@@ -199,7 +199,6 @@ const isPlainText = (part: RawObject): boolean =>
   typeof part['text'] === 'string' &&
   Object.keys(part).every((field) => field === 'text' || (field === 'thought' && part['thought'] === true))
 
-/** Joins adjacent texts, and the pieces of arguments. */
 const wholeParts = (parts: readonly StreamedPart[]): RawObject[] =>
   runsOf(parts.map(wholePart), (one, next) =>
     [one, next].every((part) => isPlainText(part) && isSilent(part) === isSilent(one)),
@@ -219,8 +218,9 @@ export interface GoogleReply {
 
 /**
  * Reads the first candidate of a Gemini reply: its events and outcome. Thoughts, texts and calls are sent
- * back in order with their signatures; other parts (files, executed code, provider tools) unchanged. A call
- * at the end of a truncated reply and all calls of a filtered or failed one are not executed.
+ * back in order with their signatures; other parts (files, executed code, provider tools) are sent back
+ * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed one are not
+ * executed.
  *
  * A missing call id is generated, but not sent. Empty unsigned texts are left out. Grounding and citations
  * are kept in `reply.metadata`. For a blocked prompt, the message is empty. Never throws. O(length).
@@ -300,7 +300,7 @@ const readText = (part: RawObject, text: string): ReplyPart =>
 
 function readCall(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
   const { id, name, args } = call
-  // Fields that the call lacked are not sent.
+  // Fields that were missing in the call are not sent back.
   const lacks = { ...(stringOf(id) === '' && { id: null }), ...(args === undefined && { args: null }) }
   const { functionCall: _, ...rest } = part
   const more = moreOf({ ...rest, functionCall: Object.keys(lacks).length === 0 ? null : lacks })

@@ -14,11 +14,11 @@ import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /**
- * Writes system instruction and contents of a `generateContent` request, valid for any log (law M). A reply
- * is sent back unchanged, each signature on its part, while its prefix is unchanged; otherwise without
- * signatures. If the first call of a reply has no signature, it gets the provider's placeholder, which newer
- * models require. The results of a reply are one content; images in them require Gemini 3 or later.
- * O(content).
+ * Writes system instruction and contents of a `generateContent` request, valid for any log (law M). While its
+ * prefix is unchanged, a reply is sent back unchanged, each signature on its part. After a change of the
+ * prefix, it is sent without signatures. If the first call of a reply has no signature, it gets the
+ * provider's placeholder, which newer models require. The results of a reply are one content; images in them
+ * require Gemini 3 or later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -113,10 +113,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   return saysMore(turn) ? parts : withAnswer(parts, (text) => ({ text }))
 }
 
-/**
- * Removes a part's signature. A signed image gets the placeholder signature instead, because the provider
- * refuses it unsigned.
- */
+/** Removes a part's signature. An image gets the placeholder, because the provider refuses it unsigned. */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest

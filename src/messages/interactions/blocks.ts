@@ -39,10 +39,7 @@ export const KINDS = {
   ...toolSteps('code_execution', 'file_search', 'google_maps', 'google_search', 'mcp_server_tool'),
   ...toolSteps('processing', 'retrieval', 'url_context'),
   mcp_server_tool_call: { ...CALL, needs: { ...CALL.needs, name: string, server_name: string } },
-  /**
-   * A content of an output. `begins` is Colloquy's own field. It marks the start of an output that directly
-   * follows another output.
-   */
+  /** `begins` is Colloquy's own field. It marks an output that directly follows another output. */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,
   audio: MEDIA,

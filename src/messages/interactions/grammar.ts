@@ -31,8 +31,8 @@ function eventsOf(step: Wire, index: number): readonly Wire[] {
 }
 
 /**
- * Returns the blocks of a step as the provider sees them. It treats a placeholder signature as none, and
- * ignores unsigned thoughts.
+ * Returns the blocks of a step as the provider sees them. A placeholder signature counts as no signature, and
+ * unsigned thoughts are ignored.
  */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step

@@ -93,13 +93,13 @@ function thoughtPart(step: RawObject): ReplyPart {
   return replyPart.thinking(thinking, step['signature'] || null, more)
 }
 
-/** The list with the contents of a step, and how their texts are published. */
+/** For a type of step: the field with its contents, and how their texts are published. */
 const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
   ['model_output', ['content', replyDelta.text]],
   ['thought', ['summary', replyDelta.reasoning]],
 ])
 
-/** Fields that arrive in pieces. A content is a delta of its own form. */
+/** Fields that arrive in pieces. A content arrives as a delta in its own form. */
 export const DELTAS: DeltaFields = {
   text: { type: 'text', to: 'content.0.text', as: 'text' },
   content: { type: 'thought_summary', to: 'summary', as: 'list' },
@@ -170,7 +170,6 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
 
 const listOf = ({ type }: RawObject): string => LISTS.get(type)?.[0] ?? ''
 
-/** Adds a part of a step to it, and publishes the texts. */
 function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEvent[] {
   const [list = '', publish = replyDelta.text] = LISTS.get(part['type']) ?? []
   const { [list]: contents, ...fields } = part
@@ -181,7 +180,10 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/** The part of a step that a delta adds; `known` is the step at its index. The delta of a tool is such a part. */
+/**
+ * Returns the part of a step that a delta adds. `known` is the step at the delta's index. The delta of a tool
+ * is itself such a part.
+ */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined
@@ -201,7 +203,6 @@ function partOf(delta: RawObject, known?: StreamItem): RawObject {
   }
 }
 
-/** Joins adjacent texts of a step with their annotations, and parses arguments. */
 function wholeStep(item: StreamItem): RawObject {
   const step = closeBlock(item, DELTAS, true)
   const list = listOf(step)

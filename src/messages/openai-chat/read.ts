@@ -28,7 +28,7 @@ import { laterUsage } from '../reply-usage.ts'
 import { collectStream, gather, joinPieces, joinValues } from '../stream.ts'
 import { LIMITS, REASONING } from './blocks.ts'
 
-/** An incomplete call; in each chunk, some servers repeat its id, or only its name. */
+/** A call while it is streamed. Some servers repeat its id, or only its name, in each chunk. */
 interface StreamedCall {
   readonly rest: Record<string, unknown>
   readonly callType: 'function' | 'custom'
@@ -87,7 +87,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const [id, name] = [stringOf(piece['id']), stringOf(named)]
     const input = argumentPiece(args) + argumentPiece(customInput)
     const index = textOfInput(piece['index'] ?? '')
-    // Some servers send no index, and some the same one for all calls: then another id is another call.
+    // Some servers send no index, and others send one index for all calls. Then another id means another
+    // call.
     const sameId = id === '' ? undefined : byKey.get(`${index} ${id}`)
     const sameIndex = index !== '' ? byKey.get(index) : id === '' ? calls.at(-1) : undefined
     const known = sameId ?? sameIndex
@@ -120,7 +121,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       model: about['model'] ?? chunk['model'],
     }
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
-    // Some servers report it in the choice.
+    // Some servers report the usage in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
     latest = { ...latest, ...withoutEmpty(objectOf(choice['message'])) }
@@ -170,8 +171,8 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
 }
 
 /**
- * Joins pieces of one type and index, because a signature is refused without its whole text. A piece with
- * another id begins another item.
+ * Joins the pieces that have the same type and index, because a signature is refused without its whole text.
+ * A piece with another id begins another item.
  */
 function wholeItems(pieces: readonly unknown[]): unknown[] {
   const items: { id: string; readonly pieces: unknown[] }[] = []
@@ -194,7 +195,7 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
   )
 }
 
-/** Joins pieces into blocks. They have no index; a signature or data completes a block. */
+/** Joins pieces into blocks. Pieces have no index; a signature or data completes a block. */
 const wholeBlocks = (pieces: readonly RawObject[]): RawObject[] =>
   runsOf(pieces, ({ type, signature, data }, next) => type === next['type'] && !signature && !data).map(
     wholeObject,
@@ -244,7 +245,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   const reasoning = reasoningText(message)
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
-    // The fields that had reasoning, empty or not; its text is in the field that all events have.
+    // Fields with reasoning. `true` replaces a text that the events have as `reasoning_content`.
     ...Object.fromEntries(
       REASONING.flatMap((field) => {
         const text = message[field]
@@ -269,7 +270,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   }
 })
 
-/** Returns a reply's id. Ollama's ids, of which there are only a thousand, get the time appended. */
+/** Returns a reply's id. Ollama has only a thousand ids, so the time is appended to them. */
 function idOf({ id, created }: RawObject): string {
   const responseId = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
@@ -295,7 +296,7 @@ export const ENDINGS: Endings = {
 
 function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
-  // A proxy reports this way that its server failed in the middle.
+  // With this reason, a proxy reports that its server failed in the middle of the reply.
   if (reason === 'error') return failureOf(choice) ?? failedWith(null)
   const isRefused = typeof refusal === 'string' && refusal !== ''
   const detail = ENDINGS[reason] === 'broken_off' ? textIn(content) : null
@@ -326,7 +327,7 @@ const thoughtIn = (content: unknown): string =>
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Returns a text part; none for an empty string, which many servers write for no text. */
+/** Returns a text part; an empty list for an empty string, which many servers send for no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>

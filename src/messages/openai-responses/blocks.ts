@@ -250,7 +250,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Whether reasoning can be sent: a legal id and encrypted content, since the provider stores nothing. */
+/** Whether reasoning can be sent: it needs a legal id, and encrypted content, since nothing is stored. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()
@@ -272,7 +272,7 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
 
 const PAIR = /^(program|tool_search|(?:shell|apply_patch|computer|local_shell)_call)(_call|_output)?$/
 
-/** Half of a pair with the same `call_id`; null without one: the provider then requires no pair. */
+/** Returns the half of a pair, by `call_id`. Without this id, the provider requires no pair. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const [, call, end] = PAIR.exec(stringOf(type)) ?? []
   if (call === undefined || typeof call_id !== 'string') return null

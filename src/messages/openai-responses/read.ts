@@ -131,7 +131,9 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
   return publish?.(delta) ?? []
 }
 
-/** Index of the part to which a piece without an index belongs: the first of its type, else a new one. */
+/**
+ * Index of the part to which a piece without an index belongs: the first of its type, otherwise a new part.
+ */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -159,7 +161,7 @@ function streamedItems() {
     const match = isSame ? known : newItem(item, isIndex(index) ? index : items.length)
     if (!isSame) items.push(match)
     if (id !== '') byId.set(id, match)
-    // Some servers name a call by it in the events of its arguments.
+    // Some servers send this id as the item's id in the events of the arguments.
     if (call !== '' && !byId.has(call)) byId.set(call, match)
     byIndex.set(index ?? items.length - 1, match)
     return match
@@ -194,7 +196,9 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    /** Adds the last event's items. It may have items that no other event had, and may lack others. */
+    /**
+     * Adds the last event's items. The event may have items that no earlier event had, and may lack items.
+     */
     addLast: (last: readonly RawObject[]): void => {
       const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
@@ -233,10 +237,7 @@ function streamedItems() {
   }
 }
 
-/**
- * Whether a value is an index below 2^31. Adding 1 to a much larger number does not change it, so no free
- * index would be found.
- */
+/** Whether a value is an index below 2^31. Adding 1 to a very large number has no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
@@ -266,8 +267,8 @@ export interface ResponsesReply {
 }
 
 /**
- * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item belongs to the call after
- * it, or to the message; it is sent back if it has encrypted content (`include:
+ * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item is read with the call
+ * after it, or with the message. It is sent back if it has encrypted content (`include:
  * ['reasoning.encrypted_content']`). An incomplete call and all calls of a refused, filtered or failed reply
  * are not executed.
  *

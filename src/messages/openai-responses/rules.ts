@@ -230,7 +230,7 @@ function viewOf(request: unknown) {
   const calls = items
     .filter(({ type }) => isCall(type))
     .map((item) => ({ ...item, id: item.body['call_id'] }))
-  // An async call may have its output later, or none yet: `async-pairs` checks those.
+  // `async-pairs` checks async calls, which may have their output later, or not yet.
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
   const turns = turnsOf(synchronous.flatMap(stepOf))
@@ -245,7 +245,9 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** Returns an item's step; none for calls and outputs of a server, which can be anywhere in a turn. */
+/**
+ * Returns an item's step; an empty list for calls and outputs of a server, which can be anywhere in a turn.
+ */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }

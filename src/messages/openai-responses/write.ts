@@ -68,7 +68,7 @@ function replyItems(
     texts = []
   }
   const addReasoning = (item: ReasoningItemModel, position: number): void => {
-    // The item that followed the reasoning before this one cannot be sent.
+    // An item that cannot be sent followed the previous reasoning.
     if (reasonedUpTo < position && items.at(-1)?.block.type === 'reasoning') items.pop()
     reasonedUpTo = position + 1
     const isSent = keepsSigned && position < last && isSendable(item) && isNew(item.id ?? '')
@@ -171,7 +171,7 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/** Returns an item without an id that must not be sent; null if the provider requires the id. */
+/** Removes an item's id if it must not be sent; null if the provider requires the id. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
@@ -188,8 +188,8 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
 })
 
 /**
- * Returns a call in the form of its type; as a function call if the form cannot represent its result, or
- * requires an id that must not be sent.
+ * Returns a call in the form of its type. A call becomes a function call if this form cannot represent its
+ * result, or requires an id that must not be sent.
  */
 function callItem(
   call: Call,
@@ -244,7 +244,7 @@ function requestKey(item: JsonObject): string | null {
  * Writes instructions and input of a Responses request, valid for any log (law M). A reasoning item with a
  * legal id is sent with its encrypted content, before the item it led to, while its reply's prefix is
  * unchanged. Its status and plain content, which the provider rejects, are left out, as are thinking blocks
- * and reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is an item too.
+ * and reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is also sent as an item.
  * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -371,7 +371,6 @@ function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): Resp
   return items
 }
 
-/** The form of a typed call and of its result. */
 interface Form {
   readonly fields: (call: Call) => JsonObject
   /** Returns the output's fields; null if the form cannot represent all of the result. */
@@ -437,7 +436,6 @@ function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   return output === null ? null : { fields: form.fields(call), output: { type, ...name, ...output } }
 }
 
-/** Returns a result's content: a string if there is only text, otherwise parts. */
 function contentOf(pieces: readonly Piece[]): string | ResponsesPart[] {
   const sent = pieces.map((piece) => itemAsText(piece, LIMITS))
   return sent.every(isText) ? joinTexts(sent) : sent.map(partOf)

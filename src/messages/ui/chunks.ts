@@ -12,7 +12,7 @@ interface UIAdvance {
 
 /**
  * Returns the chunks that turn `from` into `to`, ignoring step borders; null if they would change more than
- * the last step, because only the last step can be retracted. O(parts + length of the changed ones).
+ * the last step, because only the last step can be retracted. O(parts + length of the changed parts).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
   const before = from.filter(isContent)
@@ -42,8 +42,8 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
 const STEP: UIPart = { type: 'step-start' }
 
 /**
- * Adds live content without an event to a reply's parts. While `paused`, it belongs to the interrupted reply,
- * so it precedes the part of the pause or interrupt. O(parts).
+ * Adds live content that has no event yet to a reply's parts. While `paused`, this content belongs to the
+ * interrupted reply, so it precedes the part of the pause or interrupt. O(parts).
  */
 export function withLive(
   parts: readonly UIPart[],
@@ -53,7 +53,7 @@ export function withLive(
   if (live.length === 0) return parts
   const end = parts.findLastIndex((part) => !isMark(part)) + 1
   const before = paused ? parts.slice(0, end) : parts
-  // A client that received the mark first retracts only its step.
+  // A client that received the pause or interrupt first then retracts only its step.
   const border = before.length === end && before.at(-1)?.type !== 'step-start' ? [STEP] : []
   const first = before.filter(isContent).length
   // The id of reasoning is its index among the parts.
@@ -137,7 +137,7 @@ function outcomeOf(part: UIToolPart): JsonValue {
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
-/** Returns the chunks for the state of a known call; none if it has only its input. */
+/** Returns the chunks for the state of a known call; an empty list if the call has only its input. */
 function outcomeChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId } = part
   switch (part.state) {

@@ -58,9 +58,9 @@ export type UIToolPart = {
 } & UIToolState
 
 /**
- * A log item that is not part of a reply, under its event's id: `data-message` (from the environment),
- * `data-condensation`, `data-error`, `data-pause`, `data-interrupt`, and `data-progress` (under the id of its
- * call, from an earlier reply).
+ * A log item that is not part of a reply, with its event's id: `data-message` (from the environment),
+ * `data-condensation`, `data-error`, `data-pause` or `data-interrupt`. A `data-progress` part reports on a
+ * call of an earlier reply, and has the id of this call.
  */
 export interface UIDataPart {
   readonly type: `data-${string}`

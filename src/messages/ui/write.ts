@@ -73,14 +73,14 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 }
 
 /**
- * Returns HEAD's branch for the AI SDK's `useChat`: each user message under its event's id, and one assistant
- * message for the whole turn after it, under that id with the suffix `-reply`. A reply is in the turn of the
- * last user message that its model had read (`reply.after`). Calls become `tool-NAME` parts, other items
- * `data-…` parts; a pause or interrupt follows the reply that it ended. System prompts are left out. O(path +
- * view + content), O(view) per condensation, and O(log) if there were working calls.
+ * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. One assistant
+ * message has the whole turn after it; its id is the user message's with the suffix `-reply`. A reply is in
+ * the turn of the last user message that its model had read (`reply.after`). Calls become `tool-NAME` parts,
+ * and other items become `data-…` parts. A pause or interrupt follows the reply that it ended. System prompts
+ * are left out. O(path + view + content), O(view) per condensation, and O(log) if there were working calls.
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
- * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
- *   `Conversation.read`.
+ * @throws ColloquyError `evicted` if the state is from a snapshot or from `evict`, and lacks the body of an
+ *   event; see `Conversation.read`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
@@ -175,7 +175,7 @@ function uiParts(
   let open: string | null = null
   for (const item of items) {
     if (item.type === 'progress') {
-      // The part of a call of this reply has its latest progress.
+      // The call's part has its latest progress.
       if (callIds.has(item.report.action_id)) continue
       const index = reports.get(item.report.action_id) ?? parts.push({ type: 'step-start' })
       reports.set(item.report.action_id, index)
@@ -192,7 +192,8 @@ function uiParts(
     }
     open = null
     if (isMark(item) && parts.length > 0) {
-      // It belongs to the step that it ends, so that a client can still receive the last text before it.
+      // A pause or interrupt belongs to the step that it ends, so that a client can still receive the last
+      // text before it.
       parts.push(dataPart(item))
       continue
     }
@@ -209,7 +210,7 @@ function uiParts(
 
 function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem, link: Link): boolean {
   const before = parts.length
-  // Its id is its index among the contents, which are counted at the end.
+  // The id is the index among the contents, which are counted at the end.
   if (reasoning !== '') parts.push({ type: 'reasoning', id: '', text: reasoning, state: 'done' })
   for (const part of content.flatMap((each) => contentParts(each, link))) {
     // The stream of the AI SDK cannot name a file, so no reply does.
@@ -254,7 +255,6 @@ function toolState(
   }
 }
 
-/** The fields of a progress report that a client sees. */
 const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObject => ({
   ...(content !== undefined && { content }),
   ...(progress !== undefined && { progress }),
