@@ -19,7 +19,7 @@ export function invalidArgument(field: string, rule: string): never {
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
 /**
- * Throws `invalid_argument` for an unknown option, which may be a misspelt one.
+ * Throws `invalid_argument` for an unknown option, such as a misspelt one.
  * @param known the names of all options, separated by spaces, in one or several strings
  */
 export function checkOptionNames<T extends object, const Known extends string>(
@@ -48,7 +48,7 @@ export function nearestName(typed: string, known: readonly string[]): string | n
   return nearest !== undefined && editDistance(typed, nearest) <= 2 ? nearest : null
 }
 
-/** Edit distance, less twice the length of the common start. */
+/** Edit distance minus twice the length of the common prefix. */
 function unlikeness(from: string, to: string): number {
   let common = 0
   while (common < from.length && from[common] === to[common]) common += 1
@@ -131,7 +131,10 @@ export function checkNumber(
   )
 }
 
-/** Returns an integer of at least `least`, or Infinity. @throws ColloquyError `invalid_argument`. */
+/**
+ * Returns `value` if it is Infinity, or an integer of at least `least`. @throws ColloquyError
+ * `invalid_argument`.
+ */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine

@@ -51,8 +51,8 @@ export const isWorkingResult = (
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * Returns the call that an event completes, or null if it is not a completion. If several messages on a
- * branch name the same call, only the first completes it. O(1).
+ * Returns the call that an event completes, or null if the event is not a completion. If several messages on
+ * a branch name the same call, only the first completes it. O(1).
  * @example
  * completionOf({ kind: 'PauseEvent' }) // null
  */

@@ -9,8 +9,9 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues of an invalid value. Warnings report that a published action or observation does
- * not match its schema (design D14). An unknown field is an issue; only `loadLine` and `loadValue` accept it.
+ * An event, or the issues of an invalid value. Warnings report that an action or observation of a published
+ * kind does not match its schema (design D14). An unknown field is an issue; only `loadLine` and `loadValue`
+ * accept it.
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
@@ -82,7 +83,10 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/** Whether an issue is an unknown field that may stay. `quarantined` may not: it marks quarantined lines. */
+/**
+ * Whether an issue is an unknown field that may stay in the event. The field `quarantined` may not: it marks
+ * quarantined lines.
+ */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 

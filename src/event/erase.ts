@@ -153,7 +153,9 @@ function messageContent(event: MessageEvent): object {
   })
 }
 
-/** Returns a placeholder for each thinking block, so that the batch still starts a thinking loop (U5). */
+/**
+ * Returns a placeholder for each thinking block, so that the erased reply still starts a thinking loop (U5).
+ */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
@@ -170,7 +172,10 @@ const RECORD_FIELDS = [
   'interrupted',
 ] as const
 
-/** Omits content, container and digests. From a digest, a short text could be guessed. */
+/**
+ * Returns the reply record without content, container and digests: a short text can be guessed from its
+ * digest.
+ */
 function replyRecord(event: Event): object | undefined {
   const reply = replyOf(event)
   return reply === null ? undefined : pick(reply, ...RECORD_FIELDS)

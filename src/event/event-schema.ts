@@ -42,7 +42,7 @@ type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
     ? ReturnType<typeof source>
     : z.ZodMiniDefault<ReturnType<typeof source>>
 
-/** Schema of a kind's `source`. The kinds table has the default; a hook event allows no other source. */
+/** Schema of a kind's `source`, with the default from the kinds table. A hook event allows only `hook`. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
   const fallback = KINDS[kind].defaultSource
   const schema =
@@ -215,7 +215,7 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
 }
 
 /**
- * Returns the JSON Schemas of all 19 kinds, in the order of the interface.
+ * Returns the JSON Schemas of all 19 kinds, in the order of interface 2.2.
  * @example
  * eventJsonSchemas().PauseEvent.additionalProperties // false
  */
@@ -227,8 +227,8 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
 }
 
 /**
- * Returns the JSON Schemas of shapes shared by events, by interface name. They appear unchanged in the
- * events' schemas.
+ * Returns the JSON Schemas of shapes shared by events, by type name such as `TextContent`. They appear
+ * unchanged in the events' schemas.
  */
 export function shapeJsonSchemas(): Readonly<Record<string, JsonObject>> {
   const described = Object.entries(SHAPES).map(([name, shape]) => {

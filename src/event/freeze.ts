@@ -35,7 +35,7 @@ interface FreezeWalk {
 }
 
 /**
- * Copies a value as deep-frozen JSON; never changes it. An undefined property counts as absent, and
+ * Copies a value as deep-frozen JSON; never changes its input. An undefined property counts as absent, and
  * `__proto__` is an ordinary key.
  *
  * Never throws. Issues report getters, functions, symbols, bigints, NaN and infinities, class instances,
@@ -59,7 +59,7 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
   return freezeItem([value], 0, MAX_DEPTH + 1) ? NO_ISSUES : copyJson(value).issues
 }
 
-/** Maximum number of levels of an event around a value that is inserted into the event. */
+/** Maximum depth in an event at which a value from {@link freezePart} is inserted. */
 const AROUND = 16
 
 /**
@@ -81,7 +81,10 @@ export function isFrozenJson(value: unknown, room: number): boolean {
   return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
 }
 
-/** Whether an object is plain: it has no prototype, or only one, such as `Object.prototype` of any realm. */
+/**
+ * Whether an object is plain: it has no prototype, or its prototype has none, as with `Object.prototype` of
+ * any realm.
+ */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -91,7 +94,10 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/** Deep-freezes a value; false if it is invalid. `passes`: skips frozen values, which are deep-frozen. */
+/**
+ * Deep-freezes a value; false if it is invalid. `passes`: skips frozen values, because they are already
+ * deep-frozen.
+ */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -116,7 +122,10 @@ function freezeItem(container: object, key: string | number, room: number, passe
   return Number.isFinite(item)
 }
 
-/** Maximum number of objects and lists that {@link copyPlain} visits, because a value can contain itself. */
+/**
+ * Maximum number of objects and lists that {@link copyPlain} visits. It is needed because a value can contain
+ * itself.
+ */
 const MAX_PLAIN_VALUES = 100_000
 
 /** Returns a copy of a value, or undefined if the value may have issues. Tracks no path, for speed. */

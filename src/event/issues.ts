@@ -18,7 +18,10 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/** Converts a schema's problems to issues, one for each unknown field. `base` is the path to `root`. */
+/**
+ * Converts a schema's problems to issues. A problem with several unknown fields becomes one issue per field.
+ * `base` is the path to `root`.
+ */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path
@@ -45,7 +48,10 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** Masks secrets in `input`. Omits an `input` that is absent, or is a text that mentions a secret. */
+/**
+ * Creates an issue, with the secrets in `input` masked. Omits an `input` that is a text that mentions a
+ * secret.
+ */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // `maskSecrets` checks the keys inside `input`, but not the keys of its path.

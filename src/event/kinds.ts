@@ -9,13 +9,13 @@ export interface KindFacts {
   readonly code: number
   /** Source of an event that has no `source`; null where `source` is required (interface 2.2). */
   readonly defaultSource: Source | null
-  /** Role in the view (design section 4); null if the view excludes it. */
+  /** Role in the view (design section 4); null if the view excludes this kind. */
   readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
-  /** Whether the shared-event search may return events of this kind (interface 4.1). */
+  /** Whether the search of shared events (interface 4.1) may return events of this kind. */
   readonly searchable: boolean
   /** Whether logs contain events of this kind. Deltas are for live readers only. */
   readonly stored: boolean
-  /** Whether such an event can change the state's header (design section 3). */
+  /** Whether an event of this kind can change the state's header (design section 3). */
   readonly movesStatus: boolean
 }
 
@@ -54,7 +54,7 @@ export type EventWith<Column extends keyof KindFacts, Value> = EventOf<
   { [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never }[EventKind]
 >
 
-/** The names of the 19 event kinds, in the order of the interface. */
+/** The names of the 19 event kinds, in the order of interface 2.2. */
 export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ Object.keys(KINDS) as EventKind[],
 )

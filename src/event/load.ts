@@ -8,7 +8,7 @@ import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
 
-/** A fact, with the upcasts that were applied to it and its warnings. */
+/** A fact, with its warnings and the upcasts that were applied to it. */
 export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
@@ -68,7 +68,7 @@ const MAX_WARNINGS = 100
 
 /**
  * Matches a number that JavaScript may change: 16 digits or more, an exponent of three digits, or minus zero.
- * Also matches space before a colon, because `keysIn` would miss this key.
+ * Also matches space before a colon, because `keysIn` would miss the key before it.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 

@@ -35,7 +35,7 @@ const SECRET_IN_TEXT = new RegExp(
 
 /**
  * Sets each `encrypted_content` in a value to null, also inside strings of JSON text (law X). Returns the
- * same object when there is nothing to mask, and otherwise a frozen copy. O(size), at any depth.
+ * same object when there is nothing to mask, and otherwise a frozen copy. O(size). Accepts any depth.
  * @example
  * maskSecrets({ item: { id: 'r1', encrypted_content: 'gAAA' } }) // { item: { id: 'r1', encrypted_content: null } }
  */

@@ -1,4 +1,6 @@
-/** The record of a model's reply, which its events contain. With it, requests repeat the reply unchanged. */
+/**
+ * The record of a model's reply, stored in the reply's events. With it, requests repeat the reply unchanged.
+ */
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -59,9 +61,12 @@ export interface ReplyRecord {
   readonly parts?: readonly JsonValue[]
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /** Waiting calls of the provider's tools that the reply adds, minus those that it ends. Omitted if 0. */
+  /**
+   * Number of waiting calls of the provider's tools that the reply adds, minus the number that it ends.
+   * Omitted if 0.
+   */
   readonly waits?: number
-  /** Id of the provider's container in which its tools' calls wait. The next request contains it. */
+  /** Id of the provider's container in which calls of its tools wait. The next request contains this id. */
   readonly container?: string
   readonly interrupted?: true
 }
@@ -83,8 +88,8 @@ export function replyOf(event: Event): ReplyRecord | null {
 
 /**
  * Records `after`, the id of HEAD when a reply was requested, in the events of an append that do not record
- * it yet (D20). If `after` equals `head`, the first event's parent, this event records true, and further
- * calls of its reply record nothing. O(events).
+ * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and
+ * further calls of its reply record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

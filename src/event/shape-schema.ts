@@ -14,8 +14,8 @@ export type Check = (value: JsonValue) => readonly Problem[]
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * Returns a check that makes and compiles its schema at first use: the schemas of all kinds would take a
- * tenth of the time of an import. Only invalid values need the slower parser.
+ * Returns a check that makes and compiles its schema at first use, because making the schemas of all kinds
+ * would take a tenth of the time to import the package. Only invalid values need the slower parser.
  */
 export function checker(makeSchema: () => z.core.$ZodType): Check {
   let schema: z.core.$ZodType | undefined
@@ -58,7 +58,7 @@ export const imageContent = () =>
 
 const OTHER_KIND = 'Must not be text or image, which have their own fields.'
 
-/** A part of any other kind: only `type` is checked; the provider defines the other fields. */
+/** A part that is neither text nor image: only `type` is checked; the provider defines the other fields. */
 export const openPart = () =>
   z.looseObject({
     type: z

@@ -154,7 +154,8 @@ export const isTextPart = (part: Content): part is TextContent =>
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 
 /**
- * Returns the texts of an open part, in order: titles, file names, texts and plain text documents. O(size).
+ * Returns the texts of an open part (titles, file names, texts and plain text documents) in the order of its
+ * fields. O(size).
  * @example
  * wordsIn({ type: 'document', source: { type: 'base64', data: 'JVBERi0=' }, title: 'Plan' }) // ['Plan']
  */

@@ -14,7 +14,10 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** Returns the parent of a node that cannot be HEAD. It may skip ancestors that cannot be HEAD. */
+  /**
+   * Returns the parent of a node that cannot be HEAD, or a higher ancestor if no ancestor between can be
+   * HEAD.
+   */
   above(tree: Tree, node: Node): Node | null
 }
 
@@ -29,9 +32,9 @@ export function canKindBeHead(kind: string | null | undefined): boolean {
 }
 
 /**
- * Returns the parent of an event whose `parent_id` is `requested`: HEAD if it is null or undefined, null if
- * it is `__root__`. Returns undefined for an unknown id; the caller then rejects the event, or appends it at
- * HEAD with a warning. Makes at most one lookup, and no lookup for HEAD.
+ * Returns the parent of an event whose `parent_id` is `requested`: HEAD if `requested` is null or undefined,
+ * null if `requested` is `__root__`. Returns undefined for an unknown id; the caller then rejects the event,
+ * or appends it at HEAD with a warning. Makes at most one lookup, and no lookup for HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,

@@ -26,7 +26,7 @@ interface EventBase {
   readonly parent_id?: string | null
 }
 
-/** An error of the server itself, such as of an MCP connection or a socket. */
+/** An error of the server itself, for example in an MCP connection or a socket. */
 export interface ServerErrorEvent extends EventBase {
   readonly kind: 'ServerErrorEvent'
   readonly source: Source

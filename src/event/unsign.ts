@@ -46,7 +46,10 @@ function barePart(part: JsonValue): JsonValue {
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }
 
-/** Removes signatures. Block i gets the text `texts[i]`, else keeps its text or gets its masked data. */
+/**
+ * Removes signatures. Block i gets the text `texts[i]`. If that is missing, it keeps its text; a block
+ * without text gets its masked data.
+ */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],
   mask: Mask,

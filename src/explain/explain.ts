@@ -25,8 +25,8 @@ import { completes, resultOfCall, whyNotWorking } from './path.ts'
 import { countIn, stretchOf, removedUnits } from './removal.ts'
 
 /**
- * Explains why an event is in HEAD's view or not: the reason, its call or result, what is removed with it,
- * and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
+ * Explains why an event is in HEAD's view or not. Returns the reason, the event's call or result, what is
+ * removed with the event, and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
  *
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
  * @param event id of an event or of a summary; or a position in the log, for lines without an id and

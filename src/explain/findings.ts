@@ -187,7 +187,7 @@ function resultFinding(
   })
 }
 
-/** Removes the advice to a server, because the log is already written. */
+/** Removes a message's advice to the author of a server, because the log is already written. */
 const withoutAdvice = (message: string): string =>
   message.replace(/; a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
@@ -225,10 +225,10 @@ const FINDERS: readonly Finder[] = [
 ]
 
 /**
- * Returns the problems and notable facts of a conversation, worst first, causes before consequences: warnings
- * of replay, broken laws, requests that do not extend the previous one, loops, interrupted replies, abandoned
- * branches, condensations that forgot the task, likely secrets. Each finding lists its evidence. `explain`
- * explains one event.
+ * Returns the problems and notable facts of a conversation: warnings of replay, broken laws, requests that do
+ * not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the
+ * task, likely secrets. The worst are first, causes before consequences. Each finding lists its evidence.
+ * `explain` explains one event.
  *
  * O(n log n + size). It also writes two requests for each of the latest 64 events that change earlier
  * messages, and at most 13 + 3 · log2(n) per grammar, each O(content of the view).
@@ -633,8 +633,8 @@ function wordSet(text: string): Set<string> {
 }
 
 /**
- * Branches without HEAD that contain tool results or replies. A note if a state update moved HEAD away;
- * otherwise a warning, because the branch may be lost.
+ * Branches without HEAD that contain tool results or replies. The finding is a note if a state update moved
+ * HEAD away; otherwise a warning, because the branch may be lost.
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log

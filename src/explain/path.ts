@@ -18,7 +18,10 @@ export function pathBetween(above: Entry | null, below: Entry | null): Checkpoin
   return path.toReversed()
 }
 
-/** Returns the first entry for which `isSo` is true; once true, it must stay true. O(log depth) checks. */
+/**
+ * Returns the first entry for which `isSo` is true; `isSo` must be true for all later entries. O(log depth)
+ * checks.
+ */
 export function firstBetween(
   above: Entry,
   below: Entry,
@@ -68,14 +71,14 @@ export interface Leaving {
 }
 
 /**
- * Returns a function that finds where HEAD left the branch of an event at `from` or later. The function returns
- * null if HEAD is on the branch, or if the log did not set this HEAD, as after `switchTo`. O(entries since `from`
- * · log n), then O(1) per event.
+ * Returns a function that finds where HEAD left the branch of an event. The event's position must be `from`
+ * or later. The function returns null if HEAD is on the branch, or if the log did not set this HEAD, as after
+ * `switchTo`. O(entries since `from` · log n), then O(1) per event.
  */
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** Index in `moves` of the last move to an entry or a descendant, by the entry's position. */
+  /** Index in `moves` of the last move to an entry or one of its descendants, by the entry's position. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {

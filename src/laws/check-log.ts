@@ -54,8 +54,8 @@ export interface CheckOptions {
 
 /**
  * Returns where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
- * or results of `loadLine`. E8 is not checked in facts: JSON parsing may already have lost data. Never throws
- * because of a log.
+ * or results of `loadLine`. Law E8 is not checked in facts, because JSON parsing may already have lost data.
+ * Never throws because of a log.
  *
  * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most 13 + 3 ·
  * log2(n) requests per grammar, each O(content of the view).
@@ -582,7 +582,10 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Whether a call must be confirmed. For `ConfirmRisky`, only `HIGH` reaches every possible threshold. */
+/**
+ * Whether a call must be confirmed. For `ConfirmRisky`, only a `HIGH` risk must be, because it reaches every
+ * possible threshold.
+ */
 const requiresConfirmation = (
   policy: JsonObject | null,
   { tool_name, security_risk }: ActionEvent,

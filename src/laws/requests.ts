@@ -1,4 +1,4 @@
-/** Checks the requests that a log implies against the provider's rules and the recorded prefix. */
+/** Writes requests from a log, and checks them against the provider's rules and the recorded prefix. */
 
 import { quote } from '../event/text.ts'
 import { type GrammarName, replyOf } from '../event/reply.ts'
@@ -32,8 +32,8 @@ interface RequestPoint {
 const LATEST = 6
 
 /**
- * Checks M14 and M15 per record, a grammar's law (such as M3) per request, and M5, M13 and M15 for signed
- * parts that the next request omits. Writes at most 13 + 3 · log2(n) requests per grammar.
+ * Checks laws M14 and M15 for each reply record, the grammar's law (such as M3) for each request, and M5, M13
+ * and M15 for signed parts that the next request omits. Writes at most 13 + 3 · log2(n) requests per grammar.
  */
 export function watchRequests(
   report: Report,

@@ -45,7 +45,9 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. If it is missing or invalid, the previous entry's timestamp; null for a first entry. */
+  /**
+   * ISO 8601. If the event's is missing or invalid, the previous entry's timestamp; null if there is none.
+   */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean

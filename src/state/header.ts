@@ -29,7 +29,10 @@ export interface Header {
   readonly status: Status
   /** The error that set the status to `error`; null for other statuses. */
   readonly error: StateError | null
-  /** Id of the first LLM response after a pause, perhaps requested before the pause; null unless paused. */
+  /**
+   * While paused, the id of the first LLM response since the pause, which may have been requested before it.
+   * Otherwise null.
+   */
   readonly inFlight: string | null
   /** Policy for confirmations, from the latest `confirmation_policy` update. Null without an update. */
   readonly confirmationPolicy: JsonObject | null

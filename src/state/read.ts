@@ -107,8 +107,8 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * Returns the calls of HEAD's branch without a result, in log order, even if a condensation removed them from
- * the view. O(k log k) for k pending calls.
+ * Returns the calls on HEAD's branch that have no result, in log order, even if a condensation removed them
+ * from the view. O(k log k) for k pending calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -144,8 +144,8 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns the background calls of HEAD's branch without a final result, in log order: their result is a
- * WorkingObservation, and no message has completed them. O(k log k) for k calls.
+ * Returns the background calls on HEAD's branch that have no final result, in log order: their first result
+ * is a WorkingObservation, and no message has completed them. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -200,8 +200,8 @@ export function cutPoints(state: State): number[] {
 
 /**
  * Returns the tool results on HEAD's path that were dropped, in log order. `duplicate_result`: the call
- * already had a result. `orphan_result`: the call is unknown, or a condensation removed it. O(path), O(1) if
- * there are none.
+ * already had a result. `orphan_result`: the call is unknown, or a condensation removed it. O(path), or O(1)
+ * if no result was dropped.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]
@@ -225,7 +225,7 @@ export function activatedSkills(state: State): string[] {
 /**
  * Returns a function that maps a result on HEAD's branch to the position of the call that it ends, or to
  * null. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a snapshot or
- * `evict` left out the branch at the result.
+ * `evict` left out the branch state before the result.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()

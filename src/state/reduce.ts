@@ -10,8 +10,8 @@ import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact. Never changes its input. The content of a fact cannot make it throw
- * (law R).
+ * Returns the state after one more fact. Never changes its input. The content of a fact cannot make `reduce`
+ * throw (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see

@@ -1,4 +1,4 @@
-/** Snapshots open long logs without a replay. A snapshot that may not match its log does not open. */
+/** Snapshots open long logs without a replay. A snapshot that might not match its log does not open. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks, by the last entry of each, which always follows the same entries. */
+/** Seals of complete chunks, keyed by each chunk's last entry: an entry always follows the same entries. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -61,7 +61,10 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
-/** Returns why the tool result at a checkpoint was dropped; null if it was not, or if it is another event. */
+/**
+ * Returns why the tool result at a checkpoint was dropped; null for a result that was not, and for any other
+ * event.
+ */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const { seq } = checkpoint
   if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
@@ -81,7 +84,7 @@ export interface SnapshotPart {
  * pending calls.
  *
  * Only the same version of the fold can open a snapshot; otherwise replay the log. O(length - since + view +
- * 4,096), amortised. The first call is O(length) if the older parts were not read or written with this log.
+ * 4,096), amortised. The first call for a replayed log is O(length).
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -126,8 +129,8 @@ export function encodeParts(
  * another conversation or version of the fold. Never throws. The bytes must not change afterwards.
  *
  * Only HEAD's view and pending calls have bodies; `event` of other entries is null. `reduce` works if
- * `canReduce` returns true. `stateAt` throws `evicted` if `isEvicted` returns true, and `switchTo` if the
- * snapshot left out the branch. O(bytes); entries are created on access.
+ * `canReduce` returns true. `stateAt` throws `evicted` if `isEvicted` returns true; `switchTo` throws it if
+ * the snapshot left out the branch. O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -138,12 +141,18 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
   return saved === null ? null : completeSnapshot(saved, new Map())
 }
 
-/** Reads parts; null as in `decodeSnapshot`. `lacking`: positions of bodies to read from the log. */
+/**
+ * Reads the parts of a snapshot; returns null where `decodeSnapshot` does. `lacking`: positions of bodies to
+ * read from the log.
+ */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
-/** Returns the state with the bodies in `facts`; null if a body is missing or differs. Never throws. */
+/**
+ * Returns the state with the bodies in `facts`; null if a body is missing or does not match the snapshot.
+ * Never throws.
+ */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }
@@ -284,7 +293,10 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /** Whether the branch is in memory: at HEAD, at state updates after HEAD, and where it is empty. */
+  /**
+   * Whether the entry's branch state is in memory: true at HEAD, at state updates after HEAD, and where the
+   * branch is empty.
+   */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head
@@ -296,7 +308,7 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     return this.columns.anchor(this.seq) < 0 ? EMPTY_BRANCH : this.#loaded.branch
   }
 
-  /** Whether the header is in memory: at HEAD and at the last entry. */
+  /** Whether the entry's header is in memory: true at HEAD and at the last entry. */
   get hasHeader(): boolean {
     return this.seq === this.#loaded.head || this.seq === this.columns.length - 1
   }

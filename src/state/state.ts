@@ -31,7 +31,7 @@ export interface StateTree {
 
 /** Options of `initialState` and `replay`. */
 export interface StateOptions {
-  /** Conversation id, part of the ids derived for events without one. Default: the empty string. */
+  /** Conversation id, from which missing event ids are derived. Default: the empty string. */
   readonly conversationId?: string
 }
 

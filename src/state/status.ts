@@ -61,7 +61,7 @@ export interface StatusStep {
   readonly completed: PendingCall | null
 }
 
-/** The fields of the header before an event that decide its next status. */
+/** Fields of the header before an event, which decide the status after the event. */
 type StatusBefore = { readonly status: Status; readonly inFlight: string | null }
 
 /** Returns the status from the first matching row of the status table (design section 3). */

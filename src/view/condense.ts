@@ -38,7 +38,7 @@ interface ResolvedCondensation {
  * Plans a condensation: removes whole units and stretches, inserts at most one summary, and ignores ids
  * outside the view. O((listed ids + removed units) · log view); finding a listed summary among s adjacent
  * summaries can be O(s).
- * @param log the log of the view, at any later length
+ * @param log the log of the view, which may have later entries
  */
 export function resolveCondensation(
   { units, length }: View,
@@ -176,7 +176,9 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/** Returns the first index with `offset` unlisted view events before it. Pending batches have no events. */
+/**
+ * Returns the first index with `offset` unlisted view events before it. Pending batches have no view events.
+ */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

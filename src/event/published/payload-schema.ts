@@ -35,7 +35,7 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-/** Each schema is made by a call, since most programs see few kinds. */
+/** Returns a function per kind that creates its schema, because most programs see few kinds. */
 function byKind<T extends Readonly<Record<string, () => z.core.$ZodShape>>>(fields: T) {
   const makers = Object.entries(fields).map(([kind, shape]) => [kind, () => published(kind, shape())])
   return Object.fromEntries(makers) as {
@@ -126,7 +126,7 @@ const fileEdited = () => ({
   new_content: maybeText(),
 })
 
-/** Where and how a command ran; -1 means unknown. */
+/** Where and how a command ran; an `exit_code` or `pid` of -1 means unknown. */
 const commandMetadata = () =>
   z.looseObject({
     exit_code: z.exactOptional(integer()),
@@ -227,7 +227,7 @@ export const observationSchemas = byKind({
   WorkflowObservation: () => ({ name: z.string(), status: z.enum(['completed', 'error']) }),
 })
 
-/** The type of a schema, with the readonly fields and lists of an event. */
+/** The input type of a schema, with fields and lists readonly as in an event. */
 type ReadonlyDeep<T> = T extends JsonObject
   ? JsonObject extends T
     ? T
@@ -270,8 +270,8 @@ function checks(schemas: Readonly<Record<string, () => z.ZodMiniType>>): Readonl
 }
 
 /**
- * Whether an action is of this published kind and has its fields. With wrong fields it is still valid, but
- * decodes with a warning (design D14). O(size) for a new object, then O(1).
+ * Whether an action is of this published kind and has its fields. An action with wrong fields is still valid,
+ * but decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
  * isAction(action, 'TerminalAction') && action.command // 'ls'
@@ -285,8 +285,8 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation is of this published kind and has its fields. With wrong fields it is still valid,
- * but decodes with a warning (design D14). O(size) for a new object, then O(1).
+ * Whether an observation is of this published kind and has its fields. An observation with wrong fields is
+ * still valid, but decodes with a warning (design D14). O(size) for a new object, then O(1).
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }
  * isObservation(observation, 'TerminalObservation') && observation.exit_code // 1

@@ -11,7 +11,7 @@ const LEAF = 32
 /** Creates the entry of a position. Called once for each position. */
 export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) => E
 
-/** The first positions of a log, in columns of bytes. Every access of an entry returns the same object. */
+/** The first entries of a log, in columns of bytes. Every access to an entry returns the same object. */
 export class ColumnarLog {
   readonly length: number
   readonly size: number

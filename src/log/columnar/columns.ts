@@ -77,7 +77,10 @@ export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Ui
 export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
-/** Serializes texts as two sections: the encoding with each text's end, and the joined texts. O(length). */
+/**
+ * Serializes texts as two sections: first the encoding and the end of each text, then the joined texts.
+ * O(length).
+ */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0
