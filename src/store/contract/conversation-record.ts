@@ -45,7 +45,8 @@ export interface NewConversation {
   readonly sandboxId?: string | null
   readonly owner?: string | null
   /**
-   * Creation time of an imported conversation: ISO 8601, by default in UTC, years 0 to 9999. Default: now.
+   * Creation time of an imported conversation: ISO 8601, years 0 to 9999; UTC if it has no zone. Default:
+   * now.
    */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
@@ -85,8 +86,8 @@ export interface ConversationFilter {
 
 /**
  * Order of a list of conversations; equal times are ordered by id, and `_desc` is the exact reverse. If a
- * conversation changes while you page, later pages may repeat it with `updated_at`, or miss it with
- * `updated_at_desc`.
+ * conversation changes while you page, later pages may repeat it (order `updated_at`) or miss it (order
+ * `updated_at_desc`).
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

@@ -9,7 +9,10 @@ export const FOLLOWERS = 'follow:'
  */
 export const SHARDS = 64
 
-/** Default of `feedRows`: the feed removes a deleted conversation's rows after this number of later rows. */
+/**
+ * Default of `feedRows`: the feed removes a row of a deleted conversation once this number of later rows
+ * exist.
+ */
 export const FEED_ROWS = 100_000
 
 export interface FeedQuery {
@@ -53,10 +56,11 @@ export interface FeedPage {
  */
 export interface Feed {
   /**
-   * Returns one page of the events, changes and deletions of all conversations: each at least once, and in
-   * order within a conversation. Continue with `next`: no row is missed, even if writers finish out of order.
-   * Failed calls, leases, snapshots and stored items are not included. Earlier rows of a deleted conversation
-   * may be missing. In PostgreSQL, another program's open transaction delays later rows.
+   * Returns one page of the events, changes and deletions of all conversations. Over all pages, each appears
+   * at least once, and in order within its conversation. Continue with `next`: no row is missed, even if
+   * writers finish out of order. Failed calls, leases, snapshots and stored items are not included. Earlier
+   * rows of a deleted conversation may be missing. In PostgreSQL, another program's open transaction delays
+   * later rows.
    *
    * A row of a deleted conversation is removed once `feedRows` later rows exist (default: {@link FEED_ROWS})
    * and all followers that were active in the last 30 days have read the row. Other readers may then get a

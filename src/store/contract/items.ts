@@ -21,7 +21,7 @@ export interface ItemChange {
    * The version that the item must have (1 or more); null if the item must not exist. Default: not checked.
    */
   readonly expected?: number | null
-  /** The new value, or null to remove the item. If absent, the item is only compared with `expected`. */
+  /** The new value, or null to remove the item. Without `put`, the item is only compared with `expected`. */
   readonly put?: NewItem | null
 }
 
@@ -75,7 +75,7 @@ export interface ItemClaim {
  * await store.getItem('jobs', job.id) // null
  */
 export interface Items {
-  /** Returns an item; null if it does not exist, or if a name is invalid. O(log n). */
+  /** Returns an item; null if it does not exist, or if `collection` or `id` is invalid. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**

@@ -7,8 +7,8 @@ import type { BlobMode, BlobReference } from './blobs.ts'
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a query compares for one page. A query that reaches it can return
- * fewer than `limit` conversations, or none, with a `cursor`.
+ * Maximum number of conversations that a query visits for one page. A query that reaches it can return fewer
+ * than `limit` conversations, or none, with a `cursor`.
  */
 export const MOST_LOOKED_AT = 1_000
 
@@ -40,7 +40,7 @@ export interface EventFilter {
    * joined by line breaks, as in `messageText`. Matches only messages; an empty string matches all messages.
    */
   readonly text?: string
-  /** ISO 8601 instants with date and time, by default in UTC. `Gte` is inclusive, `Lt` exclusive. */
+  /** ISO 8601 instants with date and time; UTC if without a zone. `Gte` is inclusive, `Lt` exclusive. */
   readonly timestampGte?: string
   readonly timestampLt?: string
   /** Only events on the path from the root to the event with this id. An unknown id matches no event. */
@@ -63,8 +63,8 @@ export interface EventQuery extends EventFilter {
 
 /**
  * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page. A
- * page has fewer than `limit` items only if it is the last, or if `maxBytes` or the number of compared
- * conversations limits it.
+ * page has fewer than `limit` items only if it is the last, or if `maxBytes` or {@link MOST_LOOKED_AT} limits
+ * it.
  */
 export interface Page<T> {
   readonly items: readonly T[]

@@ -37,7 +37,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  *
  * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. Arguments are copied: the
  * caller may change them after the call. Bodies, metadata and items keep field order and any Unicode (NUL and
- * lone surrogates too), up to an event's maximum size and depth.
+ * lone surrogates too). The maximum size and depth of an event apply to each.
  *
  * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
  * clock.
@@ -76,7 +76,10 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
   readonly name: string
-  /** Whether the store redacts events. If so, an engine shares no streamed replies: they are not redacted. */
+  /**
+   * Whether the store redacts events. If so, an engine shares no streamed replies, because they are not
+   * redacted.
+   */
   readonly redacts?: boolean
 
   /**
@@ -84,8 +87,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    *
    * Ids (law S): a fact is not appended if the log, or an earlier fact of the batch, has its id and an equal
    * body; the stored event is returned. A different body throws `id_conflict` with `data.id`. The comparison
-   * ignores field order, a reply's record, and fields that the new event omits. A field that the stored event
-   * omits counts as its default.
+   * ignores field order, a reply's `ReplyRecord`, and fields that the new event omits. A field that the
+   * stored event omits counts as its default.
    *
    * Version and lease are checked only if a fact is new. A version other than the expected one throws
    * `version_conflict` with the actual version in `data.version`. A lease that is not the conversation's
@@ -131,8 +134,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
-   * Returns the events in the order of `ids`, again for each repeated id, and null for an unknown id. Accepts
-   * tens of thousands of ids. O(ids · log n).
+   * Returns an event for each id, in the order of `ids`, even for a repeated id; null for an unknown id.
+   * Accepts tens of thousands of ids. O(ids · log n).
    */
   getMany(
     conversationId: string,
@@ -141,9 +144,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<(StoredEvent | null)[]>
 
   /**
-   * Returns one page of matching events. An unknown conversation's page is empty. Appends while paging
-   * neither repeat nor skip an existing event (laws C). O(log n + limit) at any depth, except that a filter
-   * by text may read every event, and so may a filter by path if timestamps decrease along the log.
+   * Returns one page of matching events. An unknown conversation's page is empty. Paging neither repeats nor
+   * skips an existing event, even during appends (laws C). O(log n + limit) at any depth, except that a
+   * filter by `text` may read every event, and so may a filter by `leafId` if timestamps decrease along the
+   * log.
    *
    * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
    * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500
@@ -157,7 +161,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Counts the events that match a filter; 0 for an unknown conversation. O(log n + matches), except that a
-   * filter by text, or by path if timestamps decrease, may read every event. @throws `invalid_query`.
+   * filter by `text`, or by `leafId` if timestamps decrease, may read every event. @throws `invalid_query`.
    */
   count(filter: EventFilter): Promise<number>
 
@@ -172,16 +176,16 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   getConversation(id: string): Promise<ConversationRecord | null>
 
   /**
-   * Returns one page of conversations. New conversations while paging neither repeat nor skip an existing
-   * conversation. For cursors, see {@link search}.
+   * Returns one page of conversations. If conversations are created while you page, no existing conversation
+   * is repeated or skipped. For cursors, see {@link search}.
    *
    * These queries return full pages and cost O(limit + log n):
-   * - in the order of creation, with no filter except creation times and one of `public: true`,
-   *   `parentConversationId`, `sandboxId`, `owner`, `status` and a tag;
+   * - in the order of creation, with no filter except creation times and at most one of these: `public:
+   * true`, `parentConversationId`, `sandboxId`, `owner`, `status`, a tag;
    * - in the order of change, with no filter except times of change.
    *
-   * Other queries compare at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have
-   * fewer items than `limit`, or none, and still a `cursor`.
+   * Other queries visit at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have fewer
+   * items than `limit`, or none, and still a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
@@ -202,8 +206,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * Changes the fields of the patch and `updatedAt`. Tags and metadata are replaced whole. The feed reports
    * even an empty patch. O(size).
    *
-   * To avoid lost updates, pass the metadata of the record that you read as `expected`; appends cause no
-   * conflict.
+   * To avoid lost updates, set `expected` to the record that you read. Only its metadata are compared, so
+   * appends cause no conflict.
    * @throws `unknown_conversation`; `version_conflict` if the metadata differ from `expected`; `invalid_id`
    *   and `invalid_argument` as {@link createConversation}.
    */
@@ -289,7 +293,7 @@ export interface DisposableStore extends Store {
 
 /** Options of `read`. */
 export interface ReadOptions {
-  /** Position of the first fact. Default: 0, or the last when reading backward. */
+  /** Position of the first fact. Default: 0, or the last position when reading backward. */
   readonly from?: number
   /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
@@ -341,7 +345,10 @@ export type ExpectedVersion = 'any' | 'none' | number
 
 export interface Replacement {
   readonly before: Fact
-  /** Same kind, source, parent and timestamp. Must contain the event's id, even if `before` does not. */
+  /**
+   * Has the kind, source, parent and timestamp of `before`. Must contain the event's id, even if `before`
+   * does not.
+   */
   readonly after: Fact
 }
 
@@ -354,14 +361,14 @@ export interface AppendOptions {
    * `live` (default): events need an id, and a missing parent is written to the body.
    *
    * `import`: bodies are not changed, and repeated ids and unknown parents do not throw. Missing ids
-   * (`deriveEventId`) and times are derived; an unknown parent becomes HEAD (design D8, D15); moves of HEAD
+   * (`deriveEventId`) and times are derived; HEAD replaces an unknown parent (design D8, D15); moves of HEAD
    * to unknown events are ignored; quarantined lines with a readable id are in the tree; entries with a
    * repeated id are outside it. The stored log equals a replay of the facts, however they are batched.
    *
-   * If `expected` is `none` or a number, the first fact has that position in the log, and stored facts are
-   * recognized by position. The import can be repeated or resumed: facts that are in the log are not appended
-   * again. It throws `version_conflict` if a stored body differs, or if the log is shorter than `expected`.
-   * With `any`, facts are recognized by id.
+   * If `expected` is a number (or `none`, which means 0), the first fact has that position in the log, and
+   * stored facts are recognized by position. The import can be repeated or resumed: facts that are in the log
+   * are not appended again. It throws `version_conflict` if a stored body differs, or if the log is shorter
+   * than `expected`. With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
   /** The writer's lease. The append throws `lease_lost` if it is not the conversation's latest lease. */

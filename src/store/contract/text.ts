@@ -33,7 +33,7 @@ export interface TextFilter {
 /** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, by milliseconds. `rank`: best first, by the frequency of the terms, in
+   * `time` (default): newest first, to the millisecond. `rank`: best first, by the frequency of the terms, in
    * groups of {@link MAX_RANKED}.
    */
   readonly order?: 'time' | 'rank'
@@ -71,8 +71,8 @@ export interface TextIndex {
  */
 export interface TextSearch {
   /**
-   * Returns one page of hits. Only the last page has fewer than `limit`. Appends while paging neither repeat
-   * nor skip an existing hit.
+   * Returns one page of hits. Only the last page has fewer than `limit`. Paging neither repeats nor skips an
+   * existing hit, even during appends.
    * @throws `invalid_query`, also when the store was opened without `fullText`; `invalid_cursor`.
    * @example
    * const store = memoryStore({ fullText: true })

@@ -75,8 +75,8 @@ export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
 }
 
 /**
- * Returns an event with references in place of long strings, frozen; the same event if it has none.
- * O(values), and O(characters) of the strings.
+ * Returns an event with references in place of long strings, frozen; an event without long strings is
+ * returned unchanged. O(values), and O(characters) of the strings.
  */
 export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
   event: E,
@@ -94,8 +94,8 @@ export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobRef
   )
 
 /**
- * Returns a copy of a value, with the results of `textOf` in place of the strings at some paths. Objects and
- * lists outside the paths are not copied. O(fields of the copied objects).
+ * Returns a copy of a value, with the results of `textOf` in place of the strings at the paths of `strings`.
+ * Objects and lists outside the paths are not copied. O(fields of the copied objects).
  * @param strings the paths; strings of one object or list must be adjacent
  * @throws TypeError if a path leads through a value that is not an object or list
  */

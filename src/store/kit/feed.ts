@@ -24,7 +24,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a later row that reported a deletion was removed. Read only from the first row of a page. */
+  /** Whether a later row that reported a deletion was removed. Used only in the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
@@ -52,7 +52,10 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/** Weights in `shardOf` of an id's last characters, the last one first. Databases use the same formula. */
+/**
+ * Weights of an id's last characters, the last character first, for `shardOf`. Databases use the same
+ * formula.
+ */
 export const WEIGHTS = [1, 11, 37, 53] as const
 
 /**
@@ -73,7 +76,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   return { shard, limit, after: { position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
-/** One or two whole numbers in the range of every adapter, separated by a space. */
+/** One or two whole numbers, separated by a space, that fit into a signed 64-bit integer. */
 const POSITION = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 

@@ -1,6 +1,6 @@
 /**
- * The entry `colloquy/store-kit`: the store contract, and what all adapters share: checks of queries,
- * decisions about appends and leases, and pages. An adapter adds tables and transactions.
+ * The entry `colloquy/store-kit`: the store contract, and the code that all adapters share (checks of
+ * queries, decisions about appends and leases, and pages). An adapter adds tables and transactions.
  */
 
 export type * from '../contract/store.ts'

@@ -9,7 +9,7 @@ export interface Range<T> {
   readonly descending: boolean
 }
 
-/** Items in a strict order, in chunks: a change moves the items of one chunk. */
+/** Items in a strict order, in chunks, so that a change moves only the items of one chunk. */
 export class SortedList<T> {
   readonly #chunks: T[][] = []
   readonly #compare: (a: T, b: T) => number

@@ -92,7 +92,10 @@ const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 /** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
 const MAX_ATTEMPTS = 50
 
-/** Maximum milliseconds to wait for an earlier append to the conversation: its connection may be dead. */
+/**
+ * Maximum milliseconds to wait for an earlier append to the conversation, because that append's connection
+ * may be dead.
+ */
 const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000

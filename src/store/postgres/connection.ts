@@ -40,9 +40,9 @@ const MAX_PREPARED = 500
 /**
  * Planner settings of the store's own pool, for plans that read rows along an index. Every requested order
  * has an index, but the planner knows only average lengths: with many short conversations, or no statistics,
- * it would read and sort a long log. Other sorts still work, but before PostgreSQL 18 their estimated cost
- * would trigger a compilation (`jit`) at each call. A generic plan suits all values; planning again would
- * cost as much as reading a page.
+ * it would read and sort a long log. Sorts without an index still work, but before PostgreSQL 18 their
+ * estimated cost would trigger a compilation (`jit`) at each call. A generic plan suits all values; planning
+ * again would cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -384,7 +384,10 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/** Returns the first line of each message: an error of a host has a message for each address. */
+/**
+ * Returns the first line of each message. A failed connection to a host has a message for each of its
+ * addresses.
+ */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

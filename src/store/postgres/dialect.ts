@@ -106,7 +106,7 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-/** Passes rows as one value: a list for each column takes several times as long to `unnest`. */
+/** Passes rows as one value, because a list for each column takes several times as long to `unnest`. */
 function rowsOf(ranges: readonly EventRange[]): Statement {
   const rows = ranges.map(({ kind, source, lane, low, high }) => {
     const times = { low_time: String(low.time), high_time: String(high.time) }
@@ -117,8 +117,9 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 }
 
 /**
- * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so no
- * other index has the order. For a range of positions, the condition on `kind` fits no partial index.
+ * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so only
+ * this index can supply the order. For a range of positions, the condition on `kind` is written to fit no
+ * partial index.
  */
 function rangeSql(
   event: string,
@@ -193,9 +194,10 @@ export function* changeItems(
 }
 
 /**
- * Claims due items, except items that other transactions claim or change. Selects once in any plan, and
- * updates rows by physical address, because look-ups by id slow down with the number of items. The limit is
- * hidden from the planner, which would otherwise plan each claim again if many items are due.
+ * Claims due items, except items that other transactions claim or change. In any plan, the due items are
+ * selected once. Rows are updated by physical address, because look-ups by id slow down with the number of
+ * items. The limit is hidden from the planner, which would otherwise plan each claim again if many items are
+ * due.
  */
 export function* claimItems(
   schema: string,
@@ -297,7 +299,7 @@ const eventsOfParts = (
 
 /**
  * Moves the rows of a restored dump to the start of the feed, if this server has lower transaction numbers
- * than the dumped server: readers would not see the rows. O(shards), and once O(rows).
+ * than the dumped server. Otherwise, readers would not see the rows. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END

@@ -167,8 +167,8 @@ CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS 
 $body$`
 
 /**
- * `drop_blobs` deletes blobs after their last use. It waits for transactions that are about to use such a
- * blob; the second statement sees their commits.
+ * `drop_blobs` deletes blobs after their last use. It waits for transactions that are about to use one of
+ * these blobs, so that its DELETE sees their commits.
  */
 const dropBlobsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_blobs() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -185,7 +185,8 @@ $body$`
 
 /**
  * `drop_events` deletes a log's events and texts. Its statements also see events that were committed while
- * the deletion waited. A foreign key would look up each event's log; a join could read all rows.
+ * the deletion waited. The alternatives are slower: a foreign key would look up each event's log; a join
+ * could read all rows.
  */
 const dropEventsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_events() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -247,7 +248,7 @@ const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone 
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
   first_event integer, last_event integer, first_lane integer, last_lane_row integer, first_text integer, last_text integer`
 
-/** The columns in lists of events, without log, position and body, and in lists of lanes. */
+/** The columns of event lists (without log, position and body) and of lane lists. */
 const [EVENT_COLUMNS, LANE_COLUMNS] = [
   'id text, lane integer, parent_id text, time bigint, kind text, source text, message text, blobs text',
   'lane integer, time bigint, parent_lane integer, parent_seq integer, parent_time bigint',

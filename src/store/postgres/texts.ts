@@ -12,8 +12,8 @@ const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 export const TEXT_COLUMNS = 'number bigint, seq integer, time bigint, role integer, size integer'
 
 /**
- * Returns SQL for the columns of one row of a list. PostgreSQL reads such a list faster than a list for each
- * column.
+ * Returns SQL for the columns of one row of a list. PostgreSQL reads one list of rows faster than a list for
+ * each column.
  */
 export const cells = (list: string, row: string, columns: string): string =>
   columns

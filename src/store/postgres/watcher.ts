@@ -30,7 +30,7 @@ interface ListenerOptions {
   readonly url: string | null
   readonly client: PostgresClient | null
   readonly hear: (payload: string) => void
-  /** Called when listening has begun, also after a reconnection: notifications may have been lost. */
+  /** Called when listening has begun, also after a reconnection, because notifications may have been lost. */
   readonly begin: () => void
 }
 
@@ -39,7 +39,10 @@ type End = () => Promise<void>
 interface Held {
   /** The listening client; null if the driver listens by itself. */
   readonly client: ListeningClient | null
-  /** Whether the store opened or borrowed the client, and so decides if it keeps the process alive. */
+  /**
+   * Whether the store opened or borrowed the client. If so, the store decides whether the client keeps the
+   * process alive.
+   */
   readonly isOwn: boolean
   readonly end: End
 }

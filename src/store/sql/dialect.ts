@@ -100,7 +100,10 @@ export function allOf(conditions: readonly (Statement | false)[]): Statement {
   return parts.length === 0 ? statement('1 = 1') : joined(parts, ' AND ')
 }
 
-/** `none`: times decrease along the log. `all`, `some`: they do not, and searches find all or some events. */
+/**
+ * `none`: times decrease along the log. `all`, `some`: they do not, and searches find all events (`all`) or
+ * only some (`some`).
+ */
 export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
 
 export type Table =
@@ -136,7 +139,10 @@ export interface Dialect {
   readonly entries: string
   /** A join that looks up at most one row of a table for each row of the tables before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
-  /** Returns the condition for rows with these key values within bounds, and the columns that order them. */
+  /**
+   * Returns the condition for rows with the values of `key`, within the bounds, and the columns that order
+   * them.
+   */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
     readonly time: string

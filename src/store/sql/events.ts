@@ -210,7 +210,10 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /** Returns the ranges whose kinds and sources occur in the log. Needed if a statement cannot hold all. */
+  /**
+   * Returns the ranges whose kinds and sources occur in the log. Needed if a statement cannot hold all
+   * ranges.
+   */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)

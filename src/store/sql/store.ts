@@ -197,7 +197,10 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
   }
 }
 
-/** Copies an argument, which the caller may change meanwhile. Returns a frozen or invalid one unchanged. */
+/**
+ * Copies an argument, because the caller may change it during the call. Returns a frozen or invalid argument
+ * unchanged.
+ */
 function ownedJson<T extends object>(input: T): T {
   if (isFrozenJson(input, MAX_DEPTH)) return input
   const { value, issues } = copyJson(input)

@@ -303,7 +303,7 @@ export class TextIndexer {
     if (this.#nextLook === 0) this.look()
   }
 
-  /** Indexes events that other processes appended without an index. Keeps the minimum pause. */
+  /** Indexes events that other processes appended without an index. Does nothing during the minimum pause. */
   look(): void {
     if (performance.now() < this.#nextLook) return
     this.#nextLook = Infinity

@@ -36,7 +36,9 @@ export type SqliteStoreOptions = (
    * this option in every process that appends. Default: false.
    */
   readonly fullText?: boolean
-  /** The feed removes a deleted conversation's rows after this number of later rows. Default: 100,000. */
+  /**
+   * The feed removes a row of a deleted conversation once this number of later rows exist. Default: 100,000.
+   */
   readonly feedRows?: number
 }
 
@@ -52,7 +54,7 @@ export interface ConnectionSource {
   readonly busyTimeout: number
 }
 
-/** Returns the source for the checked options. @throws `invalid_argument` for a wrong value. */
+/** Checks the options, and returns a source of connections. @throws `invalid_argument` for a wrong value. */
 export function connectionSource(options: SqliteStoreOptions): ConnectionSource {
   const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   if (synchronous !== 'full' && synchronous !== 'normal')

@@ -217,7 +217,7 @@ const insertEvent = (
 
 const INSERT_EVENT = insertEvent('?')
 
-/** Fails, because it sets `log` to null, if the log or the lease is not as assumed, or if the id exists. */
+/** If the log or the lease is not as assumed, or if the id exists, sets `log` to null and so fails. */
 const INSERT_NEXT_EVENT =
   insertEvent(`(SELECT number FROM colloquy_log AS l WHERE number = ? AND version = ? AND head_id IS ?
   AND time_zone IS ? AND text_version = ? AND (? IS NULL OR (lease_owner = ? AND lease_generation = ?))
@@ -443,8 +443,8 @@ const SHARD = `(${WEIGHTS.map(
 export const FEED_LAST = `${feedSql('> 0')} ORDER BY position DESC LIMIT 1`
 
 /**
- * Visits a limited number of rows from a position. Returns the first row and the rows of a shard (null for
- * all shards), up to a second limit. An index of shards would slow down every append.
+ * Visits a limited number of rows from a position. Returns the row at this position, and the rows of a shard
+ * (null for all shards), up to a second limit. An index of shards would slow down every append.
  */
 export const FEED_ROWS = `SELECT feed.*, coalesce(feed.id, log.conversation_id) AS conversationId, log.number IS NOT NULL AS isThere
   FROM (${feedSql('>= ?')} ORDER BY position LIMIT ?) AS feed LEFT JOIN colloquy_log AS log ON log.number = feed.log

@@ -25,7 +25,7 @@ import { purge, replaceText, TEXT_WORK } from './texts.ts'
 /** Maximum number of new rows to read; if there are more, all watches are woken. */
 const MAX_NEWS = 1_000
 
-/** The position of a feed row, and its random number: in another database, the number differs. */
+/** The position of a feed row, and its random number, which differs in another database. */
 type FeedPosition = Pick<FeedEnd, 'position' | 'witness'>
 
 const START: FeedPosition = { position: 0, witness: 0 }

@@ -25,7 +25,9 @@ const READS_PER_TURN = 256
 /** Milliseconds after which queued writes wait for the next turn of the event loop. */
 const LONGEST_TURN = 1
 
-/** Maximum milliseconds between retries: a process that writes continuously leaves short gaps. */
+/**
+ * Maximum milliseconds between retries, because a process that writes continuously leaves only short gaps.
+ */
 const LONGEST_PAUSE = 10
 
 export class Runner {

@@ -62,8 +62,8 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
 }
 
 /**
- * Maximum number of texts that one transaction adds to the index, and number that it removes, at a higher
- * cost.
+ * Maximum number of texts that one transaction adds to the index, and maximum that it removes, which costs
+ * more for each text.
  */
 const [MERGED, PURGED] = [512, 32]
 

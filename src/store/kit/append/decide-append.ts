@@ -106,11 +106,13 @@ export interface AppendContext {
   /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
-   * Returns the tree's entry with this id. The id is in `idsToLoad`, is the parent of an entry that cannot be
-   * HEAD or, in an import, is derived.
+   * Returns the tree's entry with this id. The id is one of `idsToLoad`, the id of a parent of an entry that
+   * cannot be HEAD or, in an import, a derived id.
    */
   find(id: string): TreeNode | undefined
-  /** Returns the entry at a position. Called for results of `find`, and by an import with a version. */
+  /**
+   * Returns the entry at a position. Called for results of `find`, and by an import with an expected version.
+   */
   at(seq: number): StoredEvent
 }
 
@@ -315,7 +317,9 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/** Finds each fact's stored event by position, for an import with a version; null for a new fact. */
+/**
+ * Finds each fact's stored event by position, for an import with an expected version; null for a new fact.
+ */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],

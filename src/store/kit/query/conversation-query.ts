@@ -31,7 +31,7 @@ import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from '
 /** A key by which conversations can be listed: its name and value. */
 export type ListKey = readonly [name: string, value: string]
 
-/** A checked filter, which all stores read in the same way. Null matches all. */
+/** A checked filter, which all stores read in the same way. A field that is null matches all. */
 export interface CheckedConversationFilter {
   /** Whether any conversation can match; if not, no database is queried. */
   readonly isPossible: boolean

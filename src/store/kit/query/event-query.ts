@@ -16,10 +16,13 @@ import { foldText } from './message-text.ts'
 import { type EventFilter, type EventQuery, MAX_PAGE_SIZE, type StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
 
-/** A checked filter, which all stores read in the same way. Null matches all. */
+/** A checked filter, which all stores read in the same way. A field that is null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS; if `text` is set, at most MessageEvent. */
+  /**
+   * `kinds` without `excludeKinds`, in the order of EVENT_KINDS; if `text` is set, only MessageEvent or
+   * empty.
+   */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null

@@ -40,7 +40,7 @@ export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: C
   )
 }
 
-/** Returns a page from all events that match, in any order. O(n log n). */
+/** Returns the query's page. `fitting`: all events that match, in any order. O(n log n). */
 export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEventQuery): EventPage {
   const { limit, maxBytes, refs } = query
   const places = fitting.map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
@@ -84,7 +84,7 @@ export function fitsRecord(record: ConversationRecord, filter: CheckedConversati
   )
 }
 
-/** Returns a page from all records that match, in any order. O(n log n). */
+/** Returns the query's page. `fitting`: all records that match, in any order. O(n log n). */
 export function pageOfRecords(
   fitting: readonly ConversationRecord[],
   query: CheckedConversationQuery,

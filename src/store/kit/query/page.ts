@@ -160,7 +160,7 @@ const REFERENCE_LENGTH = blobText('').length + 64
 
 /**
  * Returns the size of an event's body on a page, in UTF-8 bytes, as databases count it. Long strings count
- * only without `refs`, and references never. O(size). @param event read with references
+ * only without `refs`, and references never. O(size). @param event an event that was read with references
  */
 export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blobs'>, refs: boolean): number {
   const bytes = new TextEncoder().encode(JSON.stringify(fact)).length - REFERENCE_LENGTH * blobs.length

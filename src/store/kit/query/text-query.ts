@@ -244,7 +244,7 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   return millisOf(time) * PER_MILLI + BigInt(slot)
 }
 
-/** Returns the lowest position of texts in a time's millisecond. */
+/** Returns the lowest position that a text in the millisecond of `time` can have. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
 /** Returns a position above every text in the millisecond of `time`. */
 export const placeBehind = (time: bigint): bigint =>
@@ -336,8 +336,8 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
 const MAX_PLAIN = 2 ** 16
 
 /**
- * Returns the tokens that the clauses may match. For clauses of one term in short ASCII text without `_`, only
- * words that contain a term are divided into tokens. O(length).
+ * Returns the tokens that the clauses may match. If `text` is short ASCII without `_`, and each clause has
+ * one term, only words that contain a term are divided into tokens. O(length).
  */
 export function tokensFor(text: string, clauses: readonly TextClause[]): readonly Token[] {
   const isPlain = text.length <= MAX_PLAIN && !text.includes('_') && /^\p{ASCII}*$/u.test(text)
