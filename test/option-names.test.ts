@@ -24,7 +24,7 @@ import * as kit from '../src/store/kit/index.ts'
 import { postgresStore } from '../src/store/postgres/index.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import * as testing from '../src/testing/index.ts'
-import { driveServer, scriptedModel, serverClient } from '../src/testing/server/index.ts'
+import { driveServer, scriptedModel } from '../src/testing/server/index.ts'
 import { says } from './conversation/script.ts'
 
 interface World {
@@ -100,11 +100,6 @@ const CALLS: Readonly<Record<string, Row>> = {
   'Items.claimItems': ['limit', (more, { store }) => store.claimItems('jobs', { ttl: 1, ...more })],
   'Items.countItems': ['value', (more, { store }) => store.countItems('jobs', more)],
   'Items.listItems': ['descending', (more, { store }) => store.listItems('jobs', more)],
-  'ServerClient.follow': [
-    'signal',
-    (more) => serverClient({ url: 'http://localhost' }).follow('c', more).next(),
-  ],
-  'ServerClient.say': ['run', (more) => serverClient({ url: 'http://localhost' }).say('c', 'Hi', more)],
   'Store.append': ['expected', (more, { store }) => store.append('c', [pause], more)],
   'Store.count': ['kinds', (more, { store }) => store.count({ conversationId: 'c', ...more })],
   'Store.countConversations': ['titleContains', (more, { store }) => store.countConversations(more)],
@@ -239,19 +234,15 @@ const MORE: readonly (readonly [name: string, ...Row])[] = [
 /** Why published functions with options do not check them. */
 const EXCEPTIONS: readonly (readonly [RegExp, string])[] = [
   [/^\w+Step$/, 'unknown options go to the provider'],
-  [/^(?!Server)\w+Client\.|^RunCondenser\.|^RequestCache\.|\.streamText$/, 'others implement it'],
+  [/^\w+Client\.|^RunCondenser\.|^RequestCache\.|\.streamText$/, 'others implement it'],
   [/^refuseWithin$/, 'it reads one option of an append'],
   [
     /^to(?!Atif|Spans|Timeline|UIMessages)\w+$|^Grammar\.write$|^Conversation\.messages$/,
     'bundles have a limit',
   ],
   [/^(?:initialState|replay)$/, 'bundles have a limit'],
-  [/^ServerClient\.(?:connect|count|events|search|stream)$/, 'the server checks the query'],
   [/^Grammar\.rules$/, 'it checks a request, and only `system` matters'],
-  [
-    /^serverClient$|^serverConformance$/,
-    'a server with more methods, such as of `serve`, can be the options',
-  ],
+  [/^serverConformance$/, 'a server with more methods, such as of `serve`, can be the options'],
 ]
 
 const API = readFileSync(resolve(import.meta.dirname, 'api.txt'), 'utf8')

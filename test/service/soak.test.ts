@@ -10,7 +10,7 @@ import { plainId } from '../../src/service/conversations/find-conversation.ts'
 import { isOver, type StoredTask } from '../../src/service/control-plane/start-tasks.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/query.ts'
-import { connectSocket, follow } from '../../src/testing/server/client.ts'
+import { connectSocket } from '../../src/testing/server/client.ts'
 import { logOf } from '../conversation/stores.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { Fleet, sleep } from './fleet.ts'
@@ -79,6 +79,10 @@ const stored = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxe
 /** Folders of the sandboxes. */
 const folders = (): string[] => readdirSync(path.path).toSorted()
 
+/** Whether a socket that was closed with this code must not connect again. */
+const isFinal = (code: number): boolean =>
+  [1000, 1002, 1003, 1007, 1008, 4400].includes(code) || (code >= 4000 && code < 4008)
+
 it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
   const fleet = new Fleet([database.url, receiver.url, SECRET, path.path])
   await Promise.all(Array.from({ length: PROCESSES }, (_, index) => fleet.start(index)))
@@ -96,11 +100,17 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     const ids: string[] = []
     heard.set(id, ids)
     const reading = async (): Promise<void> => {
-      for await (const { type, event } of follow((query) => connectSocket({ url: fleet.url }, id, query), {
-        signal: over.signal,
-      })) {
-        expect(type).not.toBe('reset')
-        if (type === 'event') ids.push(String(event.id))
+      for (let after = -1; !over.signal.aborted;) {
+        const socket = connectSocket({ url: fleet.url }, id, { after })
+        over.signal.addEventListener('abort', socket.close, { once: true })
+        const { code } = await socket.closed
+        expect(socket.frames.map(({ type }) => type)).not.toContain('reset')
+        for (const { type, position, event } of socket.frames) {
+          after = position ?? after
+          if (type === 'event') ids.push(String(event.id))
+        }
+        if (!over.signal.aborted && isFinal(code)) throw new Error(`The server ended the stream with ${code}`)
+        if (socket.frames.length === 0) await sleep(50)
       }
     }
     readers.push(reading())

@@ -1,14 +1,21 @@
-import { checkOptionNames } from '../../event/check-value.ts'
+/** Sends the requests of the cases and of the driver to a server of docs/interface.md. */
+
+import { isObject } from '../../event/json.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
 import { allPages } from '../../store/kit/query/page.ts'
 import { LawBroken } from '../failure.ts'
-import { isObject } from '../../event/json.ts'
 
-/** Address of a server, and the WebSocket implementation. */
-export interface ServerClientOptions extends ServerAddress {
+/** Address and credentials of a server, and the WebSocket implementation. */
+export interface ServerClientOptions {
+  readonly url: string
+  /** Sends requests. For a server in this process, pass the server's own `fetch`. Default: the global one. */
+  readonly fetch?: (request: Request) => Response | Promise<Response>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
+  readonly apiKey?: string
   /** Default: the global one. */
   readonly WebSocket?: typeof WebSocket
 }
@@ -28,71 +35,34 @@ export interface ServerPage {
   readonly next_page_id: string | null
 }
 
-/** Query parameters of a count of events. */
 export interface EventFilterQuery {
-  readonly kind?: EventKind | undefined
-  readonly source?: Source | undefined
-  readonly body?: string | undefined
-  readonly timestamp__gte?: string | undefined
-  readonly timestamp__lt?: string | undefined
+  readonly kind?: EventKind
+  readonly source?: Source
+  readonly timestamp__gte?: string
+  readonly timestamp__lt?: string
 }
 
-/** Query parameters of a search of events. */
-export interface EventQuery extends EventFilterQuery {
-  readonly sort_order?: 'TIMESTAMP' | 'TIMESTAMP_DESC' | undefined
-  readonly page_id?: string | null | undefined
-  readonly limit?: number | undefined
+interface EventQuery extends EventFilterQuery {
+  readonly sort_order?: 'TIMESTAMP' | 'TIMESTAMP_DESC'
+  readonly page_id?: string | null
+  readonly limit?: number
 }
 
-/** Options of `say`. */
-export interface SayOptions {
-  /** Whether to start a run. Default: true. */
-  readonly run?: boolean
-  readonly key?: string
+/** Query parameters. A list repeats the name; null and undefined are left out. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
+
+interface SentRequest {
+  readonly query?: Query
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
 }
 
-/**
- * Sends requests. Methods that return `Received` resolve with a response of any status, and reject only if
- * there is no response; `bodyOf` checks the status.
- */
-export interface ServerClient {
-  readonly address: ServerAddress
-  readonly send: <T = unknown>(method: string, path: string, requested?: Asked) => Promise<Received<T>>
-  readonly create: (body?: JsonObject) => Promise<Received<ServerConversation>>
-  readonly get: (id: string) => Promise<Received<ServerConversation>>
-  readonly delete: (id: string) => Promise<Received>
-  readonly fork: (id: string, body?: JsonObject) => Promise<Received<ServerConversation>>
-  readonly say: (
-    id: string,
-    content: string | readonly object[],
-    options?: SayOptions,
-  ) => Promise<Received<{ readonly event_id?: string }>>
-  readonly run: (id: string) => Promise<Received>
-  readonly pause: (id: string) => Promise<Received>
-  readonly interrupt: (id: string) => Promise<Received>
-  readonly resume: (id: string) => Promise<Received>
-  readonly condense: (id: string) => Promise<Received>
-  readonly navigate: (id: string, eventId: string | null) => Promise<Received<ServerConversation>>
-  readonly setPolicy: (id: string, policy: JsonObject | null) => Promise<Received>
-  readonly respond: (id: string, accept: boolean, reason?: string) => Promise<Received>
-  readonly search: (id: string, query?: EventQuery) => Promise<Received<ServerPage>>
-  readonly count: (id: string, query?: EventFilterQuery) => Promise<Received<number>>
-  readonly event: (id: string, eventId: string) => Promise<Received<Event>>
-  /** Searches the events of a shared conversation; the server requires no key (interface 4.1). */
-  readonly searchShared: (query: Query) => Promise<Received<ServerPage>>
-  readonly share: (id: string, isPublic: boolean) => Promise<Received>
-  /** Returns the events of all pages of a search. @throws LawBroken if the server rejects a request. */
-  readonly events: (id: string, query?: EventQuery) => Promise<Event[]>
-  readonly connect: (id: string, query?: LiveQuery) => ServerSocket
-  readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
-  /**
-   * Yields every frame after the position `after` (default: -1, the whole log), reconnecting as necessary,
-   * until the signal is aborted. Throws an Error with the close code if the server ends the stream for good.
-   */
-  readonly follow: (
-    id: string,
-    options?: { readonly after?: number; readonly signal?: AbortSignal },
-  ) => AsyncGenerator<LiveFrame, void, undefined>
+export interface Received<T = unknown> {
+  readonly status: number
+  /** JSON, or text if the content type is not JSON. */
+  readonly body: T
+  readonly headers: Headers
 }
 
 /** Returns the body of a response of status 200 to 299. @throws LawBroken for any other status. */
@@ -111,99 +81,73 @@ export const serverPages = (read: ReadServerPage): AsyncGenerator<readonly Event
     return { items, cursor: next_page_id ?? null }
   })
 
+export type ServerClient = ReturnType<typeof serverClient>
+
 /**
- * Returns a client for the interface in docs/interface.md.
- * @example
- * const server = (request: Request) => Response.json({ asked: new URL(request.url).pathname })
- * const client = serverClient({ url: 'http://localhost', fetch: server })
- * bodyOf(await client.get('c')) // { asked: '/api/conversations/c' }
+ * Methods that return `Received` resolve with a response of any status, and reject only if there is no
+ * response; `bodyOf` checks the status.
  */
-export function serverClient(options: ServerClientOptions): ServerClient {
-  const ask = <T>(method: string, path: string, requested?: Asked): Promise<Received<T>> =>
-    send(options, method, path, requested)
-  const deed =
-    (verb: string) =>
-    (id: string): Promise<Received> =>
-      ask('POST', `${index(id)}/${verb}`)
-  const search = (id: string, query: EventQuery = {}): Promise<Received<ServerPage>> =>
-    ask('GET', `${index(id)}/events/search`, { query: { ...query } })
+export function serverClient(options: ServerClientOptions) {
+  const send = async <T = unknown>(
+    method: string,
+    path: string,
+    request?: SentRequest,
+  ): Promise<Received<T>> => {
+    const response = await responseTo(options, method, path, request)
+    const { status, headers } = response
+    const text = await response.text()
+    const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== ''
+    return { status, body: (isJson ? JSON.parse(text) : text) as T, headers }
+  }
+  const get = <T>(path: string, query: Query = {}) => send<T>('GET', path, { query })
+  const post = <T>(path: string, body?: unknown) => send<T>('POST', path, { body })
+  const command = (verb: string) => (id: string) => post(`${pathTo(id)}/${verb}`)
+  const search = (id: string, query: EventQuery = {}) =>
+    get<ServerPage>(`${pathTo(id)}/events/search`, { ...query })
   return {
     address: options,
-    send: ask,
-    create: (body = {}) => ask('POST', '/api/conversations', { body }),
-    get: (id) => ask('GET', index(id)),
-    delete: (id) => ask('DELETE', index(id)),
-    fork: (id, body = {}) => ask('POST', `${index(id)}/fork`, { body }),
-    async say(id, content, options = {}) {
-      checkOptionNames(options, 'run key')
-      const { run = true, key } = options
-      return ask('POST', `${index(id)}/events`, {
-        body: {
-          role: 'user',
-          content: typeof content === 'string' ? [{ type: 'text', text: content }] : content,
-          run,
-          ...(key !== undefined && { key }),
-        },
-      })
-    },
-    run: deed('run'),
-    pause: deed('pause'),
-    interrupt: deed('interrupt'),
-    resume: deed('resume'),
-    condense: deed('condense'),
-    navigate: (id, event_id) => ask('POST', `${index(id)}/navigate`, { body: { event_id } }),
-    setPolicy: (id, policy) => ask('POST', `${index(id)}/confirmation_policy`, { body: { policy } }),
-    respond: (id, accept, reason) =>
-      ask('POST', `${index(id)}/events/respond_to_confirmation`, {
-        body: { accept, ...(reason !== undefined && { reason }) },
+    send,
+    create: (body: JsonObject = {}) => post<ServerConversation>('/api/conversations', body),
+    get: (id: string) => get<ServerConversation>(pathTo(id)),
+    delete: (id: string) => send('DELETE', pathTo(id)),
+    fork: (id: string, body: JsonObject = {}) => post<ServerConversation>(`${pathTo(id)}/fork`, body),
+    say: (id: string, content: string | readonly object[], more: { run: boolean; key?: string }) =>
+      post<{ readonly event_id?: string }>(`${pathTo(id)}/events`, {
+        role: 'user',
+        content: typeof content === 'string' ? [{ type: 'text', text: content }] : content,
+        ...more,
       }),
+    run: command('run'),
+    pause: command('pause'),
+    interrupt: command('interrupt'),
+    resume: command('resume'),
+    condense: command('condense'),
+    navigate: (id: string, event_id: string | null) =>
+      post<ServerConversation>(`${pathTo(id)}/navigate`, { event_id }),
+    setPolicy: (id: string, policy: JsonObject | null) =>
+      post(`${pathTo(id)}/confirmation_policy`, { policy }),
+    respond: (id: string, accept: boolean, reason?: string) =>
+      post(`${pathTo(id)}/events/respond_to_confirmation`, { accept, reason }),
     search,
-    count: (id, query = {}) => ask('GET', `${index(id)}/events/count`, { query: { ...query } }),
-    event: (id, eventId) => ask('GET', `${index(id)}/events/${encodeURIComponent(eventId)}`),
-    searchShared: (query) => ask('GET', '/api/shared-events/search', { query }),
-    share: (id, isPublic) =>
-      ask('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
-    async events(id, query = {}) {
+    count: (id: string, query: EventFilterQuery) => get<number>(`${pathTo(id)}/events/count`, { ...query }),
+    event: (id: string, eventId: string) => get<Event>(`${pathTo(id)}/events/${encodeURIComponent(eventId)}`),
+    /** Searches the events of a shared conversation; the server requires no key (interface 4.1). */
+    searchShared: (query: Query) => get<ServerPage>('/api/shared-events/search', query),
+    share: (id: string, isPublic: boolean) =>
+      send('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
+    /** Returns the events of all pages of a search. @throws LawBroken if the server rejects a request. */
+    async events(id: string, query: EventQuery = {}): Promise<Event[]> {
       const all: Event[] = []
-      const read: ReadServerPage = (page_id = query.page_id) => search(id, { ...query, page_id })
-      for await (const items of serverPages(read)) all.push(...items)
+      for await (const items of serverPages((page_id = null) => search(id, { ...query, page_id })))
+        all.push(...items)
       return all
     },
-    connect: (id, query) => connectSocket(options, id, query),
-    stream: (id, query) => eventStream(options, id, query),
-    follow: (id, input) => follow((query) => connectSocket(options, id, query), input),
+    connect: (id: string, query?: LiveQuery) => connectSocket(options, id, query),
+    stream: (id: string, query?: StreamQuery) => eventStream(options, id, query),
   }
 }
 
-const index = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
-/** A response. */
-export interface Received<T = unknown> {
-  readonly status: number
-  /** JSON, or text if the content type is not JSON. */
-  readonly body: T
-  readonly headers: Headers
-}
-
-/** Query parameters. A list repeats the name; null and undefined are left out. */
-export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
-
-/** Address and credentials of a server. */
-export interface ServerAddress {
-  readonly url: string
-  /** Sends requests. For a server in this process, pass the server's own `fetch`. Default: the global one. */
-  readonly fetch?: (request: Request) => Response | Promise<Response>
-  readonly headers?: Readonly<Record<string, string>>
-  /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
-  readonly apiKey?: string
-}
-
-/** Query, body, headers and signal of a request. */
-export interface Asked {
-  readonly query?: Query
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal
-}
+const pathTo = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
 
 export function queryText(query: Query): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => {
@@ -213,11 +157,11 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-async function requestOf(
-  { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
+async function responseTo(
+  { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerClientOptions,
   method: string,
   path: string,
-  { query = {}, body, headers, signal }: Asked = {},
+  { query = {}, body, headers, signal }: SentRequest = {},
 ): Promise<Response> {
   const request = new Request(`${url.replace(/\/$/, '')}${path}${queryText(query)}`, {
     method,
@@ -233,19 +177,6 @@ async function requestOf(
   return fetch(request)
 }
 
-async function send<T>(
-  address: ServerAddress,
-  method: string,
-  path: string,
-  requested?: Asked,
-): Promise<Received<T>> {
-  const response = await requestOf(address, method, path, requested)
-  const { status, headers } = response
-  const text = await response.text()
-  const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== ''
-  return { status, body: (isJson ? JSON.parse(text) : text) as T, headers }
-}
-
 /** A frame of a live stream. */
 export interface LiveFrame {
   /**
@@ -258,50 +189,30 @@ export interface LiveFrame {
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
 
-/** Parses a frame. Puts a bare event into an envelope. */
 function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
-  if (!isObject(value)) throw new SyntaxError('The frame is not an object.')
-  const { type, position, event } = value
-  if (typeof type === 'string' && isObject(event))
-    return { type, position: typeof position === 'number' ? position : null, event: event as never }
-  const { kind, key } = value
-  const isOwn = kind === 'ConversationStateUpdateEvent' && (key === 'full_state' || key === 'caught_up')
-  return {
-    type: kind === 'StreamingDeltaEvent' ? 'delta' : isOwn ? 'state' : 'event',
-    position: null,
-    event: value as never,
-  }
+  const { type, position, event } = isObject(value) ? value : {}
+  if (typeof type !== 'string' || !isObject(event)) throw new SyntaxError('The frame is not an envelope.')
+  return { type, position: typeof position === 'number' ? position : null, event: event as never }
 }
 
 /** Where a live stream begins. Default: at the end of the log. */
-export interface LiveQuery {
+interface LiveQuery {
   /** Position of the last event to skip; -1 for the whole log. */
   readonly after?: number
-  readonly after_event_id?: string
-  readonly resend_mode?: 'all' | 'since'
-  readonly after_timestamp?: string
-  /** Default: `envelope`. */
-  readonly format?: 'event' | 'envelope'
 }
 
-/** A socket. Iterate over it to read its frames from the first. */
-export interface ServerSocket extends AsyncIterable<LiveFrame> {
+export interface ServerSocket {
   readonly frames: readonly LiveFrame[]
   /** Returns the first frame that fits, past or future. Rejects when the socket closes first. */
   readonly find: (fits: (frame: LiveFrame) => boolean) => Promise<LiveFrame>
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
-  readonly send: (value: unknown) => void
   readonly close: () => void
 }
 
 /** Opens `/sockets/events/{id}`. The key, if any, is the first frame sent. */
 export function connectSocket(
-  {
-    url,
-    apiKey,
-    WebSocket: Socket = globalThis.WebSocket,
-  }: Pick<ServerAddress, 'url' | 'apiKey'> & { readonly WebSocket?: typeof WebSocket },
+  { url, apiKey, WebSocket: Socket = globalThis.WebSocket }: ServerClientOptions,
   id: string,
   query: LiveQuery = {},
 ): ServerSocket {
@@ -309,24 +220,19 @@ export function connectSocket(
   const socket = new Socket(`${base}${queryText({ format: 'envelope', ...query })}`)
   const frames: LiveFrame[] = []
   const closed = Promise.withResolvers<{ code: number; reason: string }>()
-  const opened = Promise.withResolvers<void>()
   let end: { readonly code: number; readonly reason: string } | null = null
-  const isOpen = (): boolean => end === null
   let changed = Promise.withResolvers<void>()
   const wake = (): void => {
     changed.resolve()
     changed = Promise.withResolvers()
   }
   const finish = (code: number, reason: string): void => {
-    if (!isOpen()) return
-    end = { code, reason }
+    end ??= { code, reason }
     closed.resolve(end)
-    opened.resolve()
     wake()
   }
   socket.addEventListener('open', () => {
     if (apiKey !== undefined) socket.send(JSON.stringify({ type: 'auth', session_api_key: apiKey }))
-    opened.resolve()
   })
   socket.addEventListener('message', ({ data }) => {
     try {
@@ -340,33 +246,20 @@ export function connectSocket(
   socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
   // Some implementations emit only this for a failed connection.
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
-  async function* fromFirst(): AsyncGenerator<LiveFrame, void, undefined> {
-    for (let index = 0; ; index += 1) {
-      while (index >= frames.length && isOpen()) await changed.promise
-      const frame = frames[index]
-      if (frame === undefined) return
-      yield frame
-    }
-  }
   return {
     frames,
     async find(fits) {
-      for await (const frame of fromFirst()) if (fits(frame)) return frame
-      throw new Error(`The socket ended with ${end?.code} ${end?.reason} after ${frames.length} frames.`)
-    },
-    closed: closed.promise,
-    send: (value) =>
-      void opened.promise.then(() => {
-        if (isOpen()) socket.send(JSON.stringify(value))
-      }),
-    close: () => socket.close(),
-    async *[Symbol.asyncIterator]() {
-      try {
-        yield* fromFirst()
-      } finally {
-        socket.close()
+      for (let index = 0; ;) {
+        const frame = frames[index]
+        if (frame === undefined && end === null) await changed.promise
+        else if (frame === undefined)
+          throw new Error(`The socket ended with ${end?.code} ${end?.reason} after ${frames.length} frames.`)
+        else if (fits(frame)) return frame
+        else index += 1
       }
     },
+    closed: closed.promise,
+    close: () => socket.close(),
   }
 }
 
@@ -380,13 +273,12 @@ export interface StreamQuery extends LiveQuery {
  * `id` of its server-sent event.
  */
 async function* eventStream(
-  address: ServerAddress,
+  options: ServerClientOptions,
   id: string,
   { lastEventId, ...query }: StreamQuery = {},
 ): AsyncGenerator<LiveFrame, void, undefined> {
   const remaining = new AbortController()
-  const path = `/api/conversations/${encodeURIComponent(id)}/events/stream`
-  const response = await requestOf(address, 'GET', path, {
+  const response = await responseTo(options, 'GET', `${pathTo(id)}/events/stream`, {
     query: { format: 'envelope', ...query },
     signal: remaining.signal,
     ...(lastEventId !== undefined && { headers: { 'last-event-id': lastEventId } }),
@@ -419,40 +311,4 @@ function frameOf(part: string): LiveFrame | null {
   if (data === null) return null
   const position = Number(field('id') ?? NaN)
   return { ...readLiveFrame(data), ...(Number.isInteger(position) && { position }) }
-}
-
-const FINAL: readonly number[] = [1000, 1002, 1003, 1007, 1008]
-const isFinal = (code: number): boolean =>
-  FINAL.includes(code) || (code >= 4000 && code < 4008) || code === 4400
-
-/** Milliseconds before the next connection, if the last one had no frames. */
-const PAUSE = 50
-
-export async function* follow(
-  connect: (query: LiveQuery) => ServerSocket,
-  options: { readonly after?: number; readonly signal?: AbortSignal } = {},
-): AsyncGenerator<LiveFrame, void, undefined> {
-  checkOptionNames(options, 'after signal')
-  const { after = -1, signal } = options
-  let last = after
-  const isOver = (): boolean => signal?.aborted === true
-  while (!isOver()) {
-    const socket = connect({ after: last })
-    const stop = (): void => socket.close()
-    signal?.addEventListener('abort', stop, { once: true })
-    let count = 0
-    try {
-      for await (const frame of socket) {
-        count += 1
-        last = frame.position ?? last
-        yield frame
-      }
-    } finally {
-      signal?.removeEventListener('abort', stop)
-    }
-    if (isOver()) return
-    const { code, reason } = await socket.closed
-    if (isFinal(code)) throw new Error(`The server ended the stream with ${code} ${reason}`)
-    if (count === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE))
-  }
 }

@@ -1,24 +1,6 @@
-/** Entry `colloquy/testing/server`: a client for the HTTP interface, and conformance cases for servers. */
+/** Entry `colloquy/testing/server`: conformance cases for servers, and scripted models. */
 
-export {
-  type Asked,
-  bodyOf,
-  type EventFilterQuery,
-  type EventQuery,
-  type LiveFrame,
-  type LiveQuery,
-  type Query,
-  type Received,
-  type SayOptions,
-  serverClient,
-  type ServerAddress,
-  type ServerClient,
-  type ServerClientOptions,
-  type ServerConversation,
-  type ServerPage,
-  type ServerSocket,
-  type StreamQuery,
-} from './client.ts'
+export type { ServerClientOptions } from './client.ts'
 export { type ProviderServer, providerServer } from '../node/provider-server.ts'
 export { fakeProvider, type FakeProvider, type ProviderRequest } from '../provider/provider.ts'
 export {

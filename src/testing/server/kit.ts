@@ -8,8 +8,8 @@ import {
   type EventFilterQuery,
   type Query,
   type Received,
-  type ServerAddress,
   serverClient,
+  type ServerClientOptions,
   type ServerPage,
   serverPages,
 } from './client.ts'
@@ -198,7 +198,10 @@ const TREE: readonly ServerCheck[] = [
   ]),
 ]
 
-const withoutKey = ({ url, fetch }: ServerAddress): ServerAddress => ({ url, ...(fetch && { fetch }) })
+const withoutKey = ({ url, fetch }: ServerClientOptions): ServerClientOptions => ({
+  url,
+  ...(fetch && { fetch }),
+})
 
 const WRONG: readonly Readonly<Record<string, string>>[] = [
   ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
@@ -249,7 +252,7 @@ const REFUSALS: readonly ServerCheck[] = [
     const unknown = {
       'an unknown conversation': client.get('unheard-of'),
       'the events of an unknown conversation': client.search('unheard-of'),
-      'a message to an unknown conversation': client.say('unheard-of', 'Hello'),
+      'a message to an unknown conversation': client.say('unheard-of', 'Hello', { run: true }),
       'an unknown event': client.event(id, 'unheard-of'),
     }
     for (const [what, response] of Object.entries(unknown)) holdRefusal(await response, 404, what)
