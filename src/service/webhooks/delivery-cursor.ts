@@ -1,12 +1,11 @@
 import type { FollowItem } from '../../conversation/follow/follow.ts'
-import { hasCode } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
+import type { ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
-import { Jobs } from '../../conversation/jobs.ts'
 import { recordDigest } from './payloads.ts'
 
 const BATCH = 40
@@ -70,19 +69,10 @@ export async function mark(marking: Marking, news: ReadonlyMap<string, News>): P
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
     const batch = all.slice(start, start + BATCH)
-    while (!(await tryMark(marking, batch)));
-  }
-}
-
-async function tryMark(marking: Marking, batch: readonly (readonly [string, News])[]): Promise<boolean> {
-  const changes = (await Promise.all(batch.map(([id, news]) => changesFor(marking, id, news)))).flat()
-  if (changes.length === 0) return true
-  try {
-    await marking.store.changeItems(changes)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'version_conflict')) return false
-    throw error
+    await retryConflicts(async () => {
+      const changes = (await Promise.all(batch.map(([id, one]) => changesFor(marking, id, one)))).flat()
+      if (changes.length > 0) await marking.store.changeItems(changes)
+    })
   }
 }
 
@@ -91,23 +81,21 @@ async function changesFor(
   id: string,
   { first, isChanged, isDeleted }: News,
 ): Promise<readonly ItemChange[]> {
-  const { cursors, failing, news } = collections
-  const item = (await store.getItem(cursors, id)) ?? (await store.getItem(failing, id))
+  const { cursors: collection, news } = collections
+  const item = await store.getItem(collection, id)
   if (item !== null) {
-    const { collection, version, body } = item
-    const cursor = cursorOf(item)
+    const { version, body } = item
+    const cursor = body as object as DeliveryCursor
     const unchanged = { collection, id, expected: version }
     // This write ends the lease of the current sender. Another sender can claim the job at once.
     if (cursor.next === null && first !== null)
-      return [{ ...unchanged, put: itemOf({ ...cursor, next: first }, 0) }]
+      return [{ ...unchanged, put: itemOf({ ...cursor, next: first }) }]
     if (item.dueAt === null) return [{ ...unchanged, put: { body, dueIn: 0 } }]
     return [unchanged, { collection: news, id, put: { body: {} } }]
   }
   const record = await store.getConversation(id)
-  const absent = { collection: failing, id, expected: null }
   const begin = (cursor: DeliveryCursor): readonly ItemChange[] => [
-    absent,
-    { collection: cursors, id, expected: null, put: itemOf(cursor, 0) },
+    { collection, id, expected: null, put: itemOf(cursor) },
   ]
   if (record === null) {
     // A conversation without a cursor may be older than `since`; its deletion is then sent.
@@ -136,12 +124,11 @@ export interface DeliveryCursor {
   readonly tries?: number
 }
 
-/** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
+/** The collections of a webhook. A conversation has at most one item in `cursors`. */
 export interface Collections {
   /** Collection of the job that marks the conversations to send from their beginning. */
   readonly start: string
   readonly cursors: string
-  readonly failing: string
   readonly news: string
 }
 
@@ -150,7 +137,6 @@ export function collectionsOf(webhookId: string): Collections {
   return {
     start: `webhook-start-${name}`,
     cursors: `webhook-${name}`,
-    failing: `webhook-failing-${name}`,
     news: `webhook-news-${name}`,
   }
 }
@@ -161,25 +147,7 @@ export interface WebhookStart {
   readonly isDone: boolean
 }
 
-export const deliveryJobs = (
-  store: Store,
-  { cursors, failing }: Collections,
-  ttl: number,
-): Jobs<DeliveryCursor> =>
-  new Jobs({
-    store,
-    collection: cursors,
-    collectionOf: ({ tries = 0 }) => (tries > 0 ? failing : cursors),
-    ttl,
-  })
-
-/** Returns the item of a cursor, due in `dueIn` milliseconds; null for never. */
-export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
-  body: { ...cursor },
-  dueIn,
-})
-
-const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
+const itemOf = (cursor: DeliveryCursor): NewItem => ({ body: { ...cursor }, dueIn: 0 })
 
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,
