@@ -420,15 +420,8 @@ export const anthropicRules: Rules<View> = {
     function* ({ messages }) {
       for (const { role, blocks } of messages) {
         const other = blocks.findIndex(({ type }) => type !== 'tool_result')
-        yield* each(
-          blocks,
-          ({ type }, index) =>
-            role === 'user' &&
-            type === 'tool_result' &&
-            index > other &&
-            other >= 0 &&
-            'result after other content',
-        )
+        const rest = role === 'user' && other >= 0 ? blocks.slice(other) : []
+        yield* each(rest, ({ type }) => type === 'tool_result' && 'result after other content')
       }
     },
   ],

@@ -297,13 +297,7 @@ const PREFIXES = new Map([
   ['function_call_output', 'fc'],
 ])
 
-const AFTER_REASONING: readonly string[] = [
-  ...SERVER_KINDS,
-  'function_call',
-  'custom_tool_call',
-  'computer_call',
-  'local_shell_call',
-]
+const AFTER_REASONING: readonly unknown[] = [...SERVER_KINDS, ...CALLS]
 
 export const openAiResponsesRules: Rules<View> = {
   ...formRules<View>(shape, 'SDK type ResponseInputItem; Open Responses schema, ItemParam', {
@@ -446,7 +440,7 @@ export const openAiResponsesRules: Rules<View> = {
     ({ items }) =>
       each(items, ({ type }, index) => {
         const next = items[index + 1]
-        const fits = next?.role === 'assistant' || AFTER_REASONING.includes(label(next?.type))
+        const fits = next?.role === 'assistant' || AFTER_REASONING.includes(next?.type)
         return type === 'reasoning' && !fits && `followed by ${label(next?.role ?? next?.type ?? 'nothing')}`
       }),
   ],
