@@ -60,8 +60,8 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether a part of this kind can be stored whole. `needs` has the fields of a part that a standard field
- * cannot represent.
+ * Whether parts of this kind can be stored whole. A part that the standard fields cannot represent must have
+ * the fields in `needs`.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

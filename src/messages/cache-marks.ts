@@ -16,7 +16,7 @@ const MAX_MARKS = 4
 
 /**
  * Returns a function that assigns cache breakpoints to blocks in order, so that the marks of earlier blocks
- * stay the same as the history grows. A request has at most 4 breakpoints, including the breakpoints of the
+ * do not change when the history grows. A request has at most 4 breakpoints, including the breakpoints of the
  * tools and of the request itself. The provider rejects a one-hour breakpoint after a five-minute one; the
  * later one then gets five minutes. The request's own breakpoint counts as the last one: if it lasts one
  * hour, every assigned breakpoint lasts one hour.

@@ -30,7 +30,7 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** Matches a web address. A longer host and port could overflow the stack. */
+/** Matches a web address. A host and port over 260 characters could overflow the stack. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /** Parses a web address; null if it is invalid or has a password. A bare engine has no `URL`. */
@@ -156,7 +156,6 @@ function textReading(text: JsonValue | undefined): Reading | null {
   return hasText(text) ? { as: 'text', text } : null
 }
 
-/** Joins the texts that are not blank, each on its own lines; null if all are blank. */
 const linesReading = (...texts: readonly (JsonValue | undefined)[]): Reading | null =>
   textReading(texts.filter(isText).join('\n'))
 

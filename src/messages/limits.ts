@@ -23,7 +23,7 @@ export interface Limits extends GrammarKinds {
   readonly toolNameLength?: number
   readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable
-  /** Kinds of parts in standard fields that a reply can have, each with the digest of such a part. */
+  /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
   /** Returns the order of a reply's parts when the reply's record has no parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]

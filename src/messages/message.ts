@@ -13,7 +13,9 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/** A system prompt. By default, only the latest one is written, and is first; see `MessageOptions.system`. */
+/**
+ * A system prompt. By default, only the latest is written, before all messages; see `MessageOptions.system`.
+ */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
@@ -27,7 +29,10 @@ export interface UserMessage {
   readonly completes?: CompletedCall
 }
 
-/** The working call that a message completes. The first part names the call, the others are its output. */
+/**
+ * The working call that a message completes. The message's first part names the call; the other parts are the
+ * call's output.
+ */
 export interface CompletedCall {
   readonly tool_call_id: string
   readonly name: string

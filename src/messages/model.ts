@@ -76,7 +76,7 @@ export type ModelPart =
 export interface ModelReply {
   /** Parts in order; most providers move calls to the end. */
   readonly says: readonly ModelPart[]
-  /** How the reply ends early. `failed`: with an error of the provider in the middle. Default: normally. */
+  /** How the reply ends early. `failed`: the provider reports an error in the middle. Default: not early. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** Number of bytes after which the connection is lost. Default: never. */
   readonly cut?: number

@@ -152,7 +152,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a function that writes a piece. A block is copied: the grammar's table made or checked it. */
+/** Returns a function that writes a piece. Blocks are copied: the grammar's table made or checked them. */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {

@@ -1,7 +1,7 @@
 /**
  * Checks that a request still begins with what the model saw when it wrote a reply. Providers refuse or drop
  * reasoning after a changed prefix. A reply that fails the check is therefore sent without signed parts, and
- * so are later replies, until the recorded prefix of one matches again.
+ * so are later replies, until the recorded prefix of one of them matches.
  */
 
 import { digitsOf, hashText } from '../event/text.ts'
@@ -95,7 +95,6 @@ const VERSION = 2
 /** Makes a map of a request. A cache undoes changes of the map to continue from an earlier point. */
 export type NewMap = <V>() => Map<unknown, V>
 
-/** Digest of everything written so far, checked against the records of replies. */
 interface Proof {
   readonly state?: object
   readonly add: (role: Role, block: Written<unknown>) => void

@@ -124,7 +124,6 @@ export function thoughtAt(
 /** Google accepts this text instead of a signature, for a call of another model or with a lost signature. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Returns a part's signature; null if it cannot be sent. */
 export function signatureOf(
   message: AssistantMessage,
   { kind, index, more }: FieldRef,

@@ -152,8 +152,8 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
- * Returns usage as recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn` of the
- * result equals `tokensOfReply` of `usage`. O(size).
+ * Returns a usage as it is recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn`
+ * of the result equals `tokensOfReply` of `usage`. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)

@@ -361,8 +361,8 @@ export interface ReplyTool {
 }
 
 /**
- * How a reply ended. `done`: normally. `tool_calls`: with calls that need results. `truncated`: at
- * the token limit. `paused`: it continues when it is sent back. `refused`: by the model. `filtered`: by the
+ * How a reply ended. `done`: normally. `tool_calls`: with calls that need results. `truncated`: at the token
+ * limit. `paused`: the reply continues when it is sent back. `refused`: by the model. `filtered`: by the
  * provider. `broken_off`: the stream ended early. `failed`: with an error of the provider.
  */
 export type ReplyOutcome =

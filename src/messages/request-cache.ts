@@ -94,7 +94,7 @@ function rewind(
 ): boolean {
   const end = Math.min(settled.length, messages.length)
   let common = 0
-  // Unlike `===`, it reads no header of an object, which would be a cache miss for each.
+  // `Object.is` reads no header of an object, as `===` does: each read would be a cache miss.
   while (common < end && Object.is(settled[common], messages[common])) common += 1
   // Results belong to the reply before them.
   const last = points.findLastIndex(
@@ -267,7 +267,6 @@ function sharedPrefix(one: Units, other: Units): number {
   return Math.min(index, end)
 }
 
-/** Freezes a message of frozen events, so that a later request can rely on it. */
 function freezeMessage(message: NeutralMessage | undefined): void {
   if (message === undefined || Object.isFrozen(message)) return
   for (const value of Object.values(message)) if (Array.isArray(value)) Object.freeze(value)

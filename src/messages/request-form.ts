@@ -245,7 +245,7 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** Not a generator: nested generators cost O(depth) per value. */
+/** This is not a generator, because nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {

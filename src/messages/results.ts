@@ -20,7 +20,7 @@ const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonl
 }
 
 /**
- * Returns what the model sees of an observation. For an unknown kind, it is the observation's `content`. An
+ * Returns what the model sees of an observation. For an unknown kind, this is the observation's `content`. An
  * error begins with a fixed line. Deterministic. O(content).
  */
 export function observationContent(observation: Observation): Content[] {
@@ -73,7 +73,6 @@ const line = (label: string, value: string): string => (value === '' ? '' : `[${
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-/** Yields the reply, its results, and an error for each call without a result. */
 export function* batchMessages(
   batch: BatchUnit,
   options: { readonly reason: string; readonly maxResultLength?: number },
@@ -106,7 +105,7 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 /** Caches calls, so that digests of their arguments stay cached too. */
 const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/** The call as the provider wrote it, with the log's id, and the log's tool name if its own name is blank. */
+/** The call as the provider wrote it, with the event's `tool_call_id`; `tool_name` replaces a blank name. */
 function readCall({
   tool_call,
   tool_call_id,

@@ -422,9 +422,6 @@ function itemOf(
   }
 }
 
-/**
- * Returns the item of a pause or an interrupt, made without the event's body; an empty list for other kinds.
- */
 function stopItem(base: Base, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []

@@ -16,7 +16,8 @@ const SUFFIX_LENGTH = 8
 
 /**
  * Returns a function that makes a request's call ids. A legal id that is new is unchanged, and no id repeats.
- * An id depends only on the ids before it, so it stays the same as the history grows. O(1) amortised per id.
+ * An id depends only on the ids before it, so it does not change when the history grows. O(1) amortised per
+ * id.
  * @example
  * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
  * makeId('c') // 'c'
@@ -52,8 +53,8 @@ export interface TurnReader {
 
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
- * call without a result gets an error. A fixed user turn follows a reply without calls, unless the next
- * message is a user's, or the reply was paused and continues. Added turns depend only on earlier messages, so
+ * call without a result gets an error. A fixed user turn follows a reply without calls if no user message
+ * follows. A paused reply that continues has no such turn. Added turns depend only on earlier messages, so
  * the text before a reply stays the same as when the reply was requested. O(content).
  */
 export function turnReader(

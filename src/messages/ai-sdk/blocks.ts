@@ -137,7 +137,7 @@ export const LIMITS: Limits = {
 
 /**
  * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply is
- * unchanged, because the provider refuses item ids without their reasoning.
+ * unchanged, because it can contain item ids, which the provider refuses without their reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']

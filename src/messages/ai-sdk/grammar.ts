@@ -1,4 +1,4 @@
-/** The AI SDK as a grammar. It has no rules, because the package checks messages, and no fake provider. */
+/** The AI SDK as a grammar. It has no fake provider, and no rules: the package itself checks messages. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

@@ -13,7 +13,7 @@ export interface AiSdkStep {
 }
 
 /**
- * Reads a step of the AI SDK: its events and outcome. Reasoning, texts, calls, files and provider-specific
+ * Reads a step of the AI SDK as events and an outcome. Reasoning, texts, calls, files and provider-specific
  * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
  * calls that the provider executed, with their results.
  *
@@ -215,7 +215,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON; null if that fails, because tools can return anything. */
+/** Returns a value as JSON; null if that fails. A tool can return any value. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {
@@ -239,7 +239,7 @@ const DELTAS: DeltaFields = {
 /**
  * Returns a collector for one step in the `fullStream` of `streamText`. It ignores later parts. Its `end`
  * returns the same reply as `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`;
- * with an `error`, `failed`. O(length).
+ * with an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -216,7 +216,7 @@ export type AnthropicBlock =
   | Typed<typeof REPLY_FIELDS>
   | AnthropicToolResult
 
-/** A MessageParam of the `@anthropic-ai/sdk` package; a system message is a later system prompt. */
+/** A MessageParam of `@anthropic-ai/sdk`. A system message is a system prompt that was added later. */
 export type AnthropicMessage =
   | { readonly role: 'user' | 'assistant'; readonly content: AnthropicBlock[] }
   | { readonly role: 'system'; readonly content: AnthropicText[] }

@@ -35,7 +35,7 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 /**
  * Returns a collector for the stream events of `@anthropic-ai/sdk` (`stream: true`). Its `end` returns the
  * same reply as `fromAnthropic`. If both stop reason and `message_stop` are missing, the reply is
- * `broken_off`; with an `error` event, `failed`. O(length).
+ * `broken_off`; with an `error` event, it is `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -107,9 +107,10 @@ export interface AnthropicReply {
 }
 
 /**
- * Reads a whole reply of Anthropic: its events and outcome. Thinking, texts and calls are sent back in order,
- * byte for byte. A blank text, which the provider rejects, is left out unless a signed part is bound to it. A
- * call at the end of a truncated reply and all calls of a refused or failed one are not executed.
+ * Reads a whole reply of Anthropic as events and an outcome. Thinking, texts and calls are sent back in
+ * order, byte for byte. A blank text, which the provider rejects, is left out, except before a signed part,
+ * whose signature covers it. A call at the end of a truncated reply and all calls of a refused or failed
+ * reply are not executed.
  *
  * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
  * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged. After a

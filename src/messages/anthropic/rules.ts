@@ -72,7 +72,10 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/** Finds halves without their other half. A user message that has only results does not end a reply. */
+/**
+ * Finds calls of server tools without a result, and results without a call. A user message that has only
+ * results does not end a reply.
+ */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()

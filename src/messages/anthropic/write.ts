@@ -19,11 +19,12 @@ import {
 } from './blocks.ts'
 
 /**
- * Writes system prompt and messages of a Messages request, valid for any log (law M). While its prefix is
- * unchanged, a reply is sent back unchanged, with its thinking byte for byte. After a change of the prefix,
- * it is sent without signed parts. Unsigned thinking is sent back to its model if `signs` is false. Adjacent
- * messages of a role are merged. The first parts with `cache_prompt` become breakpoints, up to the provider's
- * maximum of four, which includes the marks of `tools` and `cached`. O(content).
+ * Writes the system prompt and the messages of a Messages request, valid for any log (law M). A reply is sent
+ * back unchanged, with its thinking byte for byte, while its prefix is unchanged. After a change of the
+ * prefix, the reply is sent without signed parts. Unsigned thinking is sent back to its model if `signs` is
+ * false. Adjacent messages with the same role are merged. The first parts with `cache_prompt` become
+ * breakpoints, up to the provider's maximum of four, which includes the marks of `tools` and `cached`.
+ * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
@@ -39,7 +40,7 @@ export function toAnthropic(
 interface AnthropicState extends MarkState {
   /** Whether documents are cited; null before the first document. */
   cites: boolean | null
-  /** System blocks that wait for the next reply or the end, the only positions that are accepted. */
+  /** System blocks until the next reply or the end: the provider accepts system messages only there. */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }

@@ -68,7 +68,6 @@ export const LIMITS: Limits = {
   pairs: pairParts,
 }
 
-/** Whether reasoning was signed, or redacted, by a model of this provider. */
 export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   if (message.reply?.grammar !== LIMITS.grammar || !isSignedThinking(message, ref)) return false
   const block = message.thinking_blocks[ref.index]

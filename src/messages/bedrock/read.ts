@@ -13,10 +13,10 @@ export interface BedrockReply {
 }
 
 /**
- * Reads a whole reply of Bedrock: its events and outcome. Reasoning, texts with citations, and calls are sent
- * back in order; files, and calls that the provider executed, are sent back unchanged. A call at the end of a
- * truncated reply and all calls of a filtered or failed one are not executed. The model is recorded from
- * `options.request`, because replies do not name it. Never throws. O(length).
+ * Reads a whole reply of Bedrock as events and an outcome. Reasoning, texts with citations, and calls are
+ * sent back in order; files, and calls that the provider executed, are sent back unchanged. A call at the end
+ * of a truncated reply and all calls of a filtered or failed reply are not executed. The model is recorded
+ * from `options.request`, because replies do not name it. Never throws. O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }
@@ -73,7 +73,7 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
 
 /**
  * Returns a collector for the stream events of the AWS client's `converseStream`. Its `end` returns the same
- * reply as `fromBedrock`. Without `messageStop` the reply is `broken_off`; with an exception, `failed`.
+ * reply as `fromBedrock`. Without `messageStop` the reply is `broken_off`; with an exception, it is `failed`.
  * O(length).
  * @example
  * const stream = collectBedrock()

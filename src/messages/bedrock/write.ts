@@ -10,13 +10,14 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/** Text for a message with a document and no text, which the provider rejects. */
+/** Text for a message with a document: the provider rejects a document without a text. */
 const FILE_TEXT = '[A file:]'
 
 /**
- * Writes system prompt and messages of a `Converse` request, valid for any log (law M). Signed reasoning is
- * sent back while its reply's prefix is unchanged. Unsigned reasoning and cache marks are left out; a
- * placeholder text replaces an image with a URL. A request with calls also needs a `toolConfig`. O(content).
+ * Writes the system prompt and the messages of a `Converse` request, valid for any log (law M). Signed
+ * reasoning is sent back while its reply's prefix is unchanged. Unsigned reasoning and cache marks are left
+ * out; a placeholder text replaces an image with a URL. A request with calls also needs a `toolConfig`.
+ * O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -54,7 +55,7 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-/** Adds a text before the first document if no text precedes it, so later content changes no block. */
+/** Adds a text before the first document if no text precedes it. Later content changes no earlier block. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]

@@ -41,7 +41,7 @@ function argumentPieces(): ArgumentPieces {
     isOpen: () => isOpen,
     value() {
       const text = JSON.stringify(root)
-      // Without its end it is not JSON, so the call is not executed.
+      // Without its last character, the text is not JSON, so the call is not executed.
       if (isOpen) return text.slice(0, -1)
       return isSound ? (JSON.parse(text) as unknown) : '(in pieces that do not fit together)'
     },
@@ -50,7 +50,7 @@ function argumentPieces(): ArgumentPieces {
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** Matches a step of a path, of a quoted step only its start: a long match could overflow the stack. */
+/** Matches a step of a path, or the start of a quoted step: a long match could overflow the stack. */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 /** Maximum length of a path. Longer paths could nest arguments too deep to be written. */
@@ -135,7 +135,7 @@ interface StreamedPart {
 /**
  * Returns a collector for the stream chunks of `generateContentStream` of `@google/genai`. Its `end` returns
  * the same reply as `fromGoogle`. Adjacent unsigned texts are joined, and so are the pieces of a call's
- * arguments. Without a finish or block reason the reply is `broken_off`; with an `error`, `failed`.
+ * arguments. Without a finish or block reason the reply is `broken_off`; with an `error`, it is `failed`.
  * O(length).
  * @example
  * const stream = collectGoogle()
@@ -217,9 +217,9 @@ export interface GoogleReply {
 }
 
 /**
- * Reads the first candidate of a Gemini reply: its events and outcome. Thoughts, texts and calls are sent
+ * Reads the first candidate of a Gemini reply as events and an outcome. Thoughts, texts and calls are sent
  * back in order with their signatures; other parts (files, executed code, provider tools) are sent back
- * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed one are not
+ * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed reply are not
  * executed.
  *
  * A missing call id is generated, but not sent. Empty unsigned texts are left out. Grounding and citations
@@ -289,7 +289,7 @@ function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
     return readText(part, part['text'])
   if (present.length === 1 && kind === 'functionCall')
     return readCall(part, objectOf(part['functionCall']), isCutOff)
-  // The field that names its kind is first.
+  // The first field must name the part's kind.
   return replyPart.other(kind === undefined ? part : { [kind]: part[kind], ...part })
 }
 

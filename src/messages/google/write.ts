@@ -14,11 +14,11 @@ import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /**
- * Writes system instruction and contents of a `generateContent` request, valid for any log (law M). While its
- * prefix is unchanged, a reply is sent back unchanged, each signature on its part. After a change of the
- * prefix, it is sent without signatures. If the first call of a reply has no signature, it gets the
- * provider's placeholder, which newer models require. The results of a reply are one content; images in them
- * require Gemini 3 or later. O(content).
+ * Writes the system instruction and the contents of a `generateContent` request, valid for any log (law M). A
+ * reply is sent back unchanged, each signature on its part, while its prefix is unchanged. After a change of
+ * the prefix, the reply is sent without signatures. If the first call of a reply has no signature, it gets
+ * the provider's placeholder, which newer models require. The results of a reply are one content; images in
+ * them require Gemini 3 or later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])

@@ -16,10 +16,10 @@ export interface InteractionsReply {
 }
 
 /**
- * Reads a Gemini interaction: its events and outcome. Thoughts, texts and calls are sent back in order with
+ * Reads a Gemini interaction as events and an outcome. Thoughts, texts and calls are sent back in order with
  * their signatures; files, and steps of the provider's tools, are sent back unchanged. The steps that repeat
- * the request are ignored. A call at the end of a truncated interaction and all calls of a failed one are not
- * executed. A result in the interaction is read with its call. Never throws. O(length).
+ * the request are ignored. A call at the end of a truncated interaction and all calls of a failed interaction
+ * are not executed. A result in the interaction is read with its call. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -109,8 +109,8 @@ export const DELTAS: DeltaFields = {
 
 /**
  * Returns a collector for the stream events of `interactions.create` of `@google/genai`. Its `end` returns
- * the same reply as `fromInteractions`. A delta without a start begins a step. If the stream ends early the
- * reply is `broken_off`; with an `error`, `failed`. O(length).
+ * the same reply as `fromInteractions`. A delta without a start begins a step. If the stream ends early, the
+ * reply is `broken_off`; with an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'

@@ -16,11 +16,11 @@ import type { InteractionsContent, InteractionsRequest, InteractionsStep } from 
 type InteractionsBlock = InteractionsContent | InteractionsStep
 
 /**
- * Writes system instruction and steps of an `interactions.create` request, valid for any log (law M). The
- * steps are the whole history, so that `store: false` can be set. A reply is sent back with its signatures
- * while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. If neither the
- * first call of a reply nor a thought before it is signed, a thought with the provider's placeholder
- * signature precedes the call. O(content).
+ * Writes the system instruction and the steps of an `interactions.create` request, valid for any log (law M).
+ * The steps are the whole history, so that `store: false` can be set. A reply is sent back with its
+ * signatures while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. A
+ * thought with the provider's placeholder signature precedes the first call of a reply if neither this call
+ * nor a thought before it is signed. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])

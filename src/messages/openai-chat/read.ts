@@ -61,7 +61,7 @@ function objectEnds(): (piece: string) => boolean {
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
  * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason the reply
- * is `broken_off`; with an `error`, `failed`. O(length).
+ * is `broken_off`; with an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -97,7 +97,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       known !== undefined &&
       name !== '' &&
       (isAnother(id, known.id) || isAnother(name, known.name) || known.isWhole(''))
-    // Complete arguments that follow complete ones replace them, or belong to another call of the tool.
+    // Complete arguments after complete arguments replace them, or belong to another call of the same tool.
     const isRepeated =
       known !== undefined && name === '' && known.id !== '' && input.startsWith('{') && known.isWhole('')
     let call = isOther || isRepeated ? undefined : known
@@ -222,10 +222,10 @@ export interface ChatReply {
 }
 
 /**
- * Reads the first choice of a Chat Completions reply: its events and outcome. Plain reasoning
- * (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same field; text of `thinking` parts
- * is read, but not sent back. The last call of a truncated reply and all calls of a refused, filtered or
- * failed one are not executed.
+ * Reads the first choice of a Chat Completions reply as events and an outcome. Plain reasoning
+ * (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same field; text of
+ * `thinking` parts is read, but not sent back. The last call of a truncated reply and all calls of a refused,
+ * filtered or failed reply are not executed.
  *
  * A custom call cannot be executed. A refusal is read as text with `more: { type: 'refusal' }` in
  * `reply.parts`. Other content (annotations, signed reasoning …) is stored there as `other`, additions to
@@ -303,7 +303,7 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/** Returns the parts of content, a text or a list. A list collected from a stream also contains texts. */
+/** Returns the parts of a text or a list. A list collected from a stream also contains texts. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 

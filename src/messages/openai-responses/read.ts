@@ -22,8 +22,8 @@ import { LIMITS, readReasoning } from './blocks.ts'
 
 /**
  * Returns a collector for the stream events of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIResponses`. Without the response's end the reply is `broken_off`; with an `error`, `failed`.
- * O(length).
+ * `fromOpenAIResponses`. Without the response's end, the reply is `broken_off`; with an `error`, it is
+ * `failed`. O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'
@@ -81,7 +81,6 @@ interface PieceKind {
   readonly list?: string
   /** The event's field with the entry's index. */
   readonly index?: string
-  /** The type of the entry. */
   readonly part?: string
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
@@ -112,7 +111,6 @@ const PART_KINDS: ReadonlyMap<unknown, PieceKind> = new Map(
 
 const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
 
-/** Adds a piece of a value, or the whole value from the event that ends it. */
 function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly StreamingDeltaEvent[] {
   const { field, list, index = '', part = '', publish } = kind
   const { delta, [index]: place } = event
@@ -161,7 +159,7 @@ function streamedItems() {
     const match = isSame ? known : newItem(item, isIndex(index) ? index : items.length)
     if (!isSame) items.push(match)
     if (id !== '') byId.set(id, match)
-    // Some servers send this id as the item's id in the events of the arguments.
+    // Some servers send the call id as the item's id in the events of the arguments.
     if (call !== '' && !byId.has(call)) byId.set(call, match)
     byIndex.set(index ?? items.length - 1, match)
     return match
@@ -237,7 +235,7 @@ function streamedItems() {
   }
 }
 
-/** Whether a value is an index below 2^31. Adding 1 to a very large number has no effect. */
+/** Whether a value is a usable index. Adding 1 to a much larger number has no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
@@ -267,7 +265,7 @@ export interface ResponsesReply {
 }
 
 /**
- * Reads a whole reply of OpenAI Responses: its events and outcome. A reasoning item is read with the call
+ * Reads a whole reply of OpenAI Responses as events and an outcome. A reasoning item is read with the call
  * after it, or with the message. It is sent back if it has encrypted content (`include:
  * ['reasoning.encrypted_content']`). An incomplete call and all calls of a refused, filtered or failed reply
  * are not executed.
@@ -416,11 +414,9 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: st
     ['computer_call', ['computer', 'actions']],
   ])
 
-/** Whether an item is read as a call, which a client executes. */
 export const isClientCall = ({ type }: RawObject): boolean =>
   type === 'function_call' || TYPED_CALLS.has(type)
 
-/** Reads a typed call. Null for other items. */
 function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
   const [tool, field] = TYPED_CALLS.get(item['type']) ?? []
   if (field === undefined) return null

@@ -199,8 +199,8 @@ export type ResponsesPart = ShapeOf<typeof part>
 export type ResponsesOutputPart = ShapeOf<typeof spoken>
 export type ResponsesPhase = ShapeOf<typeof phase>
 /**
- * A message in the short form, with its text as a string. If that would lose something, the message is in its
- * original form, which needs an id.
+ * A message in the short form, with its text as a string. If this form would lose something, the message is
+ * in its original form, which needs an id.
  */
 type ResponsesReplyMessage = { phase?: ResponsesPhase } & (
   | { content: string }

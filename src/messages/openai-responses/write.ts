@@ -81,7 +81,7 @@ function replyItems(
       const part = message.content[index]
       const more = sentMore(ref.more, LIMITS.more.text)
       if (beginsMessage(more)) addMessage()
-      // No part of a message may be empty; a blank one remains if a signed part is bound to it.
+      // No part of a message may be empty. A blank part remains if a later signature covers it.
       const exact = keepsSigned && position < bound
       if (part !== undefined)
         texts.push(...textsOfPart(part, exact && !isEmpty(part)).map((piece) => ({ piece, more })))
@@ -241,8 +241,8 @@ function requestKey(item: JsonObject): string | null {
 }
 
 /**
- * Writes instructions and input of a Responses request, valid for any log (law M). A reasoning item with a
- * legal id is sent with its encrypted content, before the item it led to, while its reply's prefix is
+ * Writes the instructions and the input of a Responses request, valid for any log (law M). A reasoning item
+ * with a legal id is sent with its encrypted content, before the item it led to, while its reply's prefix is
  * unchanged. Its status and plain content, which the provider rejects, are left out, as are thinking blocks
  * and reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is also sent as an item.
  * O(content).

@@ -53,7 +53,7 @@ export function withLive(
   if (live.length === 0) return parts
   const end = parts.findLastIndex((part) => !isMark(part)) + 1
   const before = paused ? parts.slice(0, end) : parts
-  // A client that received the pause or interrupt first then retracts only its step.
+  // A client that received the pause or interrupt first then retracts only that step.
   const border = before.length === end && before.at(-1)?.type !== 'step-start' ? [STEP] : []
   const first = before.filter(isContent).length
   // The id of reasoning is its index among the parts.
@@ -137,7 +137,6 @@ function outcomeOf(part: UIToolPart): JsonValue {
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
-/** Returns the chunks for the state of a known call; an empty list if the call has only its input. */
 function outcomeChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId } = part
   switch (part.state) {
