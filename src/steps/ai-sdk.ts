@@ -231,7 +231,10 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /** For a provider's tool: `provider` with `isProviderExecuted`, or in older versions `provider-defined`. */
+  /**
+   * For a provider's tool: `provider` (together with `isProviderExecuted`) or, in older versions of the SDK,
+   * `provider-defined`.
+   */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }
@@ -268,8 +271,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Removes `execute` and `needsApproval`. @throws ColloquyError `invalid_argument` for a tool that nothing
- * executes, or that has `needsApproval`, because the SDK would not request the approval.
+ * Returns the tool without `execute` and `needsApproval: false`. @throws ColloquyError `invalid_argument` for
+ * a tool that nothing executes, or that needs approval, which the SDK would not request.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

@@ -6,7 +6,10 @@ type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'pla
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
-/** Returns ids of nine letters and digits: a valid id unchanged, a hash of any other id. O(1) amortised. */
+/**
+ * Returns a function that converts an id to nine letters and digits: it keeps a valid id, and hashes any
+ * other id. O(1) amortised.
+ */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
   const numbers = new Map<string, number>()

@@ -144,7 +144,10 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** Returns an error result if the log cannot store the result, because an executed call must have one. */
+/**
+ * Returns the result, or an error result if the log cannot store it, because every executed call needs a
+ * result.
+ */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)
@@ -166,7 +169,10 @@ export interface StepOptions {
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
-  /** Whether live readers get the reply as a stream. A stopped reply then keeps its text. Default: true. */
+  /**
+   * Whether live readers get the reply as a stream. With a stream, an interrupted reply keeps its text.
+   * Default: true.
+   */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]

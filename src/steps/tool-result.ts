@@ -11,7 +11,10 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/** Reads text, observations, MCP results, content of any grammar, errors and bytes; any other value as JSON. */
+/**
+ * Reads text, observations, MCP results, content of any grammar, errors and bytes; reads any other value as
+ * JSON.
+ */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)
@@ -258,7 +261,10 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns JSON text, then the value's images and files. In the text, a part number replaces each of them. */
+/**
+ * Returns JSON text, then the value's images and files. In the text, a part number replaces each image and
+ * file.
+ */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []

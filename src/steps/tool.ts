@@ -18,7 +18,8 @@ export type SchemaResult<Output> =
 
 /**
  * A schema of any Standard Schema library, such as zod 4.2 or later, arktype 2.1.28 or later, or valibot with
- * `toStandardJsonSchema`. `jsonSchema` is required, but optional here: the types of some libraries omit it.
+ * `toStandardJsonSchema`. Tools require `jsonSchema`; its type is optional because the types of some
+ * libraries omit it.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -47,7 +48,9 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Reports progress of a background call; otherwise absent. `resume` gets the last `task` reported. */
+  /**
+   * Reports progress of a background call. Absent for other calls. `resume` gets the last `task` reported.
+   */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -128,7 +131,10 @@ export interface StepTool {
    * return `background(promise)`.
    */
   readonly background?: boolean
-  /** Continues a background call from its `task` after a crash. Default: the call is completed as lost. */
+  /**
+   * Continues a background call from its `task` after a crash. Default: the call is completed with the
+   * outcome `lost`.
+   */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
@@ -164,7 +170,10 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** Returns the arguments that hooks, policies and users saw. An argument `kind` is only in `tool_call`. */
+/**
+ * Returns the arguments that hooks, policies and users saw. An argument named `kind` is read from
+ * `tool_call`, because `action.kind` is the kind of the action.
+ */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -172,7 +181,7 @@ function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-/** Returns a call's arguments, as the schema returns them, or why they do not fit it. */
+/** Returns a call's arguments as the schema returns them, or the reason why they do not fit the schema. */
 export async function checkArguments(
   { parameters }: Pick<StepTool, 'parameters'>,
   call: ActionEvent,
@@ -198,7 +207,9 @@ export interface ToolDescription {
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
-/** Removes the fields for the step, such as `execute`. A tool without `execute` is sent unchanged. */
+/**
+ * Removes the fields that only the step uses, such as `execute`. A tool without `execute` is sent unchanged.
+ */
 export function providerDescription(tool: ProviderTool): ProviderTool {
   if (typeof tool.execute !== 'function') return tool
   const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
@@ -220,7 +231,10 @@ export function executableOf(tool: ProviderTool): StepTool | null {
   }
 }
 
-/** @throws ColloquyError `invalid_argument` for a schema without JSON Schema; errors of its library. */
+/**
+ * @throws ColloquyError `invalid_argument` for a schema that cannot be converted to JSON Schema; any error of
+ *   the schema library.
+ */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
   const side = parameters['~standard'].jsonSchema

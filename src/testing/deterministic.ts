@@ -3,7 +3,7 @@ import { checkOptionNames } from '../event/check-value.ts'
 
 /** A clock for tests, which advances only when it is read, or by `advance`. */
 export interface TestClock {
-  /** Returns microseconds since 1970, more at each call. Pass this function as the engine's `clock`. */
+  /** Returns microseconds since 1970, increasing at each call. Pass this function as the engine's `clock`. */
   readonly micros: () => bigint
   readonly advance: (milliseconds: number) => void
 }
@@ -65,7 +65,7 @@ export interface ScheduledOptions {
 /**
  * Wraps an object so that each call of a method, and each result, waits for its turn. Tests use this to order
  * concurrent calls.
- * @param turn resolves when the call or result with this label may continue
+ * @param turn returns a promise that resolves when the call or result with this label may continue
  * @example
  * const scheduler = testScheduler(1)
  * const turn = (label) => scheduler.schedule(Promise.resolve(), label)

@@ -60,7 +60,7 @@ export function frozen<T extends object>(value: T): T {
   return value
 }
 
-/** `finish` is the tool that ends a run. */
+/** Generates tool names. The tool `finish` ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],
@@ -75,7 +75,7 @@ const toolArguments = (): fc.Arbitrary<string> =>
   )
 
 /**
- * Generates a tool call in its provider's format, with an id from `id`.
+ * Generates the `tool_call` of an action event, with an id that `id` generates.
  * @example
  * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
  */
@@ -226,7 +226,10 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   return weighed<EventOf<'ActionEvent'>>([2, bare], [1, full])
 }
 
-/** Creates the arbitraries of both sources once, because creating one costs more than a draw from it. */
+/**
+ * Creates the arbitraries of users and of other sources before the draw, because creating one costs more than
+ * drawing.
+ */
 function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   const optional = {
     llm_response_id: orNull(responseId()),

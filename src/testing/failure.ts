@@ -8,7 +8,7 @@ export interface FailingCase {
   readonly error: unknown
   readonly seed?: number
   readonly path?: string
-  /** The log. Default: the log of the error. */
+  /** The log to print. Default: the log in `error`, if any. */
   readonly facts?: readonly Fact[]
 }
 
@@ -71,7 +71,10 @@ function detailOf(error: unknown): string {
 
 const indented = (line: string): string => `  ${line}`
 
-/** Returns a fact as one line. Line ends in quarantined JSON can be replaced: they are between tokens. */
+/**
+ * Returns a fact as one line. Line breaks in quarantined JSON can be replaced by spaces, because they are
+ * between tokens.
+ */
 const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 
@@ -103,7 +106,7 @@ export function same(law: string, what: string, actual: unknown, expected: unkno
   hold(law, is === should, () => `${what}\n  is        ${is}\n  should be ${should}`)
 }
 
-/** Calls a function that must not throw. @throws LawBroken when it does. */
+/** Calls a function that must not throw. @throws LawBroken if the function throws. */
 export function total<T>(law: string, what: string, run: () => T): T {
   try {
     return run()

@@ -6,7 +6,7 @@ import { jsonForm } from './text-of.ts'
 
 /** Storage of recordings, for example files. */
 export interface GoldenFiles {
-  /** Returns the recording, or null for a new one. */
+  /** Returns the recording, or null if there is none. */
   readonly read: (name: string) => string | null | Promise<string | null>
   readonly write: (name: string, text: string) => void | Promise<void>
 }
@@ -61,9 +61,9 @@ export function recordReplay<S, Kept = unknown>(
 }
 
 /**
- * Compares the changes of a fold on a log with a recording. Writes the recording if there is none, or if
- * `update` is true. O(size of the projection) per event.
- * @throws Error with the first event whose change differs, and the change.
+ * Folds a log, and compares the changes of the state with a recording. Writes the recording if there is none,
+ * or if `update` is true. O(size of the projection) per event.
+ * @throws Error with the first event whose changes differ, and the differences.
  * @example
  * const kept = new Map()
  * const files = { read: (name) => kept.get(name) ?? null, write: (name, text) => void kept.set(name, text) }

@@ -191,7 +191,10 @@ const wordy = (): fc.Arbitrary<Action> =>
 
 type RecordOf = From<JsonObject | null>
 
-/** Generates the `after` of a reply: usually a recent fact, sometimes a later, unknown or invalid one. */
+/**
+ * Generates the field `after` of a reply: usually the id of a recent fact, sometimes a later, unknown or
+ * invalid id.
+ */
 const requested = (ref = back()): fc.Arbitrary<From<JsonValue>> =>
   weighed<From<JsonValue>>(
     [12, ref],
@@ -222,7 +225,7 @@ const anyEnd = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** Generates the call's id; null for a new id. */
+/** Generates a call id; null for a new id. */
 const anyCallId = (): fc.Arbitrary<string | null> =>
   weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
 const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])
@@ -257,7 +260,7 @@ const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc
   call(always(freshReply), body, mostlyNewCallId(), record)
 const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
   call(always(sameReply), body, mostlyNewCallId(), record)
-/** Generates a call of a reply that waits for the provider's own tools, or contains their results. */
+/** Generates a call whose reply waits for results of the provider's own tools, or contains such results. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless(),
@@ -290,7 +293,10 @@ const anyResult = (): fc.Arbitrary<Result> =>
     [1, BODIES.AgentErrorEvent()],
   )
 
-/** The `action_id` of a result: the id of its call, of another open call, of no event, or of any event. */
+/**
+ * Returns the `action_id` of a result for a call: the id of this call, of another open call, of any event, or
+ * an unknown id.
+ */
 type NamedBy = (call: Index) => Ref
 
 const anyName = (): fc.Arbitrary<NamedBy> =>

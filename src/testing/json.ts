@@ -1,4 +1,4 @@
-/** Arbitraries of JSON values. They can have `__proto__` as an ordinary key, as after `JSON.parse`. */
+/** Arbitraries of JSON values. The values can have `__proto__` as an ordinary key, as after `JSON.parse`. */
 
 import * as fc from 'fast-check'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'

@@ -23,9 +23,10 @@ import { isDerived, isPending, stretchStarts, type Unit, unitEvents } from '../v
 import { frozen } from './event.ts'
 
 /**
- * Generates logs of a correct server, which may have stopped during a run: parallel calls, results of every
- * form and order, confirmation, rejection, pauses, errors, condensation, navigation, branches. The logs
- * replay without warnings. All events have ids and timestamps; either all or no events have parents.
+ * Generates logs of a correct server, which may have stopped during a run. The logs have parallel calls,
+ * results of every form and order, confirmation, rejection, pauses, errors, condensation, navigation and
+ * branches. The logs replay without warnings. All events have ids and timestamps; either all or no events
+ * have parents.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */
@@ -160,7 +161,10 @@ class Server {
     })
   }
 
-  /** Whether the model may reply to a user: no call is pending, nothing is paused. If so, sets `running`. */
+  /**
+   * Whether the model may reply to a user, that is, no call is pending and the conversation is not paused. If
+   * so, sets the status `running`.
+   */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -333,7 +337,10 @@ class Server {
     this.#setStatus('finished')
   }
 
-  /** Condenses events between two cut points, but never the first unit or the stretch of a pending batch. */
+  /**
+   * Condenses events between two cut points, but never the first unit or a stretch that contains a pending
+   * call.
+   */
   #condense({ from, to, summary, requested }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)

@@ -28,8 +28,9 @@ export interface ReplayTestOptions {
 /**
  * Tests a fold against the laws of replay. A fold in two parts must equal the whole fold (R1). `reduce` must
  * be total (R2), pure (R3) and deterministic, also for facts that were serialized (R5). It must continue from
- * old states, several at once (R6), and from stored states (R7). The upcaster must be idempotent (E1). Facts
- * and states are deep frozen; maps, sets and class instances are compared before and after each call.
+ * an old state in several ways at once (R6), and from stored states (R7). The upcaster must be idempotent
+ * (E1). Facts and states are deep frozen; maps, sets and class instances are compared before and after each
+ * call.
  *
  * Calls `reduce` about 30 n times for a log of n events, and reads each state three times.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`

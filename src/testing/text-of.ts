@@ -14,7 +14,10 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/** Converts a value that JSON cannot represent to an object. Does not convert the values in it. */
+/**
+ * Returns an object for a value that JSON cannot represent, and any other value unchanged. Does not convert
+ * nested values.
+ */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }
@@ -28,8 +31,8 @@ export function jsonForm(value: unknown): unknown {
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**
- * Freezes plain objects and lists in place, not class instances. Skips frozen values, so a state costs only
- * its new parts.
+ * Freezes plain objects and lists in place, not class instances. Skips frozen values, so the time for a state
+ * depends only on its new parts.
  */
 export function frozenInPlace<T>(value: T): T {
   const remaining: unknown[] = [value]

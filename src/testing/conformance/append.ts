@@ -41,7 +41,7 @@ async function racesHaveOneWinner(store: Store, other: Store): Promise<void> {
   equal(pluck(await store.read(id), 'seq'), [0, 1, 2, 3, 4, 5], 'positions')
 }
 
-/** Checks writers that expect any version: all appends are in the log, and no append creates a branch. */
+/** Checks that, if writers expect any version, all appends are in the log and no append creates a branch. */
 async function allLandInLine(store: Store, other: Store): Promise<void> {
   const id = await begin(store, 'c')
   const rounds = 6
@@ -178,7 +178,10 @@ export const APPEND_VERSION: readonly Check[] = [
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
-/** Facts with a missing or ill-typed field. Stores need the field to place or find events. */
+/**
+ * Facts in which a field is missing or has the wrong type. Stores need this field to put events in the tree
+ * or to find them.
+ */
 const SHAPELESS: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },
@@ -268,7 +271,7 @@ export const APPEND_SHAPE: readonly Check[] = [
   ),
 ]
 
-/** Returns the parent of each event, and the parent that the event's body names. */
+/** Returns, for each event, the stored parent and the parent in the event's body. */
 const parentsOf = (events: readonly StoredEvent[]): string[] =>
   events.map(({ parentId, fact }) => `${parentId}, ${(fact as Event).parent_id}`)
 

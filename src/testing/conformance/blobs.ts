@@ -29,7 +29,7 @@ const LARGE_TEXTS: readonly string[] = [
   `data:é,日,${'QUJD'.repeat(2 ** 14)}=`,
 ]
 
-/** The last two texts have several pieces, and a character across the border between two pieces. */
+/** The last two texts are stored in several pieces, and a character crosses the border between two pieces. */
 const LONG_TEXTS: readonly string[] = [
   ...LARGE_TEXTS,
   `${'a'.repeat(2 ** 18 - 1)}😀${'é'.repeat(2 ** 17)}`,

@@ -12,12 +12,12 @@ export interface OwnRows {
 /** A store to test, empty at first. The kit closes everything that a trial opens. */
 export interface Trial {
   readonly store: Store
-  /** Opens the same data once more, as another process would, or as after a crash. */
+  /** Opens the data of `store` again, as a second process or a restart after a crash would. */
   readonly reopen: () => Promise<Store>
   readonly another: () => Promise<Store>
   /** The caller's table; null for a store that refuses `within`. */
   readonly rows: OwnRows | null
-  /** Maximum milliseconds until a watch is called. */
+  /** Maximum milliseconds until a watch calls its callback. */
   readonly watchTimeout: number
   readonly runsOf: (whole: number) => number
 }
@@ -26,7 +26,7 @@ export interface Trial {
 export interface Check {
   readonly name: string
   readonly reopens?: true
-  /** Whether it tests only large data; a quick kit omits it. */
+  /** Whether the check tests only large data; the size `quick` omits such checks. */
   readonly large?: true
   run(trial: Trial): Promise<void>
 }

@@ -40,23 +40,26 @@ const CASES_BY_CALL = {
 
 const CHECKS: readonly Check[] = Object.values(CASES_BY_CALL).flat()
 
-/** Name of a part of the kit: the cases of related methods. A new store can pass the parts one by one. */
+/**
+ * Name of a part of the kit. A part has the cases of related methods. A new store can pass the parts one by
+ * one.
+ */
 export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** The store to test. */
 export interface ConformanceOptions {
-  /** Name of the store, in the names of the cases. */
+  /** Name of the store, which error messages contain. */
   readonly name: string
   /** Opens an empty store; the case closes it. */
   open(): Promise<Store>
   /**
-   * Opens the data of an open or closed store again, as another process would, or as after a crash. Without
-   * it, the cases that need it are left out. In-memory stores omit it.
+   * Opens the data of an open or closed store again, as a second process or a restart after a crash would.
+   * Without it, the cases that need it are left out. In-memory stores omit it.
    */
   reopen?(store: Store): Promise<Store>
   /** A table in the store's database, to test `within`. Without it, the store must reject `within`. */
   readonly rows?: OwnRows
-  /** Maximum milliseconds until a watch is called. Default: 20,000. */
+  /** Maximum milliseconds until a watch calls its callback. Default: 20,000. */
   readonly watchTimeout?: number
   /** Whether the store has a text index. If not, cases of text search are left out. Default: false. */
   readonly fullText?: boolean
@@ -83,8 +86,9 @@ export interface ConformanceCase {
 }
 
 /**
- * Returns the cases that every store must pass: each sentence of `Store`'s contract, the laws C and S, and
- * the required load. Run them in sequence; on a slow disk a case may need some seconds.
+ * Returns the cases that every store must pass. They test each sentence of `Store`'s contract, the laws whose
+ * numbers begin with C or S, and the amounts of data that a store must support. Run them in sequence; on a
+ * slow disk a case may need some seconds.
  * @throws Error for a skip of an unknown case, or without a reason.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })

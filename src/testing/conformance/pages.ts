@@ -58,8 +58,8 @@ export async function finds(
 }
 
 /**
- * Reads all pages, and writes after each of the first nine. Fails if an item of `there` is missing, or if any
- * item is repeated.
+ * Reads all pages, and calls `write` after each of the first nine pages. Fails if an item of `there` is
+ * missing, or if any item is repeated.
  */
 export async function readsWhileWriting<T>(
   limit: number,

@@ -51,7 +51,7 @@ type Place = Pick<TextHit, 'conversationId' | 'id'>
 
 const placeOf = ({ conversationId, id }: Place): string => `${conversationId} ${id}`
 
-/** Returns the conversation id and event id of all hits, in order. */
+/** Returns the conversation id and event id of each hit, in order. */
 async function findAll(store: Store, query: TextQuery): Promise<string[]> {
   const hits = await fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
   return hits.map(placeOf)
@@ -112,7 +112,7 @@ const CONVERSATIONS = [
   { conversationId: 'c', owner: null, team: 'blue', isPublic: false },
 ] as const
 
-/** Creates the conversations, and appends texts to them, one in each second from `first` on. */
+/** Creates the conversations, and appends texts to them, one per second, beginning at second `first`. */
 async function fill(
   store: Store,
   texts: readonly (readonly [conversation: number, role: TextRole, text: string])[],

@@ -3,7 +3,10 @@ import { equal } from './assert.ts'
 import { alsoInTwoProcesses, type Check, test, type Trial } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'
 
-/** Watches a conversation (null: all), and calls `look` after each wake until it returns true. */
+/**
+ * Watches a conversation (null: all conversations), and calls `look` at each notification until `look`
+ * returns true.
+ */
 async function leadsTo(
   { watchTimeout }: Trial,
   watching: Store,

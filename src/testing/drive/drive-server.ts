@@ -14,7 +14,7 @@ export interface DriveOptions {
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
   /** Number of cases. Default: 100. */
   readonly numRuns?: number
-  /** Maximum number of commands of a case. Default: 30. */
+  /** Maximum number of commands per case. Default: 30. */
   readonly maxCommands?: number
   readonly seed?: number
   readonly path?: string

@@ -26,7 +26,10 @@ export interface DrivenServer extends ServerClientOptions {
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
-/** HTTP statuses of a refused command, for example while the conversation runs, or when no call waits. */
+/**
+ * HTTP statuses of a command that the server refuses, for example because the conversation runs or no call is
+ * waiting.
+ */
 const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
@@ -35,7 +38,10 @@ const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'a
 
 const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
 
-/** Milliseconds between two polls; number of unchanged polls after which a conversation is at rest. */
+/**
+ * Milliseconds between two polls; `STILL` is the number of polls without a change after which a conversation
+ * is at rest.
+ */
 const PAUSE = 2
 const STILL = 12
 
@@ -58,7 +64,7 @@ export class Driver {
   readonly #done: string[] = []
   #freed = 0
   #isPair = false
-  /** Counts acknowledged actions, so that their order is known. */
+  /** Logical clock: counts the starts and ends of commands, so that their order is known. */
   #now = 0
   starts = 1
   client: ServerClient
@@ -242,8 +248,8 @@ export class Driver {
   }
 
   /**
-   * Returns what a restart must not change. A conversation with a hanging step is excluded, because pause and
-   * resume make it idle.
+   * Returns the fields of each conversation that a restart must not change. An idle conversation is not
+   * compared while a step hangs, because a pause and a resume make its conversation idle.
    */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
@@ -381,7 +387,7 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
     }
 }
 
-/** Checks a paused conversation: after the running step, the agent adds no event until the pause ends. */
+/** Checks that the agent adds no event to a paused conversation after the running step has ended. */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
   hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
@@ -390,7 +396,7 @@ function checkPause(of: DrivenConversation, status: string, log: readonly Event[
   of.agentEvents = count
 }
 
-/** Checks executed calls: each is in a log, is not repeated without approval, and was not rejected. */
+/** Checks that each executed call is in a log, was not repeated without approval, and was not rejected. */
 function checkCalls(driver: Driver, logs: readonly (readonly Event[])[]): void {
   const { name, argument } = driver.played.tool
   const isTouch = (event: Event): event is ActionEvent =>
@@ -453,7 +459,7 @@ interface DrivenConversation {
     readonly begun: number
     readonly ended: number
   }[]
-  /** Number of the action that paused the conversation; null if it is not paused. */
+  /** Logical time of the pause; null if the conversation is not paused. */
   pausedAt: number | null
   agentEvents: number | null
   head: string | null | undefined

@@ -25,8 +25,8 @@ export interface PlayedCase extends DriveCase {
 export const TOUCH = { name: 'touch', argument: 'key' }
 
 /**
- * Returns a case whose model plays a script with a unique key for each tool call. It counts executed calls
- * and replies that hang.
+ * Returns a case whose model plays a script with a unique key for each tool call. The case counts executed
+ * calls and hanging replies.
  */
 export function playCase(
   turns: readonly ModelTurn[],

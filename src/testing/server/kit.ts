@@ -507,15 +507,15 @@ export interface ServerCase {
   readonly name: string
   readonly laws: readonly string[]
   readonly skipped: string | null
-  /** Runs on its own conversations. Rejects with the broken law; does nothing when skipped. */
+  /** Runs the case on new conversations. Rejects with the broken law; does nothing when skipped. */
   run(): Promise<void>
 }
 
 /**
- * Returns the cases that a server of docs/interface.md must pass: exact search, pages during writes, live
- * events over reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and restarts and crashes
- * where possible. Each case also checks the logs of its conversations against the laws. Run the cases in
- * sequence: they share a server, which the caller stops.
+ * Returns the cases that a server must pass to implement docs/interface.md: exact search, paging during
+ * writes, live events across reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and
+ * restarts and crashes where possible. Each case also checks the logs of its conversations against the laws.
+ * Run the cases in sequence: they share a server, which the caller stops.
  * @throws Error for a skip of an unknown case, or without a reason.
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })
@@ -572,7 +572,10 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   return id === undefined ? null : trial.log(id).catch(() => null)
 }
 
-/** The log's requests are checked in each of these grammars, whatever the grammar of the server's model. */
+/**
+ * The requests computed from a log are checked in all these grammars, not only in the grammar of the server's
+ * model.
+ */
 const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 function checkWholeLog(events: readonly Event[], ended: boolean): void {

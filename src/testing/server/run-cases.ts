@@ -222,7 +222,9 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
     async () => callsIn(await trial.log(id)).length >= count,
   )
 
-/** Milliseconds of a model's step, and milliseconds without a new event after a pause. */
+/**
+ * Milliseconds of a model's step; `QUIET` is the milliseconds without a new event after which a log is quiet.
+ */
 const MODEL_STEP = 120
 const QUIET = 3 * MODEL_STEP
 

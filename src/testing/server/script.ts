@@ -61,7 +61,8 @@ export function messagesIn({ messages, input, contents }: RequestBody): readonly
 }
 
 /**
- * Whether the model wrote a message. Some grammars also have items for calls and thoughts, without a role.
+ * Whether the model wrote a message. Some grammars have items without a role; all of these except tool
+ * outputs are written by the model.
  */
 const isOfModel = ({ role, type }: SentMessage & { readonly type?: string }): boolean =>
   role === undefined ? type !== 'function_call_output' : role === 'assistant' || role === 'model'

@@ -26,13 +26,14 @@ export interface ServerConformanceOptions {
   /** Kills the server. Without it, cases of crashes are skipped. */
   kill?(): Promise<void>
   /**
-   * Returns a user's text that makes the server's model play these turns, one per request. Default:
-   * `scriptOf`, which a `fakeProvider` plays with `playScripts`; other models can use `turnOf`.
+   * Returns the text of a user message that makes the server's model play these turns, one per request.
+   * Default: `scriptOf`, which a `fakeProvider` plays with `playScripts`; other models can use `turnOf`.
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * Calls of two tools of the server. `note` stores a text and returns it in its result; `hold` runs until it
-   * is aborted. Default: calls of a tool `note` with a `text`, and of a tool `wait` with `seconds`.
+   * Functions that return calls of two tools of the server. The tool of `note` stores a text and returns the
+   * text as its result; the tool of `hold` runs until it is aborted. Default: calls of a tool `note` with a
+   * `text`, and of a tool `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   /** Returns the texts that the tool `note` stored. Without it, cases that need them are skipped. */
@@ -228,7 +229,7 @@ export const messagesOf = (events: readonly Event[], source: string): string[] =
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** Checks that a response is an error in the form of interface 7. @throws LawBroken. */
+/** Checks that a response is an error as in interface 7. @throws LawBroken. */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   const problem = `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`
   hold('W1', status === wanted, problem)
@@ -255,7 +256,7 @@ const isIssue = (issue: unknown): boolean => {
 export type Capability =
   /** Public search (interface 4.1), which `PATCH /api/v1/app-conversations/{id}` enables. */
   | 'sharing'
-  /** Messages may have parts of any type, with encrypted content. */
+  /** Messages may have parts of any type, even parts with encrypted content. */
   | 'parts'
   /** Requests need a key: the `apiKey` that `start` returns. */
   | 'keys'
