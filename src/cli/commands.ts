@@ -454,7 +454,7 @@ export type RequestOf<Name extends CommandName> = {
   [Each in Name]: {
     readonly command: Each
     readonly files: readonly string[]
-    /** The event of `why`, or the command of `help`; null for none. */
+    /** The event id that `why` explains, or the command that `help` describes; null for none. */
     readonly operand: string | null
     readonly options: Options<Each>
   }
@@ -468,7 +468,7 @@ export const TABLE: Readonly<Record<CommandName, AnyCommand>> = COMMANDS
 
 export const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-/** Whether results are JSON, by --json or by the format of a report. */
+/** Whether results are JSON, because of --json or of a report's format. */
 export const printsJson = ({ options }: Request): boolean =>
   ('json' in options && options.json === true) || ('format' in options && options.format === 'json')
 

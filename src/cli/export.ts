@@ -92,7 +92,10 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/** Returns an event as JSON; a quarantined line unchanged, or wrapped if import would read it differently. */
+/**
+ * Returns an event as JSON. Returns a quarantined line unchanged, or wrapped if an import would read the
+ * unchanged line differently.
+ */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
@@ -144,7 +147,7 @@ export async function writeTo(target: Target, write: (path: string) => Promise<v
   await rm(previous, { recursive: true, force: true })
 }
 
-/** Creates the output, if no other process has; returns false if it exists and may be replaced. */
+/** Creates the output, unless it exists. Returns false if it exists and may be replaced. */
 async function reserve({ output, kind, force }: Target): Promise<boolean> {
   try {
     await (kind === 'file' ? writeFile(output, '', { flag: 'wx' }) : mkdir(output))

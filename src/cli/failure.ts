@@ -1,6 +1,6 @@
 import { getSystemErrorMessage } from 'node:util'
 
-/** An invalid command line: one line on standard error and exit code 2. */
+/** An invalid command line. It is reported as one line on standard error, with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -9,7 +9,7 @@ export function fail(message: string): never {
   throw new UsageError(message)
 }
 
-/** An input that cannot be used: exit code 1. Other inputs are still processed. */
+/** An input that cannot be used. The exit code is 1, and the other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
   /** Code of the error; part of the `--json` contract. */

@@ -108,11 +108,14 @@ async function logsIn(store: Store, label: string, options: Options<'inspect'>, 
 const RULES = redactionRules()
 
 interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
-  /** Null for a child, whose findings the page computes. */
+  /** Null for a subagent's log, whose findings the page computes. */
   readonly state: State | null
 }
 
-/** Returns a log for the page. `redact` also masks title, notes and warnings, which may quote the log. */
+/**
+ * Returns a log for the page. If `redact` is true, secrets are masked in the log, and in the title, notes and
+ * warnings, which may quote it.
+ */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(

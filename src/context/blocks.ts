@@ -16,7 +16,10 @@ export interface Block {
   readonly position: number
   readonly count: number
   readonly units: readonly Unit[]
-  /** Whether a unit of the block always stays: the system prompt, the last user message, a pending batch. */
+  /**
+   * Whether the block contains a unit that always stays: the system prompt, the last user message or a
+   * pending batch.
+   */
   readonly stays: boolean
 }
 
@@ -48,7 +51,9 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
 export const blocksBefore = (blocks: readonly Block[], position: number): number =>
   blocks.filter((block) => block.position < position).length
 
-/** Returns the units that always stay, except pending batches. O(units), or O(view) if it has a summary. */
+/**
+ * Returns the units that always stay, except pending batches. O(units), or O(view) if the view has a summary.
+ */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,

@@ -6,12 +6,15 @@ import { isPending, type Unit } from '../view/units.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
-/** Returns the messages of a state as the program sends them, such as `toMessages` with its options. */
+/**
+ * Returns the messages of a state as the program sends them. Example: `toMessages` with the program's
+ * options.
+ */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 /** Options of `fitToBudget`. */
 export interface FitOptions extends Permissions {
-  /** Number of events at the start that stay, rounded up to a cut point. Default: 0. */
+  /** Number of events at the start of the view that always stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Returns the messages whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
@@ -28,7 +31,7 @@ export interface Fit {
   readonly messages: readonly NeutralMessage[]
 }
 
-/** Even the units that are never left out exceed the budget. */
+/** The result if even the units that always stay exceed the budget. */
 export interface NoFit {
   readonly type: 'refuse'
   readonly reason: {
@@ -108,7 +111,10 @@ export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
-/** Returns the smallest number of `from` … `to` that fits, or null. All larger numbers must fit, too. */
+/**
+ * Returns the smallest number of `from` … `to` that fits, or null. If a number fits, all larger numbers must
+ * fit, too.
+ */
 export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
   if (from > to || !fits(to)) return null
   let low = from

@@ -4,7 +4,7 @@ import type { NeutralMessage } from '../messages/message.ts'
 import { isVisible } from '../messages/neutral.ts'
 
 /**
- * Marks at most four parts with `cache_prompt`, Anthropic's maximum: the first part of the system prompt,
+ * Marks at most four parts (Anthropic's maximum) with `cache_prompt`: the first part of the system prompt,
  * which conversations share; the last part of the system prompt; the end of the stable prefix, which was the
  * end of the previous request; and the end of this request. Other marks are removed. Pass the result to
  * `toAnthropic`. Empty parts, thinking and calls are not marked. O(parts).

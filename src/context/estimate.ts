@@ -16,18 +16,21 @@ export type CountTokens = (messages: readonly NeutralMessage[]) => number
 /** Cost of a character, in 88ths of a token: 5.5 `word` or 1.6 `other` characters are one token. */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
-/** East Asian scripts and surrogates start here: one token for each UTF-16 unit. */
+/** First UTF-16 unit of East Asian scripts and surrogates. Each unit from here on counts as one token. */
 const WIDE = 0x2e80
 
 const FRAME = 4
 
-/** Tokens that each image counts: the maximum, after a provider has scaled it down. */
+/** Tokens counted for each image: the maximum for an image that the provider has scaled down. */
 const IMAGE_TOKENS = 1600
 
 /** A text in `reply.parts` with more UTF-16 units than this counts as a file. */
 const FILE = 65_536
 
-/** Base64 characters of a file per token. A page has about 10 kB as text, and 100 kB as a scan. */
+/**
+ * Number of a file's base64 characters that count as one token. A page has about 10 kB as text, and 100 kB as
+ * a scan.
+ */
 const PER_TOKEN = 64
 
 /**

@@ -1,4 +1,7 @@
-/** Finds the first change between two requests. Content after the change loses its cache and reasoning. */
+/**
+ * Finds the first change between two requests. After the change, the provider's cache and signed reasoning
+ * cannot be reused.
+ */
 
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -9,7 +12,7 @@ export interface PrefixChange {
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
   /**
-   * Path of the field that differs, such as `content[0].text`. Empty if all of the message, `system` or
+   * Path of the field that differs, such as `content[0].text`. Empty if the whole message, `system` or
    * `tools` differs or is missing.
    */
   readonly path: string
@@ -59,7 +62,10 @@ const messagesIn = ({ messages, input, contents }: RequestFields): readonly unkn
   return Array.isArray(list) ? list : []
 }
 
-/** Compares the last message of the previous request. Ignores content that was added at its end. */
+/**
+ * Compares the last message of the previous request with the same message of the next one. Ignores content
+ * that was added at the message's end.
+ */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is)
   const key = 'parts' in was ? 'parts' : 'content'

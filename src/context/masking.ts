@@ -29,8 +29,9 @@ const PLACEHOLDER = '[An old result was removed here to save tokens.]'
  * placeholder would not shorten.
  *
  * The output depends only on the messages. As a conversation grows, a masked result stays masked, and earlier
- * messages change at most tokens / stride times. Masking twice changes nothing (law K7). O(content).
- * @throws ColloquyError `invalid_argument` for an invalid number, and later if the counter returns one.
+ * messages change at most once for each `stride` tokens. Masking twice changes nothing (law K7). O(content).
+ * @throws ColloquyError `invalid_argument` for an invalid number. The returned function also throws it if the
+ *   counter returns an invalid number.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })
  * const result = { role: 'tool', content: [{ text: 'a long result' }], tool_call_id: 'c', name: 'ls', is_error: false }

@@ -15,7 +15,10 @@ import { ellipsize, textsOf } from './text.ts'
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
-  /** Returns a text for `nudgeMessage` after `action_error` equal failed calls without a nudge; else null. */
+  /**
+   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls, unless a nudge already
+   * followed the first of them; else null.
+   */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
 }
@@ -146,7 +149,10 @@ interface Window {
   readonly turns: readonly Turn[]
 }
 
-/** Returns at most `size` units, newest first, after the last user message and pending batch. O(size). */
+/**
+ * Returns the units after the last user message and the last pending batch: at most the latest `size`, newest
+ * first. O(size).
+ */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   // The message may be forgotten; its position remains known.
   const since = lastUserMessage?.seq ?? -1
@@ -166,9 +172,15 @@ function messageOfUnit(unit: Unit): MessageEvent | null {
 export interface StuckThresholds {
   /** Number of equal calls with equal results, in a row. Default: 4. */
   readonly action_observation: number
-  /** Equal failed calls in a row until `nudge` returns a text. One more is a loop. Default: 3. */
+  /**
+   * Number of equal failed calls in a row after which `nudge` returns a text. One more call is a loop.
+   * Default: 3.
+   */
   readonly action_error: number
-  /** Messages of the agent in a row, without calls between; paused replies do not count. Default: 3. */
+  /**
+   * Number of the agent's messages in a row, without calls between them. Paused replies do not count.
+   * Default: 3.
+   */
   readonly monologue: number
   /** Number of alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number
@@ -238,7 +250,7 @@ function errorOf(result: ToolResultEvent): string | null {
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/** Source, tool and action. Thought, ids and summary do not count: different text is no progress. */
+/** Source, tool and action. Thought, ids and summary do not count, because different text is not progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   const what = action ?? null

@@ -46,7 +46,7 @@ export interface Described {
 export const ROLE_WIDTH = 11
 
 /**
- * Describes a log entry, an event or a quarantined line, on one line. O(length).
+ * Describes a log entry (an event or a quarantined line) on one line. O(length).
  * @example
  * const event = { kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'No' }
  * describeEvent(event) // { role: 'error', tone: 'bad', subject: 'ls', text: 'No' }

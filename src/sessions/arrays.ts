@@ -607,7 +607,10 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
   ]
 }
 
-/** Parts of a message without `parts`: calls, then the text; the text is first if a call has no result. */
+/**
+ * Returns the parts of a message without `parts`: its calls, then its text. If a call has no result, the text
+ * precedes the calls.
+ */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

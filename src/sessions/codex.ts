@@ -152,7 +152,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** The first meta record describes the file. In a fork, one of the original session follows. */
+/** The first meta record describes the file. In a fork, a meta record of the original session follows. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (rollout.meta !== null) return
@@ -368,7 +368,10 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** A reply, or a line outside of replies. `isCounted`: the line has a reply's token count, or repeats one. */
+/**
+ * A reply, or a line outside of replies. `isCounted`: the line has a reply's token count, or repeats the
+ * previous token count.
+ */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([

@@ -4,7 +4,10 @@ import { isInstant } from '../event/time.ts'
 import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
 import type { TimelineReply } from '../messages/timeline.ts'
 
-/** Reads texts and images of Anthropic, OpenAI and Gemini. Keeps other parts; other values become JSON. */
+/**
+ * Reads texts and images of Anthropic, OpenAI and Gemini. Keeps parts of other types. A value that is neither
+ * a part nor a text becomes JSON.
+ */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
   if (Array.isArray(value)) {
@@ -83,8 +86,9 @@ export const instantIn = (value: unknown): string | null =>
 export const isTextBlock = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
 /**
- * Whether an item continues the reply of an item before it. Some servers use one id for all replies, but only
- * the first item of a reply has its model and tokens, and all its items follow one request.
+ * Whether an item continues the reply of an item before it. The id is not enough, because some servers use
+ * one id for all replies. But only the first item of a reply has its model and tokens, and all items of a
+ * reply follow the same request.
  */
 export const isSameReply = (reply: TimelineReply | null, before: TimelineReply | null): boolean =>
   reply !== null &&

@@ -471,8 +471,8 @@ export interface CallResult {
 }
 
 /**
- * Returns the result of an ended call, or else its displayed result. In a rewritten history, a call can have
- * results of other calls of its reply (`ids`), which are left out.
+ * Returns the result of a call that has ended or, if it is empty, the result that was displayed. In a
+ * rewritten history, a call can have results of other calls of its reply (`ids`), which are left out.
  */
 function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

@@ -24,8 +24,9 @@ interface ReadLines {
 
 /**
  * Returns a function that reads the next lines of a growing session, and returns their facts. An incomplete
- * reply at the end, as after thinking, waits for the next lines. A reply that continues after a result
- * becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
+ * reply at the end, for example with only thinking so far, is not read before the next lines are added. A
+ * reply that continues after a result becomes a second reply. Reads side chains and links like {@link
+ * readClaudeCode}.
  * @param childOf returns the conversation of a subagent by its id, or of a side chain by its name
  */
 export function growingClaudeCode(

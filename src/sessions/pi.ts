@@ -232,7 +232,10 @@ function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply
   return why === undefined ? reply : withoutCalls(reply, why, hasResult)
 }
 
-/** Why the calls of a reply were not executed, by stop reason. The last arguments may be incomplete. */
+/**
+ * Why the calls of a reply were not executed, by stop reason. The arguments of the last call may be
+ * incomplete.
+ */
 const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['aborted', 'its reply was interrupted'],
   ['error', 'its reply failed'],

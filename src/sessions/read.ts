@@ -28,7 +28,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** The event adds levels, so fewer than the maximum are left for the value. */
+/** The event adds levels of nesting, so fewer levels than the maximum are left for the value. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber

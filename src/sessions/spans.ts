@@ -41,7 +41,8 @@ interface Span {
  * Writes HEAD's branch as one OpenTelemetry trace. Each turn is an `invoke_agent` span; a reply before the
  * first user message begins a turn too. The children of a turn are a `chat` span for each reply and an
  * `execute_tool` span for each call with a result. The span of a background call lasts until the call is
- * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of `execute_tool`.
+ * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of their call's
+ * `execute_tool` span, or of the first turn if the call has no result.
  *
  * Ids are derived from the log, so that sending a trace again is harmless. An event without a time gets the
  * time of the previous event. O(path).
@@ -162,7 +163,10 @@ function spansOf(
   return [...invoked, ...spans]
 }
 
-/** Returns the time of HEAD at the model call or, if unknown, of the event before the reply. */
+/**
+ * Returns the time of the event that was HEAD when the model was called; if unknown, `before`, the time of
+ * the event before the reply.
+ */
 function requestTime(
   { reply }: MessageItem | CallItem,
   arrivals: ReadonlyMap<string, Arrival>,

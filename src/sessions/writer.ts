@@ -32,7 +32,9 @@ export interface Place {
   /** Null for the summary of a condensation, which is not an event. */
   readonly event: Event | null
   readonly before: Place | null
-  /** Events that a condensation kept (see `inSight`), and its summary; null for any other event. */
+  /**
+   * If the event is a condensation: the events that it kept (see `inSight`), and its summary. Otherwise null.
+   */
   remaining: readonly Place[] | null
 }
 
@@ -50,7 +52,10 @@ export interface SessionResult {
   readonly child?: string | undefined
 }
 
-/** Returns the origins of a reply's calls: the reply's origin for one call, numbered ids for several. */
+/**
+ * Returns the origins of a reply's calls: for one call the reply's origin, for several calls copies of it
+ * with numbered ids.
+ */
 export function callOrigins(origin: Origin, count: number, separator: string): readonly Origin[] {
   const id = origin.id ?? `line-${origin.line}`
   if (count < 2) return [origin]
@@ -338,7 +343,7 @@ export class SessionWriter {
     return call
   }
 
-  /** Returns the id, or an unused id if it is used or invalid. */
+  /** Returns `id` or, if it is used or invalid, an unused id. */
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size

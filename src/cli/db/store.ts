@@ -93,7 +93,7 @@ export async function* eachConversation(
   }
 }
 
-/** The log up to the version of the record, in batches; later events are left out. */
+/** Yields the log in batches, up to the record's `version`. Later events are left out. */
 export async function* readLog(
   store: Pick<Store, 'read'>,
   { id, version }: ConversationRecord,

@@ -19,7 +19,7 @@ export interface Opened {
   readonly sidecarFiles: SidecarFiles | null
 }
 
-/** JSON text of an event in its source. */
+/** The JSON text of one event, and its position in the input. */
 export interface Piece {
   /** Line number from 1, array index plus 1, or the number in the event file's name. */
   readonly line: number
@@ -28,7 +28,7 @@ export interface Piece {
 
 const ZIP = Buffer.from('PK\u0003\u0004')
 
-/** The first bytes of files that are not text in UTF-8, and what to do with them. */
+/** The first bytes of files that are not text in UTF-8, and what the user can do with such a file. */
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
   { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
@@ -311,7 +311,10 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Returns possible session files of a folder, sorted by path; null for a file or a folder with events. */
+/**
+ * Returns the possible session files of a folder, sorted by path; null for a folder with events, a folder
+ * without such files, or a plain file.
+ */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(

@@ -46,7 +46,10 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
   }
 }
 
-/** Returns the position of the list of files, which has the checksums that the library does not check. */
+/**
+ * Returns the position of the zip's list of files. The list contains the checksums, which the zip library
+ * does not check.
+ */
 function directoryIn(zip: Buffer): number {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -60,7 +63,10 @@ export interface NewFile {
   readonly text: string
 }
 
-/** Compresses a file at once: the library's stream allocates half a megabyte for each file. */
+/**
+ * Compresses a whole file in one call, because the zip library's stream allocates half a megabyte for each
+ * file.
+ */
 class DeflatedFile extends ZipPassThrough {
   override readonly compression = 8
 

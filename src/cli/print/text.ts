@@ -76,7 +76,10 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Returns a masked value as JSON. Each `encrypted_content` quoted in a string becomes null, too. */
+/**
+ * Returns a value as JSON. Its fields must be masked already; an `encrypted_content` that is quoted in a
+ * string becomes null here.
+ */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
@@ -92,7 +95,7 @@ const hide = (_key: string, value: unknown): unknown =>
 
 const POSITION = /\\[^]|"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
-/** Replaces positions of events in an error of the library by line numbers, except in quotes. O(length). */
+/** Replaces positions of events in a Colloquy error by line numbers, except in quotes. O(length). */
 export function inLines(text: string, lines: readonly number[]): string {
   let isQuoted = false
   return text.replaceAll(POSITION, (all, event: string | undefined, seq: string) => {

@@ -122,7 +122,10 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Processes one input. Prints an error on standard error, with `json` also as JSON. @throws OutputError */
+  /**
+   * Processes one input. Prints an error on standard error and, if `json` is true, also as JSON on standard
+   * output. @throws OutputError
+   */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()
@@ -168,7 +171,10 @@ export class Page {
     return wrapWords(glimpse(text).split(' '), this.columns, lead, indent)
   }
 
-  /** Returns the width of a column of ids. Ids are cut only beyond the limit, because users type them. */
+  /**
+   * Returns the width of a column of ids. An id is cut only if it is longer than `limit`, because users type
+   * ids.
+   */
   idColumns(
     items: Iterable<{ readonly id?: string | null }>,
     limit = Math.min(ID_WIDTH, this.columns * 0.45),

@@ -76,13 +76,18 @@ export interface TreeRow {
   readonly depth: number
   readonly forks: boolean
   readonly onHeadPath: boolean
-  /** A state update without children: shown with the row above, not as a branch. */
+  /**
+   * Whether the row is a state update without children, which is shown with the row above, not as a branch.
+   */
   readonly isRemark: boolean
 }
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** At each fork, the branch to HEAD, or else the largest, keeps the depth. So the depth is O(log n). O(n). */
+/**
+ * At each fork, the branch to HEAD, or else the largest branch, keeps its parent's depth. So the maximum
+ * depth is O(log n). Takes O(n).
+ */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

@@ -5,7 +5,10 @@ import type { State } from '../../state/state.ts'
 export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 export type RefusalCode =
-  /** Fewer than 2 events can be forgotten, or fewer than `minimumProgress` for an optional condensation. */
+  /**
+   * Fewer than 2 events can be forgotten or, if the condensation is optional, a smaller share than
+   * `minimumProgress`.
+   */
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
@@ -31,7 +34,7 @@ export interface RefusalReason {
 
 export type CondenserDecision =
   | { readonly type: 'keep' }
-  /** Append the event at HEAD. It shortens the view and clears the request. */
+  /** Append the event at HEAD. It shortens the view and completes the log's condensation request, if any. */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
@@ -43,7 +46,10 @@ export type CondenserDecision =
  */
 export interface Condenser {
   readonly handlesRequests: boolean
-  /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser's. */
+  /**
+   * Rejects with the signal's reason if it is aborted, or with an error of one of the caller's functions,
+   * except the summariser.
+   */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },
@@ -60,7 +66,7 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Returns a condenser that calls several in order and returns the first condensation, or else the first
+ * Returns a condenser that calls `condensers` in order and returns the first condensation, or else the first
  * refusal.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'

@@ -26,11 +26,14 @@ export interface CondensationLimits extends Permissions {
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Returns the messages of a state, which are counted. Default: `toMessages`. */
+  /** Returns the messages of a state whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** Number of events at the start that stay, rounded up to a cut point. Default: 2. */
+  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
-  /** Minimum share of events, above 0 and below 1, that an optional summary must replace. Default: 0.1. */
+  /**
+   * Minimum share of the view's events, above 0 and below 1, that an optional condensation must forget.
+   * Default: 0.1.
+   */
   readonly minimumProgress?: number
 }
 
@@ -59,15 +62,15 @@ function checkLimits(limits: CondensationLimits): CheckedLimits {
   return { ...limits, maxEvents, maxTokens, keepFirst, minimumProgress, count, write }
 }
 
-/** A summary, and the id of the reply that wrote it. */
+/** A summary, and the id of the model's reply that contains it. */
 export interface Summary {
   readonly text: string
   readonly llmResponseId?: string
 }
 
 /**
- * Writes a summary, usually by sending `request.prompt` to a model. Is called again with less text, up to
- * `retries` times, if it throws or the summary is too long.
+ * Writes a summary, usually by sending `request.prompt` to a model. If it throws or the summary is too long,
+ * the condenser calls it again with less text, up to `retries` times.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
@@ -83,11 +86,11 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
 /**
  * Returns a condenser that replaces the middle of a view with a summary, as `planCondensation` decides. The
  * summariser reads all forgotten events and the previous summary. A blank summary is refused. With
- * `maxTokens`, it never returns a condensation that leaves a request above that limit.
+ * `maxTokens`, the condenser never returns a condensation that leaves a request above that limit.
  *
  * After a failure that the log records, the condenser waits for 16 events before it calls the summariser
- * again. Each further failure doubles the wait, up to 512. A required condensation (a request in the log, or
- * the token limit) does not wait. Costs `planCondensation` and the calls of the summariser.
+ * again. Each further failure doubles the wait, up to 512. A condensation that the log or the token limit
+ * requires does not wait. Costs as much as `planCondensation`, plus the calls of the summariser.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
@@ -167,10 +170,11 @@ const ROOM = 1 / 4
 /**
  * Decides which events of a view to forget, and why, without calling a model. Returns `keep` if the view is
  * within the limits and the log requests no condensation. Returns `refuse` if too little can be forgotten.
- * The first events and the end of the view stay. With the summary, they are about half of the limit, or half
- * of the view if the log requests a condensation. The system prompt, the last user message and pending calls
- * always stay. The summary is placed after the last forgotten event. If this forgets too little, a
- * condensation that the log or the token limit requires can also remove the first events and the end.
+ * The first events and the end of the view stay. Together with the summary, they fill about half of the
+ * limit, or half of the view if the log requests a condensation. The system prompt, the last user message and
+ * pending calls always stay. The summary is placed after the last forgotten event. If this forgets too
+ * little, a condensation that the log or the token limit requires can also remove the first events and the
+ * end.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

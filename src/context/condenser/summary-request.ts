@@ -24,7 +24,10 @@ export interface SummaryRequest {
 export interface SummaryBudget {
   /** Maximum for one event; a longer text loses its middle. Default: 10,000. */
   readonly eventBudget?: number
-  /** Maximum of all events without the old summary; the longest texts are cut first. Default: 400,000. */
+  /**
+   * Maximum for all events together; the previous summary does not count. The longest texts are cut first.
+   * Default: 400,000.
+   */
   readonly totalBudget?: number
 }
 
@@ -59,7 +62,10 @@ export function summaryRequest(
   return { ...input, prompt: buildSummaryPrompt(input) }
 }
 
-/** Below this limit, a text is cut without a notice, which would take most of the limit. */
+/**
+ * If a text's limit is below this length, the text is cut without a notice, because the notice would fill
+ * most of the limit.
+ */
 const SHORT_LENGTH = 120
 
 export function excerpt(text: string, limit: number): string {

@@ -87,7 +87,10 @@ export const MIN_SECRET = 8
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
-/** Finds each secret as it is, with `+` for spaces, and in base64 (the hit is the whole encoded text). */
+/**
+ * Finds each secret in three forms: unchanged, with `+` for spaces, and in base64 (the hit is the whole
+ * encoded text).
+ */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
   for (const secret of secrets)
@@ -126,7 +129,7 @@ function base64Run(text: string, from: number, to: number): [start: number, end:
   return [start, to + (BASE64_REST.exec(text)?.[0].length ?? 0)]
 }
 
-/** The base64 digits that only the secret's bytes determine, at each alignment. */
+/** For each alignment, the base64 digits that depend only on the secret's bytes. */
 function base64Forms(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret)
   return [0, 1, 2].flatMap((offset) => {

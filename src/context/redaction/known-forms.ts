@@ -4,9 +4,12 @@ import { unmasked } from './mask.ts'
 
 interface SecretForm {
   readonly name: string
-  /** Matches each text that may contain this form, ignoring case. Checked first, once for all forms. */
+  /**
+   * Matches each text that may contain this form, ignoring case. The triggers of all forms are checked first,
+   * as one expression.
+   */
   readonly trigger: RegExp
-  /** The match is masked, or only its group named `secret`. */
+  /** The match is masked or, if it has a group named `secret`, only this group. */
   readonly pattern: RegExp | Finder
 }
 
@@ -109,7 +112,10 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
-/** A line of a private key that has no end line. `CUT_LINE` is the key's last line, which may be cut. */
+/**
+ * Matches a line of a private key without an end line. `CUT_LINE` matches the key's last line, which may be
+ * cut.
+ */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
@@ -182,7 +188,7 @@ const nameParts = (key: string): string[] =>
     word.toLowerCase(),
   )
 
-/** Parts of a key before `token` that make it a cursor, which an agent must send back. */
+/** Parts of a key: before `token`, they show that the value is a cursor, which an agent must send back. */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 
 const containsName = (words: readonly string[], names: ReadonlySet<string>): boolean =>

@@ -4,7 +4,7 @@ import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
-/** A mask; `#2` and up distinguish keys of one object that would be the same otherwise. */
+/** A mask. `#2`, `#3` and so on distinguish masked keys of one object that would otherwise be equal. */
 const SHAPE = String.raw`\[redacted(?::[0-9a-f]{16})?(?:#[1-9]\d{0,8})?\]`
 
 const ANY_MASK = new RegExp(SHAPE, 'g')
@@ -15,8 +15,8 @@ export type Masker = (secret: string) => string
 
 /**
  * Returns a function that masks a secret as `[redacted]`, or with a key as `[redacted:0123456789abcdef]`, 64
- * bits of the secret's HMAC-SHA-256. Guesses cannot be checked without the key, and masks differ by key.
- * Precomputes masks of `secrets`. O(length).
+ * bits of the secret's HMAC-SHA-256. Without the key, nobody can check a guess of the secret. Different keys
+ * produce different masks. Precomputes masks of `secrets`. O(length).
  */
 export function masker(key: Uint8Array | null, secrets: readonly string[] = []): Masker {
   if (key === null) return () => `${OPENING}]`

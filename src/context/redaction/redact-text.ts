@@ -4,10 +4,13 @@ import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** Maximum number of rounds before the whole text is masked: a mask can create a new match. */
+/**
+ * Maximum number of rounds before the whole text is masked. A text may need several, because a mask can
+ * create a new match.
+ */
 export const MAX_ROUNDS = 4
 
-/** Name of the field, at any depth, that only the model's provider can read. */
+/** Name of a field, at any depth, whose value only the model's provider can read. */
 export const ENCRYPTED_FIELD = 'encrypted_content'
 
 /** Maximum characters of a secret: longer base64 is a file. */
@@ -21,7 +24,10 @@ interface TextOptions {
   readonly bytes?: boolean
 }
 
-/** Masks every secret. A text whose masks keep creating matches is masked whole, so this is idempotent. */
+/**
+ * Masks every secret. A text whose masks keep creating matches is masked whole, so the function is
+ * idempotent.
+ */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // In bytes, patterns would match by chance; a literal secret does not.
@@ -50,7 +56,10 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Returns a text unchanged, or null if it contains a literal secret. With a mask it would be useless. */
+/**
+ * Returns a sealed text unchanged, or null if it contains a literal secret. A sealed text with a mask would
+ * be useless.
+ */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -87,7 +96,10 @@ type TextRange = readonly [start: number, end: number]
 
 interface Level {
   readonly isList: boolean
-  /** The key before and after redaction; empty before an object's next key. A list has its parent's key. */
+  /**
+   * The current key of an object, before and after redaction; empty until the next key is read. A list has
+   * the key of its parent.
+   */
   keys: readonly string[]
   readonly uniqueKey: (masked: string) => string
 }

@@ -1,4 +1,4 @@
-/** Redacts events; their ids, kinds and times stay, so that the log folds the same. */
+/** Redacts events. Their ids, kinds and times stay, so that the log keeps its view and status. */
 
 import { checkOptionNames } from '../../event/check-value.ts'
 import { decodeEvent } from '../../event/decode.ts'
@@ -128,7 +128,7 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
 
 /** How the redaction treats a field. */
 type Treatment =
-  /** Any JSON, as in fields without a shape. */
+  /** Any JSON. Fields that no table lists are treated the same. */
   | 'open'
   | 'keep'
   /** Kept if it is an instant, else `open`. */
@@ -141,11 +141,14 @@ type Treatment =
   | 'sealed'
   /** Each text and number is masked whole. */
   | 'secret'
-  /** JSON whose base64 is a file. */
+  /** JSON in which each long base64 text is treated as a file. */
   | 'bytes'
   /** Signed blocks. */
   | 'thinking'
-  /** One or several objects. The names of these fields are never secrets. */
+  /**
+   * One or several objects, with a treatment for each listed field. The names of the listed fields are never
+   * masked.
+   */
   | Treatments
 
 interface Treatments {

@@ -19,13 +19,16 @@ export interface RedactionOptions {
    * Literal secrets of 8 or more characters, trimmed. Also found if escaped, percent-encoded or in base64.
    */
   readonly secrets?: readonly string[]
-  /** Patterns whose matches, or group `secret`, are masked. Use only patterns that take linear time. */
+  /**
+   * Patterns whose matches are masked. If a pattern has a group named `secret`, only this group is masked.
+   * Use only patterns that take linear time.
+   */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms of secrets: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
   /** Names of fields whose texts are masked, ignoring case. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
-  /** Key with which different secrets get different masks. Default: all masks are equal. */
+  /** Key with which different secrets get different masks. Without a key, all masks are equal. */
   readonly key?: string | Uint8Array
 }
 
@@ -41,8 +44,8 @@ export interface RedactionRules {
 }
 
 /**
- * Compiles rules for `redact`. Without options, these are the well-known forms and the default field names.
- * O(size of the options).
+ * Compiles rules for `redact`. Without options, the rules mask the well-known forms and the values of the
+ * default fields. O(size of the options).
  * @throws ColloquyError `invalid_rules` for a secret of fewer than 8 characters or one that is part of the
  *   mask's own text, an empty key, or an unknown built-in pattern.
  * @example

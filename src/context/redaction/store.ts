@@ -17,8 +17,8 @@ import type { RedactionRules } from './rules.ts'
  * A retry with the original body is recognized while the rules stay the same. If an event of a reply is
  * masked, all events of that reply in the same append lose their signatures. Earlier appends do not change.
  * In an import with an expected version, a redacted event without an id gets the id derived from its original
- * body (design D15). Queries, ids, items and unstored deltas are not redacted. An append costs O(size of the
- * facts) more.
+ * body (design D15). Queries, ids, the store's items (`changeItems`) and unstored deltas are not redacted. An
+ * append costs O(size of the facts) more.
  * @throws the store's errors.
  * @example
  * const store = redactingStore(memoryStore(), redactionRules({ secrets: ['correct horse battery'] }))
@@ -110,7 +110,7 @@ const MAX_TAG_KEY = 100
 
 /**
  * Redacts title, tags and metadata of a record. Returns the same object if there is no secret. A text that a
- * mask made too long is cut to its maximum. O(size).
+ * mask makes too long is cut to the maximum length. O(size).
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
  * redactRecord({ title: 'On correct horse battery', public: true }, rules) // { title: 'On [redacted]', public: true }

@@ -90,7 +90,10 @@ export function startedBy(
   return [...started]
 }
 
-/** Returns findings. Checks no requests if a grammar has encrypted content: browsers get none of it. */
+/**
+ * Returns findings. If a reply's grammar has encrypted content, requests are not checked, because browsers do
+ * not receive this content.
+ */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State

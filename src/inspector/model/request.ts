@@ -30,7 +30,10 @@ export interface Request {
   readonly refused: string | null
 }
 
-/** Writes a request. Checks no reply records if the grammar has encrypted content: browsers get none. */
+/**
+ * Writes a request. If the grammar has encrypted content, reply records are not checked, because browsers do
+ * not receive this content.
+ */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
   const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
@@ -121,7 +124,10 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 
 export interface Ask {
   readonly seq: number
-  /** Number of facts up to HEAD at the request, or before the reply if the log does not record that HEAD. */
+  /**
+   * Number of facts up to the event that was HEAD at the request. If the log does not record it: number of
+   * facts before the reply.
+   */
   readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null

@@ -143,7 +143,7 @@ function summaryOf(unit: Unit): string | null {
 export interface BudgetLine {
   /** Index in the view before which events are omitted, except fixed events; 0 if everything fits. */
   readonly cut: number
-  /** Remaining tokens; negative if the minimum exceeds the budget. */
+  /** Remaining tokens of the budget; negative if even the minimum request exceeds the budget. */
   readonly remaining: number
   readonly refused: string | null
 }
