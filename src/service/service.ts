@@ -216,7 +216,6 @@ export function createService(options: ServiceOptions): Service {
   const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
   const users = new Users(engine.store, storedKeys)
   const userOf = (keyId: string) => users.byKey(keyId)
-  const findLlm = async (name: string) => (await profiles.find(name))?.llm ?? null
   const live = new Live(lifecycle, {
     onFailure: report,
     ...options.live,
@@ -244,7 +243,7 @@ export function createService(options: ServiceOptions): Service {
     ...ownEvents(engine.store),
     ...blobOperations(engine.store),
     ...deletionOperations(controlPlane),
-    ...lifecycleOperations(lifecycle, findLlm, {
+    ...lifecycleOperations(lifecycle, (name) => profiles.get(name), {
       delete: (id) => controlPlane.deletions.delete(id),
       inherit: (source) => inheritedOf(sandboxes, source),
       prepare: (record) => makeFolder(sandboxes, record),

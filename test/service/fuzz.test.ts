@@ -153,7 +153,7 @@ describe.each([
       path.includes('create') ? made : path.includes('download') ? file : workspace,
     ])
     if (!path.includes('{name}')) return
-    await service.secrets.put({ name: 'profile', description: null }, 'hush')
+    await service.secrets.save({ name: 'profile', description: null }, 'hush')
     const saved = await service.fetch(
       new Request('http://localhost/api/profiles/profile', {
         method: 'POST',

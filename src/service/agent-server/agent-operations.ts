@@ -25,7 +25,8 @@ const CHANGE = {
   },
 }
 
-export type FindLlm = (name: string) => Promise<JsonObject | null>
+/** @throws HttpProblem 404 for an unknown profile. */
+export type FindLlm = (name: string) => Promise<JsonObject>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
   operation('get /api/conversations/{conversation_id}/agent_final_response', {
@@ -96,9 +97,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       body: profileBody,
       async handle({ path, body: { profile_name: name } }) {
         const { conversation } = await openConversation(lifecycle, path.conversation_id)
-        const llm = await findLlm(name)
-        if (llm === null) throw new HttpProblem(404, 'Profile not found.')
-        await switchLlm(lifecycle, conversation, llm)
+        await switchLlm(lifecycle, conversation, await findLlm(name))
       },
     }),
   ),

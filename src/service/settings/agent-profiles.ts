@@ -219,7 +219,7 @@ export const agentProfileOperations = ({
     async handle({ path }) {
       const profile = await agentProfiles.byId(path.profile_id)
       const { llm_profile_ref: ref } = summaryOf(profile)
-      const applied = typeof ref === 'string' && (await profiles.has(ref))
+      const applied = typeof ref === 'string' && (await profiles.all()).has(ref)
       await settings.change({
         active_agent_profile_id: profile.id,
         ...(applied && { active_profile: ref }),
@@ -242,7 +242,7 @@ export const agentProfileOperations = ({
           ? profileOf(name, await agentProfiles.get(name))
           : { ...draft, id: '', name, revision: 0 }
       const { llm_profile_ref: ref } = summaryOf(profile)
-      const llm = typeof ref === 'string' ? ((await profiles.find(ref))?.llm ?? null) : null
+      const llm = typeof ref === 'string' ? ((await profiles.all()).get(ref) ?? null) : null
       const { mcp_config: servers } = (await settings.read()).agent_settings
       return diagnosed(profile, llm, isObject(servers) ? servers : {})
     },

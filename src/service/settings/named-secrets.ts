@@ -23,16 +23,13 @@ export interface SecretInfo {
   readonly description: string | null
 }
 
-export class NamedSecrets {
-  readonly #stored: SealedMap
-
+export class NamedSecrets extends SealedMap {
   constructor(store: Store, secretBox: SecretBox) {
-    const options = { collection: 'named-secrets', noun: 'secret', limit: 1_000 }
-    this.#stored = new SealedMap(store, secretBox, options)
+    super(store, secretBox, { collection: 'named-secrets', noun: 'secret', limit: 1_000 })
   }
 
   async list(): Promise<SecretInfo[]> {
-    return Array.from(await this.#stored.all(), ([name, { description }]) => ({
+    return Array.from(await this.all(), ([name, { description }]) => ({
       name,
       description: typeof description === 'string' ? description : null,
     }))
@@ -40,32 +37,16 @@ export class NamedSecrets {
 
   /** The secrets with their values: for the service's own agent, never for a response. */
   async values(): Promise<ReadonlyMap<string, string>> {
-    return new Map(Array.from(await this.#stored.all(), ([name, { secret }]) => [name, String(secret)]))
-  }
-
-  /** @throws HttpProblem 404. */
-  async check(name: string): Promise<void> {
-    await this.#stored.get(name)
+    return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
   /**
    * Stores a secret, replacing one with the same name. Returns its fields.
    * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
    */
-  async put(info: SecretInfo, secret: string): Promise<SecretInfo> {
-    await this.#stored.put(info.name, () => ({ secret, description: info.description }))
+  async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
+    await this.put(info.name, () => ({ secret, description: info.description }))
     return info
-  }
-
-  /** Changes the name and description of a secret. @throws HttpProblem 404, 409 when the name is in use. */
-  async describe(name: string, info: SecretInfo): Promise<SecretInfo> {
-    await this.#stored.rename(name, info.name, { description: info.description })
-    return info
-  }
-
-  /** @throws HttpProblem 404. */
-  async remove(name: string): Promise<void> {
-    if ((await this.#stored.remove(name)) === undefined) throw this.#stored.unknown()
   }
 }
 
@@ -88,6 +69,10 @@ const infoOf = (request: {
   description: request.description ?? null,
 })
 
+async function remove(secrets: NamedSecrets, name: string): Promise<void> {
+  if ((await secrets.remove(name)) === undefined) throw secrets.unknown()
+}
+
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation('get /api/settings/secrets', {
     name: 'list_secrets',
@@ -101,7 +86,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     body: secretBody,
     returns: INFO,
     otherwise: SEALED,
-    handle: ({ body }) => secrets.put(infoOf(body), body.value),
+    handle: ({ body }) => secrets.save(infoOf(body), body.value),
   }),
   operation('get /api/settings/secrets/{name}', {
     name: 'get_secret_value',
@@ -110,7 +95,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     status: 403,
     otherwise: { 403: 'The secret exists and is not shown', ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
-      await secrets.check(name)
+      await secrets.get(name)
       throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
     },
   }),
@@ -120,7 +105,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     returns: objectOf({ deleted: bool }),
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
-      await secrets.remove(name)
+      await remove(secrets, name)
       return { deleted: true }
     },
   }),
@@ -141,7 +126,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     status: 201,
     returns: INFO,
     otherwise: SEALED,
-    handle: ({ body }) => secrets.put(infoOf(body), body.value),
+    handle: ({ body }) => secrets.save(infoOf(body), body.value),
   }),
   operation('put /api/v1/secrets/{name}', {
     name: 'update_secret',
@@ -151,12 +136,16 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     returns: INFO,
     description: 'The new name and description',
     otherwise: { ...UNKNOWN, ...SEALED },
-    handle: ({ path: { name }, body }) => secrets.describe(name, infoOf(body)),
+    async handle({ path: { name }, body }) {
+      const info = infoOf(body)
+      await secrets.rename(name, info.name, { description: info.description })
+      return info
+    },
   }),
   operation('delete /api/v1/secrets/{name}', {
     name: 'delete_secret',
     params,
     otherwise: { ...UNKNOWN, ...SEALED },
-    handle: ({ path: { name } }) => secrets.remove(name),
+    handle: ({ path: { name } }) => remove(secrets, name),
   }),
 ]

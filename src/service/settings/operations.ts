@@ -74,7 +74,7 @@ export const settingsOperations = ({
     description: 'By name',
     otherwise: SEALED,
     handle: async () => ({
-      profiles: (await profiles.all()).map(({ name, llm }) => ({
+      profiles: Array.from(await profiles.all(), ([name, llm]) => ({
         name,
         model: llm['model'] ?? null,
         base_url: typeof llm['base_url'] === 'string' ? shownText(llm['base_url']) : null,
@@ -90,7 +90,7 @@ export const settingsOperations = ({
     description: 'Without its keys',
     otherwise: { ...UNKNOWN, ...SEALED },
     async handle({ path: { name } }) {
-      const { llm } = await profiles.get(name)
+      const llm = await profiles.get(name)
       return { name, config: withoutKeys(llm), api_key_set: isKeySet(llm) }
     },
   }),
@@ -164,7 +164,7 @@ export const settingsOperations = ({
     description: 'Whether the model can be called, and if not, why',
     otherwise: { 404: 'Nothing to validate, and no such profile', ...SEALED },
     handle: async ({ path: { name }, body: { llm } = {} }) =>
-      await validateLlm(llm === undefined ? (await profiles.get(name)).llm : (llm as JsonObject), ask),
+      await validateLlm(llm === undefined ? await profiles.get(name) : (llm as JsonObject), ask),
   }),
   operation('get /api/settings', {
     name: 'get_settings',

@@ -4,39 +4,10 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../mask-secrets.ts'
 
-/** A model profile with its secrets. Responses to clients omit the secrets. */
-export interface Profile {
-  readonly name: string
-  readonly llm: JsonObject
-}
-
-/** The model profiles of a service. */
-export class Profiles {
-  readonly #stored: SealedMap
-
+/** The models of a service's profiles, by name and with their secrets, which responses to clients omit. */
+export class Profiles extends SealedMap {
   constructor(store: Store, secretBox: SecretBox, limit: number) {
-    this.#stored = new SealedMap(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
-  }
-
-  /**
-   * Returns all profiles by name. @throws HttpProblem 409 if the profiles were encrypted with another key.
-   */
-  async all(): Promise<Profile[]> {
-    return Array.from(await this.#stored.all(), ([name, llm]) => ({ name, llm }))
-  }
-
-  async find(name: string): Promise<Profile | null> {
-    const llm = (await this.#stored.all()).get(name)
-    return llm === undefined ? null : { name, llm }
-  }
-
-  /** Returns a profile. @throws HttpProblem 404. */
-  async get(name: string): Promise<Profile> {
-    return { name, llm: await this.#stored.get(name) }
-  }
-
-  async has(name: string): Promise<boolean> {
-    return (await this.find(name)) !== null
+    super(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
   /**
@@ -45,16 +16,7 @@ export class Profiles {
    *   cannot be stored, 422 for a secret that would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
-    await this.#stored.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
-  }
-
-  async remove(name: string): Promise<void> {
-    await this.#stored.remove(name)
-  }
-
-  /** Renames a profile. @throws HttpProblem 404, 409 when the new name is in use. */
-  async rename(name: string, newName: string): Promise<void> {
-    await this.#stored.rename(name, newName)
+    await this.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
   }
 }
 

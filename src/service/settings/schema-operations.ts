@@ -86,7 +86,7 @@ const providersOf = (models: readonly string[]): string[] =>
 
 async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
   const { agent_settings } = await settings.read()
-  const named = [...(await profiles.all()).map(({ llm: one }) => one), agent_settings['llm']]
+  const named = [...(await profiles.all()).values(), agent_settings['llm']]
   return [
     ...new Set(
       named.flatMap((one) => {

@@ -51,7 +51,7 @@ export class Settings {
     const values = settingsIn(await this.#stored.all())
     const { active_profile: active } = values
     // The profile may have been deleted while it was activated.
-    return active === null || (await this.#profiles.has(active))
+    return active === null || (await this.#profiles.all()).has(active)
       ? values
       : { ...values, active_profile: null }
   }
@@ -75,7 +75,7 @@ export class Settings {
       // A model in the request takes precedence over the profile's.
       const hasModel = (diff.agent_settings_diff?.['llm'] ?? null) !== null
       return {
-        agent_settings: profile === null || hasModel ? merged : { ...merged, llm: profile.llm },
+        agent_settings: profile === null || hasModel ? merged : { ...merged, llm: profile },
         conversation_settings: applyDiff(before, diff, 'conversation_settings'),
         misc_settings: applyDiff(before, diff, 'misc_settings'),
         active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
