@@ -7,7 +7,7 @@ import { decodeEvent, type Event, type Fact, isQuarantined, type JsonValue } fro
 import { readSession, type SessionFormat } from '../src/sessions/index.ts'
 import { textIn } from '../src/sessions/content.ts'
 import { checkGrammars } from './checks/messages.ts'
-import { jsonValue } from '../src/testing/index.ts'
+import { jsonValue } from '../src/testing/json.ts'
 import { hold, same, total } from '../src/testing/failure.ts'
 import { always, RUNS } from './run.ts'
 import * as agents from './sessions/agents.ts'

@@ -7,11 +7,6 @@ import { setOwn } from '../event/json.ts'
 
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='
 
-/**
- * Generates a text part.
- * @example
- * fc.assert(fc.property(textContent(), part => typeof part.text === 'string'))
- */
 export function textContent(text: fc.Arbitrary<string> = anyText()): fc.Arbitrary<TextContent> {
   return shape({ text }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
 }
@@ -103,11 +98,7 @@ const OPEN_KINDS = [
   '\ud800',
 ]
 
-/**
- * Generates a content part that is neither text nor image.
- * @example
- * fc.assert(fc.property(openPart(), part => part.type !== 'text' && part.type !== 'image'))
- */
+/** Generates a content part that is neither text nor image. */
 export function openPart(): fc.Arbitrary<OpenPart> {
   const known = fc.constantFrom(...KNOWN_PARTS)
   const strange = fc

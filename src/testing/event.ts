@@ -30,11 +30,7 @@ const TIMESTAMPS = [
   '',
 ]
 
-/**
- * Generates legal ids from a small set, so that they collide.
- * @example
- * fc.assert(fc.property(eventId(), id => isLegalId(id)))
- */
+/** Generates legal ids from a small set, so that they collide. */
 export const eventId = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.nat(9).map((n) => `e${n}`)],
@@ -74,11 +70,6 @@ const toolArguments = (): fc.Arbitrary<string> =>
     [1, anyText()],
   )
 
-/**
- * Generates the `tool_call` of an action event, with an id that `id` generates.
- * @example
- * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
- */
 export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall> {
   const call = shape(
     {
@@ -158,11 +149,6 @@ export function signedThinking(): fc.Arbitrary<ThinkingBlock> {
     .map(([thinking, mark]) => ({ type: 'thinking', thinking, signature: mark }))
 }
 
-/**
- * Generates a reasoning item, usually with content that only the provider can read.
- * @example
- * fc.sample(reasoningItem(), 1).length // 1
- */
 export function reasoningItem(): fc.Arbitrary<ReasoningItemModel> {
   return shape(
     {},

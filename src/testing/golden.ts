@@ -21,13 +21,7 @@ interface Line {
 
 /**
  * Returns one JSON line for each event, with its changes to the result of `project` (default: the state): new
- * values in `set`, removed paths in `gone`. Values that JSON lacks become objects: `{ map: [[key, value]] }`,
- * `{ set: [] }`, `{ date: 0 }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`. O(size of the
- * projection) per event.
- * @example
- * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
- * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)
- * JSON.parse(text) // { seq: 0, id: 'p', kind: 'PauseEvent', set: { '$.paused': true } }
+ * values in `set`, removed paths in `gone`.
  */
 export function recordReplay<S, Kept = unknown>(
   log: readonly (Fact | string)[],
@@ -62,7 +56,8 @@ export function recordReplay<S, Kept = unknown>(
 
 /**
  * Folds a log, and compares the changes of the state with a recording. Writes the recording if there is none,
- * or if `update` is true. O(size of the projection) per event.
+ * or if `update` is true. Values that JSON lacks become objects, such as `{ set: [] }` and `{ date: 0 }`.
+ * O(size of the projection) per event.
  * @throws Error with the first event whose changes differ, and the differences.
  * @example
  * const kept = new Map()

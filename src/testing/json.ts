@@ -13,11 +13,6 @@ const TRAPS = [
 
 const parsed = (text: string): JsonValue => JSON.parse(text) as JsonValue
 
-/**
- * Generates any JSON value.
- * @example
- * fc.assert(fc.property(jsonValue(), value => JSON.stringify(value) !== undefined))
- */
 export function jsonValue(): fc.Arbitrary<JsonValue> {
   return weighed(
     [3, fc.constantFrom('null', 'true', '0', '-1.5', '"text"', '{}', '[]', '{"a":[1,null]}')],
@@ -26,11 +21,6 @@ export function jsonValue(): fc.Arbitrary<JsonValue> {
   ).map(parsed)
 }
 
-/**
- * Generates any JSON object.
- * @example
- * fc.sample(jsonObject(), 1).length // 1
- */
 export function jsonObject(): fc.Arbitrary<JsonObject> {
   return fc
     .oneof(

@@ -52,10 +52,4 @@ const ANY_TEXT: fc.Arbitrary<string> = weighed(
   [1, fc.string({ unit: CHARACTER, maxLength: 12 })],
 )
 
-/**
- * Generates any text: ordinary text, blanks, NUL, lone surrogates, names of object internals, any code
- * points.
- * @example
- * fc.assert(fc.property(anyText(), text => typeof text === 'string'))
- */
 export const anyText = (): fc.Arbitrary<string> => ANY_TEXT

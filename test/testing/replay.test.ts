@@ -9,13 +9,13 @@ import {
   golden,
   hostileLog,
   legalLog,
-  recordReplay,
   type ReplaySubject,
   replayTest,
   testClock,
   testIds,
   testScheduler,
 } from '../../src/testing/index.ts'
+import { recordReplay } from '../../src/testing/golden.ts'
 import { makeLines } from '../../bench/workload.ts'
 
 interface Counts {

@@ -194,7 +194,12 @@ export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: Bl
   return null
 }
 
-/** Returns the bytes of a text in memory. O(end of the range). */
+/**
+ * Returns the bytes of a text in memory. O(end of the range).
+ * @example
+ * const [one] = blobsOf({ kind: 'ServerErrorEvent', source: 'agent', code: 'c', detail: 'x'.repeat(65_537) })
+ * textContent(one).bytes // 65537
+ */
 export function textContent({ text, bytes }: LargeString, range?: BlobRange): BlobContent {
   const { from, to } = checkRange(range, bytes)
   return {
