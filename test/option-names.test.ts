@@ -167,7 +167,7 @@ const CALLS: Readonly<Record<string, Row>> = {
   patchRecord: ['expected', (more) => kit.patchRecord(kit.newRecord({ id: 'c' }, 0n), {}, 0n, more)],
   planCondensation: ['maxEvents', (more, { state }) => context.planCondensation(state, more)],
   postgresStore: ['schema', (more) => postgresStore({ url: 'postgres://localhost/none', ...more })],
-  processSandboxes: ['logBytes', (more) => node.processSandboxes({ directory: 'none', ...more })],
+  processSandboxes: ['givesFiles', (more) => node.processSandboxes({ directory: 'none', ...more })],
   readSession: ['from', (more) => readSession([], more)],
   receiveUIMessages: [
     'pageTools',

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { createService, type Service } from '../../src/service/index.ts'
 import type { SandboxProvider } from '../../src/service/control-plane/sandbox-provider.ts'
-import { type ProcessSandboxes, processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { directoryExtensions } from '../../src/service/node/canvas-extensions.ts'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
 import { scriptedAgent } from './scripted-agent.ts'
@@ -55,7 +55,7 @@ const SPECS = [
 ] as const
 
 /** Random commands must not run on the machine. */
-function withoutCommands({ files, ...provider }: ProcessSandboxes): SandboxProvider {
+function withoutCommands({ files, ...provider }: SandboxProvider): SandboxProvider {
   if (files === undefined) return provider
   return {
     ...provider,

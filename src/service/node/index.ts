@@ -2,7 +2,7 @@
 
 export { isLoopback, listen, type Listening, type ListenOptions, serve, type ServeOptions } from './server.ts'
 export type { Upgrade } from './server.ts'
-export { processSandboxes, type ProcessSandboxes, type ProcessSandboxesOptions } from './process-sandboxes.ts'
+export { processSandboxes, type ProcessSandboxesOptions } from './process-sandboxes.ts'
 export type { ProcessSpec } from './sandbox/process-sandbox.ts'
 export { directoryExtensions } from './canvas-extensions.ts'
 export { directoryWorkspace } from './workspace.ts'

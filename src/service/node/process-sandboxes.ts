@@ -30,13 +30,6 @@ export interface ProcessSandboxesOptions {
   readonly healthInterval?: number
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /** Maximum characters of a sandbox's output in `logs`; memory holds up to twice as many. Default: 1 Mi. */
-  readonly logBytes?: number
-}
-
-/** A sandbox provider that also returns the output of its sandboxes. */
-export interface ProcessSandboxes extends SandboxProvider {
-  readonly logs: (id: string) => Promise<string>
 }
 
 const RESTARTED: SandboxState = {
@@ -61,9 +54,9 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  * await sandboxes.state('a1', 'agent') // null
  * await sandboxes.close()
  */
-export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandboxes {
-  checkOptionNames(options, 'directory specs givesFiles startTimeout healthInterval killTimeout logBytes')
-  const { specs = DEFAULT_SPECS, logBytes = 2 ** 20 } = options
+export function processSandboxes(options: ProcessSandboxesOptions): SandboxProvider {
+  checkOptionNames(options, 'directory specs givesFiles startTimeout healthInterval killTimeout')
+  const { specs = DEFAULT_SPECS } = options
   const root = resolve(options.directory)
   const times: Times = {
     start: options.startTimeout ?? 120_000,
@@ -86,9 +79,6 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     // A closed provider refuses commands for another reason.
     return !closed && state.status === 'PAUSED'
   }
-  const killAll = (): void => {
-    for (const sandbox of live.values()) sandbox.kill()
-  }
 
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specOf(specId)
@@ -99,13 +89,11 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       )
     if (!isName(id))
       throw invalid(`Sandbox id ${JSON.stringify(id)} must be 1 to 64 letters, digits, - or _.`)
-    if (!process.listeners('exit').includes(killAll)) process.once('exit', killAll)
     const directory = folderOf(id)
     if (!live.has(id) && hasCommand(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
     const onChange = (state: SandboxState): void =>
       writeClaim(directory, state, hasCommand(specId) ? process.pid : null)
-    const sandbox =
-      live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
+    const sandbox = live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
     // Without a command, all processes use the stored state. If storing failed, the state stays in memory.
@@ -150,16 +138,12 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       if (isName(id)) await rm(folderOf(id), { recursive: true, force: true, maxRetries: 10 })
       live.delete(id)
     },
-    async logs(id) {
-      return live.get(id)?.output.text ?? ''
-    },
     async close() {
       closed = true
       await commands.close()
       await Promise.all([...live.values()].map((sandbox) => sandbox.close('PAUSED', RESTARTED.status_detail)))
       for (const id of live.keys()) writeClaim(folderOf(id), RESTARTED, null)
       live.clear()
-      process.removeListener('exit', killAll)
       await watchdog.close()
     },
   }

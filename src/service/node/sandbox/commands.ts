@@ -33,9 +33,6 @@ interface Running {
 export class SandboxCommands {
   readonly #watchdog: Watchdog
   readonly #running = new Set<Running>()
-  readonly #killAll = (): void => {
-    for (const { pid } of this.#running) signalGroup(pid, 'SIGKILL')
-  }
   #isClosed = false
 
   constructor(watchdog: Watchdog) {
@@ -61,7 +58,6 @@ export class SandboxCommands {
     const { pid } = child
     if (pid === undefined) return output
     const running = { id, pid, end, done: output }
-    if (this.#running.size === 0) process.once('exit', this.#killAll)
     this.#running.add(running)
     signal?.addEventListener('abort', end)
     if (signal?.aborted === true) end()
@@ -73,7 +69,6 @@ export class SandboxCommands {
       signal?.removeEventListener('abort', end)
       this.#watchdog.remove(pid)
       this.#running.delete(running)
-      if (this.#running.size === 0) process.removeListener('exit', this.#killAll)
     }
   }
 

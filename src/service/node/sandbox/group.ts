@@ -114,15 +114,6 @@ export class Group {
       this.signal('SIGKILL')
       await this.#gone(GONE_TIMEOUT)
     }
-    this.#leave()
-  }
-
-  kill(): void {
-    this.signal('SIGKILL')
-    this.#leave()
-  }
-
-  #leave(): void {
     const { pid, stdout, stderr } = this.#child
     if (pid !== undefined) this.#watchdog.remove(pid)
     // A process that left the group may hold the pipes; they are closed without waiting for it.

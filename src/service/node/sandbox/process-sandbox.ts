@@ -28,7 +28,6 @@ interface ProcessSandboxParts {
   readonly directory: string
   readonly watchdog: Watchdog
   readonly times: Times
-  readonly logBytes: number
   readonly onChange: (state: SandboxState) => void
 }
 
@@ -42,6 +41,9 @@ export interface Times {
 }
 
 export const WORKING_DIR = 'workspace'
+
+/** Characters of a failed command's output in `status_detail`. */
+const LAST_OUTPUT = 500
 
 /** Failed health checks in a row after which a command has failed. */
 const MAX_MISSED = 3
@@ -58,7 +60,7 @@ interface Run {
 export class ProcessSandbox {
   readonly #parts: ProcessSandboxParts
   readonly #mark: string
-  readonly output: Output
+  readonly #output = new Output(LAST_OUTPUT)
   readonly workingDir: string
   #run: Run | null = null
   #status: SandboxStatus = 'STARTING'
@@ -70,7 +72,6 @@ export class ProcessSandbox {
     this.#parts = parts
     this.#mark = parts.watchdog.markOf(parts.id)
     this.workingDir = join(parts.directory, parts.spec.working_dir ?? WORKING_DIR)
-    this.output = new Output(parts.logBytes)
   }
 
   get state(): SandboxState {
@@ -111,10 +112,6 @@ export class ProcessSandbox {
   close(status: SandboxStatus, detail: string | null): Promise<void> {
     this.#isOver = true
     return this.#inTurn(() => this.#end(status, detail))
-  }
-
-  kill(): void {
-    this.#run?.group.kill()
   }
 
   async #begin(): Promise<void> {
@@ -174,7 +171,7 @@ export class ProcessSandbox {
         },
       },
       watchdog,
-      this.output,
+      this.#output,
     )
     const url = spec.health === undefined ? null : new URL(spec.health, `http://127.0.0.1:${port}`).href
     const run: Run = { group, url, port, key, epoch: 0 }
@@ -221,7 +218,7 @@ export class ProcessSandbox {
   }
 
   #lastOutput(): string {
-    const end = this.output.text.slice(-500).trim()
+    const end = this.#output.text.trim()
     return end === '' ? '' : ` Its last output: ${end}`
   }
 
