@@ -9,18 +9,10 @@ import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
 export function readGeminiCli(records: readonly SessionRecord[]): Session {
-  const { about, steps } = stepsOf(records)
+  const { about, steps } = new ChatSteps(records)
   const writer = new SessionWriter()
   const chat: Chat = { writer, returns: new Map(), messages: new Map() }
-  for (let index = 0; index < steps.length; index += 1) {
-    const step = steps[index]
-    if (step?.does === 'replace') {
-      const listed = steps.slice(index + 1, index + 1 + step.count)
-      const stored = replace(listed, step.record.line, chat)
-      for (const one of listed.slice(stored)) readStep(one, true, chat)
-      index += step.count
-    } else if (step !== undefined) readStep(step, false, chat)
-  }
+  for (const step of steps) readStep(step, false, chat)
   return {
     ...writer.session('gemini-cli'),
     id: stringOf(about['sessionId']) || null,
@@ -29,7 +21,15 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
   }
 }
 
-type MessageStep = Extract<SessionStep, { does: 'say' }>
+interface Message {
+  readonly record: SessionRecord
+  readonly fields: RawObject
+  readonly id: string | null
+  readonly name: string
+}
+
+/** A message, or a change of the chat. */
+type Step = Message | ((chat: Chat) => void)
 
 interface Return {
   readonly to: Place | null
@@ -40,30 +40,15 @@ interface Return {
 interface Chat {
   readonly writer: SessionWriter
   readonly returns: Map<string, Return>
-  readonly messages: Map<string, { readonly step: MessageStep; readonly events: readonly string[] }>
+  readonly messages: Map<string, { readonly step: Message; readonly events: readonly string[] }>
 }
 
-function readStep(step: SessionStep, isListed: boolean, chat: Chat): void {
-  const { writer } = chat
-  const { record } = step
-  switch (step.does) {
-    case 'say':
-      return say(step, isListed, chat)
-    case 'back':
-      return goBack(step.to, record, chat)
-    case 'tell': {
-      const origin = { line: record.line, id: `line-${record.line}-about`, time: null }
-      return writer.update(step.key, step.value, origin)
-    }
-    case 'keep':
-      return writer.keep(record, step.what)
-    case 'note':
-      return writer.note(step.what, record.line)
-    case 'replace':
-  }
+function readStep(step: Step, isListed: boolean, chat: Chat): void {
+  if (typeof step === 'function') step(chat)
+  else say(step, isListed, chat)
 }
 
-function say(step: MessageStep, isListed: boolean, { writer, returns: ways, messages: texts }: Chat): void {
+function say(step: Message, isListed: boolean, { writer, returns: ways, messages: texts }: Chat): void {
   const { record, fields, id } = step
   const isRepeated = id !== null && texts.has(id)
   if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, remaining: null })
@@ -94,10 +79,10 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 
 /**
  * Removes the events that do not match the messages at the start of a new history. Returns the number of
- * messages that match; the caller adds the later messages.
+ * messages that match.
  */
-function replace(
-  listed: readonly SessionStep[],
+function matchHistory(
+  listed: readonly Step[],
   line: number,
   { writer, returns: ways, messages: texts }: Chat,
 ): number {
@@ -107,13 +92,9 @@ function replace(
   let count = 0
   let last = -1
   for (const step of listed) {
-    const known = step.does === 'say' && step.id !== null ? texts.get(step.id) : undefined
-    if (
-      step.does !== 'say' ||
-      known === undefined ||
-      identityOf(known.step.fields) !== identityOf(step.fields)
-    )
-      break
+    if (typeof step === 'function') break
+    const known = step.id === null ? undefined : texts.get(step.id)
+    if (known === undefined || identityOf(known.step.fields) !== identityOf(step.fields)) break
     const positions = known.events.map((id) => places.get(id) ?? -1)
     if (positions.some((position, index) => position <= (positions[index - 1] ?? last))) break
     before.set(step.name, retained.length)
@@ -130,42 +111,20 @@ function replace(
   return count
 }
 
-export type SessionStep =
-  | {
-      readonly does: 'say'
-      readonly record: SessionRecord
-      readonly fields: RawObject
-      readonly id: string | null
-      readonly name: string
-    }
-  | { readonly does: 'back'; readonly record: SessionRecord; readonly to: string }
-  | { readonly does: 'replace'; readonly record: SessionRecord; readonly count: number }
-  | {
-      readonly does: 'tell'
-      readonly record: SessionRecord
-      readonly key: string
-      readonly value: JsonObject
-    }
-  | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
-  | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
-
-/** A growing message, which the file repeats, has its final content. */
-function stepsOf(records: readonly SessionRecord[]): {
-  readonly about: RawObject
-  readonly steps: readonly SessionStep[]
-} {
-  const chat = new ChatSteps()
-  for (const record of records) chat.read(record)
-  return { about: chat.about, steps: chat.steps }
-}
-
+/** The steps of a file. A growing message, which the file repeats, has its final content. */
 class ChatSteps {
   about: RawObject = {}
-  readonly steps: SessionStep[] = []
-  #places = new Map<string, number>()
+  readonly steps: Step[] = []
+  /** The list to which steps are added: `steps`, or the messages of a new history. */
+  #list = this.steps
+  #places = new Map<string, { readonly list: Step[]; readonly index: number }>()
   #ids: string[] = []
 
-  read(record: SessionRecord): void {
+  constructor(records: readonly SessionRecord[]) {
+    for (const record of records) this.#read(record)
+  }
+
+  #read(record: SessionRecord): void {
     const fields = objectOf(record.value)
     const { $set: changes, $rewindTo: to, type } = fields
     if (Array.isArray(fields['messages'])) this.#readWhole(fields, fields['messages'], record)
@@ -176,7 +135,7 @@ class ChatSteps {
     else if (typeof type === 'string') this.#say(fields, record, `line-${record.line}`)
     else {
       const what = record.value === undefined ? 'invalid JSON' : 'not a message of a chat'
-      this.steps.push({ does: 'keep', record, what })
+      this.#add(({ writer }) => writer.keep(record, what))
     }
   }
 
@@ -186,7 +145,7 @@ class ChatSteps {
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }
-    this.steps.push({ does: 'note', record, what: 'chat headers' })
+    this.#note('chat headers', record)
     for (const [index, message] of messages.entries()) {
       const line = index + 1
       this.#sayAny(message, { ...record, line }, `line-${line}`)
@@ -194,12 +153,9 @@ class ChatSteps {
   }
 
   #goBack(to: string, record: SessionRecord): void {
-    this.steps.push({ does: 'back', record, to })
+    this.#add((chat) => goBack(to, record, chat))
     // A removed message may be added again with its id.
-    const from = this.#places.get(to) ?? Infinity
-    const ids = this.#ids
-    for (let id = ids.at(-1); id !== undefined && (this.#places.get(id) ?? 0) >= from; id = ids.at(-1))
-      this.#places.delete(ids.pop() ?? '')
+    while (this.#places.has(to)) this.#places.delete(this.#ids.pop() ?? '')
   }
 
   #change(changes: RawObject, record: SessionRecord): void {
@@ -209,11 +165,15 @@ class ChatSteps {
     if (!Array.isArray(messages) || messages.length === 0) return
     this.#places = new Map()
     this.#ids = []
-    const position = this.steps.length
-    this.steps.push({ does: 'replace', record, count: 0 })
+    const listed: Step[] = []
+    this.#add((chat) => {
+      const count = matchHistory(listed, record.line, chat)
+      for (const step of listed.slice(count)) readStep(step, true, chat)
+    })
+    this.#list = listed
     for (const [index, message] of messages.entries())
       this.#sayAny(message, record, `line-${record.line}-${index}`)
-    this.steps[position] = { does: 'replace', record, count: this.steps.length - position - 1 }
+    this.#list = this.steps
   }
 
   /** Adds a record's fields except messages. An update of only `lastUpdated` is counted, not added. */
@@ -221,31 +181,40 @@ class ChatSteps {
     this.about = { ...this.about, ...object, messages: undefined }
     const { messages: _, ...value } = object
     const fields = Object.keys(value)
-    if (fields.length === 1 && fields[0] === 'lastUpdated')
-      this.steps.push({ does: 'note', record, what: 'modification times of a chat' })
-    else if (fields.length > 0) this.steps.push({ does: 'tell', record, key, value: value as JsonObject })
+    if (fields.length === 1 && fields[0] === 'lastUpdated') this.#note('modification times of a chat', record)
+    else if (fields.length > 0) {
+      const origin = { line: record.line, id: `line-${record.line}-about`, time: null }
+      this.#add(({ writer }) => writer.update(key, value as JsonObject, origin))
+    }
   }
 
   #sayAny(message: unknown, record: SessionRecord, name: string): void {
     if (isObject(message)) return this.#say(objectOf(message), record, name)
-    const stored = { line: record.line, raw: JSON.stringify(message), value: message as JsonValue }
-    this.steps.push({ does: 'keep', record: stored, what: 'not a message of a chat' })
+    this.#add(({ writer }) => writer.keepValue(message, record.line, 'not a message of a chat'))
   }
 
   #say(fields: RawObject, record: SessionRecord, name: string): void {
     const id = stringOf(fields['id']) || null
-    const step: SessionStep = { does: 'say', record, fields, id, name: id ?? name }
-    const position = id === null ? undefined : this.#places.get(id)
-    if (position !== undefined) {
-      this.steps[position] = step
-      this.steps.push({ does: 'note', record, what: 'rewritten messages' })
+    const step = { record, fields, id, name: id ?? name }
+    const place = this.#places.get(id ?? '')
+    if (place !== undefined) {
+      place.list[place.index] = step
+      this.#note('rewritten messages', record)
       return
     }
     if (id !== null) {
-      this.#places.set(id, this.steps.length)
+      this.#places.set(id, { list: this.#list, index: this.#list.length })
       this.#ids.push(id)
     }
-    this.steps.push(step)
+    this.#list.push(step)
+  }
+
+  #add(change: (chat: Chat) => void): void {
+    this.#list.push(change)
+  }
+
+  #note(what: string, { line }: SessionRecord): void {
+    this.#add(({ writer }) => writer.note(what, line))
   }
 }
 
