@@ -125,7 +125,7 @@ function checkRequest(
 
 const SYSTEMS = ['append', 'replace'] as const
 
-/** Reports signed parts that the next request omits, because the reply (M5) or its prefix changed. */
+/** Reports signed parts that the next request omits because the reply (M5) or its prefix changed. */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

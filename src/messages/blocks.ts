@@ -17,8 +17,7 @@ export interface Kind {
   /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
   /**
-   * Fields that are sent back in addition to the standard fields. With `namedBy: 'field'`, in addition to the
-   * field that names the kind.
+   * Fields that are sent back besides the standard fields or, in a part named by a field, besides that field.
    */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }

@@ -271,8 +271,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Returns the tool without `execute` and `needsApproval: false`. @throws ColloquyError `invalid_argument` for
- * a tool that nothing executes, or that needs approval, which the SDK would not request.
+ * Returns the tool without `execute` or `needsApproval`. @throws ColloquyError `invalid_argument` for a tool
+ * that nothing executes, or that needs approval, which the SDK would not request.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

@@ -59,9 +59,9 @@ export class Settings {
   /**
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
-   * @throws HttpProblem 400 for an unknown masked secret in a list, 404 for an unknown profile, 409 if
-   *   secrets cannot be stored or were encrypted with another key, 422 for a stored secret that would be sent
-   *   to another address; the error of `check`.
+   * @throws HttpProblem 400 for an unidentified masked secret in a list, 404 for an unknown profile, 409 if
+   *   secrets cannot be stored or were encrypted with another key, 422 for a stored secret that would go to
+   *   another address; the error of `check`.
    */
   async change(
     diff: SettingsDiff,
