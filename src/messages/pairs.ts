@@ -1,4 +1,4 @@
-/** Matches calls of provider tools with their results. Text replaces a half without its other half. */
+/** Matches calls and results of provider tools. Text replaces a call or a result without the other. */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'

@@ -112,7 +112,7 @@ function countsOf(usage: JsonObject): Counts {
   })
   // A proxy that reports Anthropic's cache counts includes them in `prompt_tokens` too.
   const cached = usage['prompt_tokens'] === undefined ? sumOf(BESIDE_INPUT) : 0
-  // xAI counts reasoning in addition to the completion; only the total shows it.
+  // xAI excludes reasoning from the completion count; only the total shows this.
   const isBeside =
     usage['total_thought_tokens'] === undefined && usage['total_tokens'] === input + output + reasoning
   const beside = sumOf(BESIDE_OUTPUT) + (isBeside ? reasoning : 0)
@@ -166,7 +166,8 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
 }
 
 /**
- * Returns the tokens in a reply's record, or null. An invalid or negative number counts as 0. O(fields).
+ * Returns the tokens in a reply's record; null if the record has no usage. An invalid or negative number
+ * counts as 0. O(fields).
  * @example
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */

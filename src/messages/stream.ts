@@ -101,7 +101,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-/** Joins the pieces of an object: values of `streamed` fields. Of other fields, the last value is used. */
+/** Joins an object's pieces: the values of `streamed` fields. Other fields have their last value. */
 export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
   const fields = new Map<string, unknown[]>()
   for (const piece of pieces) gather(fields, piece)

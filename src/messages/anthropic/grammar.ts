@@ -71,7 +71,7 @@ const isBlank = (part: ModelPart): boolean => typeof part === 'string' && part.t
 
 /**
  * Returns the blocks of the paused replies at a request's end. The next reply continues their turn, and can
- * have thoughts only if the turn begins with one.
+ * have thoughts only if the turn begins with a thought.
  */
 function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
   const start = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
@@ -83,7 +83,7 @@ function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
 const PROVIDER: SpokenProvider = {
   route: (path, body) => (path.endsWith('/messages') ? body['stream'] === true : null),
   arrange(says, { messages }) {
-    // A blank text is refused when it is sent back, so no thought follows one.
+    // The provider refuses a blank text that is sent back, so no thought follows a blank text.
     const lastThought = says.findLastIndex(isThought)
     const inOrder = callsLast(says.filter((part, index) => index > lastThought || !isBlank(part)))
     const turn = turnAtEnd(messages as readonly Wire[])

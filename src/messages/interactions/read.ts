@@ -93,7 +93,7 @@ function thoughtPart(step: RawObject): ReplyPart {
   return replyPart.thinking(thinking, step['signature'] || null, more)
 }
 
-/** For a type of step: the field with its contents, and how their texts are published. */
+/** By type of step: the field with the step's contents, and how their texts are published. */
 const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
   ['model_output', ['content', replyDelta.text]],
   ['thought', ['summary', replyDelta.reasoning]],

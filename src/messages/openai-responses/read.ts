@@ -235,7 +235,7 @@ function streamedItems() {
   }
 }
 
-/** Whether a value is a usable index. Adding 1 to a much larger number has no effect. */
+/** Whether a value is a usable index. Adding 1 to a huge number would have no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
