@@ -15,7 +15,6 @@ export type {
 } from './control-plane/sandbox-provider.ts'
 export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/api-keys.ts'
 export type { Agent, AgentContext, CallToken } from './conversations/runs.ts'
-export type { Counter, Histogram, Metrics } from './observe/metrics.ts'
 export type { RequestLog, RequestLogLine } from './observe/request-log.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { Profiles } from './settings/profiles.ts'

@@ -64,7 +64,7 @@ import {
   type Workspace,
   workspaceOperations,
 } from './workspace/workspace.ts'
-import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
+import { countLeftOut, Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
@@ -129,7 +129,6 @@ export const SERVICE_OPTIONS = [
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
-  readonly metrics: Metrics
   readonly identify: Identify
   readonly allowOrigin: AllowOrigin
   readonly keys: ApiKeys
@@ -172,7 +171,7 @@ export function createService(options: ServiceOptions): Service {
     invalidArgument('keys', 'must contain only non-blank strings')
   if (options.secret?.trim() === '') invalidArgument('secret', 'must not be empty')
   const identify = identifier(keys, storedKeys)
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const sealing = secretBox(options.secret ?? null)
   const starts = new Starts(engine.store, sealing)
   const { agent } = options
@@ -204,7 +203,7 @@ export function createService(options: ServiceOptions): Service {
   const webhookDispatcher = new WebhookDispatcher(engine, options.webhooks ?? [], {
     ...options.webhookDispatcher,
     onFailure(error, webhook, conversationId) {
-      refused.add({ webhook })
+      refused.record(1, { webhook })
       options.webhookDispatcher?.onFailure?.(error, webhook, conversationId)
     },
   })
@@ -308,7 +307,6 @@ export function createService(options: ServiceOptions): Service {
   return {
     app,
     fetch: app.fetch,
-    metrics,
     identify,
     allowOrigin,
     keys: storedKeys,

@@ -5,7 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { type LeftOut, requestRecord } from '../../src/messages/prefix.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { createMetrics } from '../../src/service/observe/metrics.ts'
+import { Metrics } from '../../src/service/observe/metrics.ts'
 import type { RequestLogLine } from '../../src/service/observe/request-log.ts'
 import { tracing } from '../../src/service/observe/tracing.ts'
 import { clientOver } from './client.ts'
@@ -154,13 +154,13 @@ describe('the measures', () => {
   })
 
   it('are written as the format wants them, and cannot grow without end', () => {
-    const metrics = createMetrics()
+    const metrics = new Metrics()
     const counter = metrics.counter('c_total', 'Things.')
-    counter.add({ name: 'a"b\\c\nd' })
-    metrics.counter('c_total', 'Things.').add({ name: 'a"b\\c\nd' }, 2)
+    counter.record(1, { name: 'a"b\\c\nd' })
+    counter.record(2, { name: 'a"b\\c\nd' })
     metrics.measured('g', 'Now.', () => -1)
     const times = metrics.histogram('h', 'Times.', [1, 2])
-    for (const value of [0.5, 1, 1.5, 7]) times.observe(value, { a: 'b' })
+    for (const value of [0.5, 1, 1.5, 7]) times.record(value, { a: 'b' })
     expect(metrics.text()).toBe(
       [
         '# HELP c_total Things.',
@@ -179,7 +179,7 @@ describe('the measures', () => {
         '',
       ].join('\n'),
     )
-    for (let i = 0; i < 10_000; i += 1) counter.add({ name: String(i) })
+    for (let i = 0; i < 10_000; i += 1) counter.record(1, { name: String(i) })
     expect(metrics.text().split('\n').length).toBeLessThan(2_100)
     const sum = metrics.text().matchAll(/^c_total\S* (\d+)$/gm)
     expect([...sum].reduce((all, [, value]) => all + Number(value), 0)).toBe(10_003)

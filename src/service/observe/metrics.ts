@@ -6,27 +6,7 @@
 
 import type { LeftOut } from '../../messages/prefix.ts'
 
-/** Labels of one series, by name. */
-export type Labels = Readonly<Record<string, string>>
-
-/** A number that only grows. */
-export interface Counter {
-  readonly add: (labels?: Labels, by?: number) => void
-}
-
-/** The distribution of observed values. */
-export interface Histogram {
-  readonly observe: (value: number, labels?: Labels) => void
-}
-
-/** The metrics of one service. */
-export interface Metrics {
-  readonly counter: (name: string, help: string) => Counter
-  readonly measured: (name: string, help: string, read: () => number) => void
-  readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
-  /** Returns all metrics in the text format of Prometheus. O(series). */
-  readonly text: () => string
-}
+type Labels = Readonly<Record<string, string>>
 
 /**
  * Maximum series of a metric. All further series share one without labels, so that clients cannot fill the
@@ -34,68 +14,65 @@ export interface Metrics {
  */
 const MAX_SERIES = 2_000
 
-export function createMetrics(): Metrics {
-  const measures = new Map<string, { readonly lines: () => string[]; readonly made: unknown }>()
-  const make = <T>(
-    name: string,
-    help: string,
-    type: string,
-    build: () => { made: T; rows: () => string[] },
-  ): T => {
-    const known = measures.get(name)
-    if (known !== undefined) return known.made as T
-    const { made, rows } = build()
-    measures.set(name, { made, lines: () => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...rows()] })
-    return made
-  }
-  return {
-    counter: (name, help) =>
-      make(name, help, 'counter', () => {
-        const { add, rows } = series(name)
-        return { made: { add }, rows }
-      }),
-    measured: (name, help, read) =>
-      make(name, help, 'gauge', () => ({ made: undefined, rows: () => [`${name} ${read()}`] })),
-    histogram: (name, help, bounds) => make(name, help, 'histogram', () => histogram(name, bounds)),
-    text: () => `${[...measures.values()].flatMap(({ lines }) => lines()).join('\n')}\n`,
-  }
-}
+/** A counter, or a histogram if it has bounds. Has a series for each combination of labels. */
+class Metric {
+  readonly #bounds: readonly number[]
+  readonly #series = new Map<string, { readonly counts: number[]; sum: number }>()
 
-function series(name: string): { add: (labels?: Labels, by?: number) => void; rows: () => string[] } {
-  const values = new Map<string, number>()
-  return {
-    add(labels = {}, by = 1) {
-      const written = labelText(labels)
-      const key = values.has(written) || values.size < MAX_SERIES ? written : ''
-      values.set(key, (values.get(key) ?? 0) + by)
-    },
-    rows: () => [...values].map(([labels, value]) => `${name}${braced(labels)} ${value}`),
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
   }
-}
 
-function histogram(name: string, bounds: readonly number[]): { made: Histogram; rows: () => string[] } {
-  const spreads = new Map<string, { readonly counts: number[]; sum: number }>()
-  const observe = (value: number, labels: Labels = {}): void => {
+  record(value: number, labels: Labels): void {
     const written = labelText(labels)
-    const key = spreads.has(written) || spreads.size < MAX_SERIES ? written : ''
-    const spread = spreads.get(key) ?? { counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }
-    const bucket = bounds.findIndex((bound) => value <= bound)
-    const slot = bucket < 0 ? bounds.length : bucket
-    spread.counts[slot] = (spread.counts[slot] ?? 0) + 1
-    spread.sum += value
-    spreads.set(key, spread)
+    const key = this.#series.has(written) || this.#series.size < MAX_SERIES ? written : ''
+    const series = this.#series.get(key) ?? { counts: [], sum: 0 }
+    const bucket = this.#bounds.findIndex((bound) => value <= bound)
+    const slot = bucket < 0 ? this.#bounds.length : bucket
+    series.counts[slot] = (series.counts[slot] ?? 0) + 1
+    series.sum += value
+    this.#series.set(key, series)
   }
-  const rows = (): string[] =>
-    [...spreads].flatMap(([labels, { counts, sum }]) => {
+
+  lines(name: string): string[] {
+    return [...this.#series].flatMap(([labels, { counts, sum }]) => {
+      if (this.#bounds.length === 0) return [`${name}${braced(labels)} ${sum}`]
       let total = 0
-      const buckets = counts.map((count, index) => {
-        total += count
-        const le = `le="${bounds[index] ?? '+Inf'}"`
+      const buckets = [...this.#bounds, '+Inf'].map((bound, index) => {
+        total += counts[index] ?? 0
+        const le = `le="${bound}"`
         return `${name}_bucket${braced(labels === '' ? le : `${labels},${le}`)} ${total}`
       })
       return [...buckets, `${name}_sum${braced(labels)} ${sum}`, `${name}_count${braced(labels)} ${total}`]
     })
-  return { made: { observe }, rows }
+  }
+}
+
+export class Metrics {
+  readonly #blocks: (() => string[])[] = []
+
+  counter(name: string, help: string): Metric {
+    return this.histogram(name, help, [], 'counter')
+  }
+
+  histogram(name: string, help: string, bounds: readonly number[], type = 'histogram'): Metric {
+    const metric = new Metric(bounds)
+    this.#add(name, help, type, () => metric.lines(name))
+    return metric
+  }
+
+  measured(name: string, help: string, read: () => number): void {
+    this.#add(name, help, 'gauge', () => [`${name} ${read()}`])
+  }
+
+  /** Returns all metrics in the text format of Prometheus. O(series). */
+  text(): string {
+    return `${this.#blocks.flatMap((lines) => lines()).join('\n')}\n`
+  }
+
+  #add(name: string, help: string, type: string, lines: () => string[]): void {
+    this.#blocks.push(() => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines()])
+  }
 }
 
 const braced = (labels: string): string => (labels === '' ? '' : `{${labels}}`)
@@ -117,7 +94,7 @@ export function countLeftOut(
     'Signed parts of replies that were left out of requests, by reason.',
   )
   return (remaining) => {
-    parts.add({ reason: remaining.reason }, remaining.parts)
+    parts.record(remaining.parts, { reason: remaining.reason })
     onPrefix?.(remaining)
   }
 }

@@ -30,8 +30,8 @@ export function observeRequests(metrics: Metrics, log: RequestLog | null): () =>
     return ({ requestId, method, path, operation, status, milliseconds }) => {
       waiting -= 1
       const name = operation?.operationId ?? 'none'
-      requests.add({ operation: name, status: String(status) })
-      times.observe(milliseconds / 1_000, { operation: name })
+      requests.record(1, { operation: name, status: String(status) })
+      times.record(milliseconds / 1_000, { operation: name })
       log?.({
         time: new Date().toISOString(),
         level: status >= 500 ? 'error' : 'info',
