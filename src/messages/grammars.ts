@@ -1,7 +1,4 @@
-/**
- * The registry of grammars: each grammar is a folder and a line here. Writers do not import this file, so
- * that the bundle of one writer does not contain all grammars.
- */
+/** Each grammar is a folder and a line here. Writers do not import this file, to keep bundles small. */
 
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'

@@ -166,8 +166,8 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
 }
 
 /**
- * Returns the tokens in a reply's record; null if the record has no usage. An invalid or negative number
- * counts as 0. O(fields).
+ * Returns the tokens in a reply's record; null without usage. An invalid or negative number counts as 0.
+ * O(fields).
  * @example
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */

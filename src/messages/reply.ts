@@ -487,7 +487,6 @@ export const replyPart = {
 /** Key of the outcome of an incomplete stream. It is a symbol, because JSON cannot contain one. */
 export const BROKEN = Symbol('broken')
 
-/** Returns the reader of a grammar's replies, which also reads the result of a collector. */
 export const replyReader =
   <Raw extends object>(
     limits: Limits,

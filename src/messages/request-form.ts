@@ -261,9 +261,7 @@ function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void):
   walkFrom(root, rootPath, '')
 }
 
-/**
- * Finds values that JSON cannot represent: undefined, functions, class instances, infinite numbers, cycles.
- */
+/** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
 export function notJson(
   root: unknown,
   rootPath: string,

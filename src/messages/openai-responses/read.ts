@@ -302,7 +302,6 @@ export const fromOpenAIResponses = replyReader<ResponsesReply>(LIMITS, (raw, bro
   }
 })
 
-/** Outputs of calls that the provider executed, by call id. */
 type Outputs = ReadonlyMap<unknown, RawObject>
 
 const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])

@@ -82,7 +82,6 @@ function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
 
 const hasOutput = ({ state }: UIToolPart): boolean => state.startsWith('output-')
 
-/** Whether the call was working, and may now have another output. */
 const isReplaced = (from: UIToolPart, to: UIToolPart): boolean => 'preliminary' in from && hasOutput(to)
 
 const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-progress'
