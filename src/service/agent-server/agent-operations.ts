@@ -130,36 +130,17 @@ async function askAside(
   question: string,
   disconnected: AbortSignal,
 ): Promise<string> {
+  const { engine, runs, starts } = lifecycle
+  const free = runs.acquireSlot()
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(), TIMEOUT)
   const signal = AbortSignal.any([disconnected, timeout.signal])
-  try {
-    return await lifecycle.runs.withCopy((run) =>
-      askCopy(lifecycle, conversationId, question, async (copy, start) => {
-        // An agent may hang before it begins a run that can be interrupted.
-        await orAborted(run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), signal)
-        if (signal.aborted)
-          throw new HttpProblem(504, `The agent did not respond within ${TIMEOUT / 1_000} seconds.`)
-      }),
-    )
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-async function askCopy(
-  lifecycle: Lifecycle,
-  conversationId: string,
-  question: string,
-  run: (copy: Conversation, start: JsonObject) => Promise<void>,
-): Promise<string> {
-  const { engine, starts } = lifecycle
-  const { record } = await openConversation(lifecycle, conversationId)
-  const { id } = record
   const copies = memoryStore()
   const aside = createEngine({ store: copies })
   try {
-    const copy = await aside.create({ id, metadata: record.metadata })
+    const { record } = await openConversation(lifecycle, conversationId)
+    const { id, metadata } = record
+    const copy = await aside.create({ id, metadata })
     for (let from = 0; ; from += MAX_PAGE_SIZE) {
       const page = await engine.store.read(id, { from, limit: MAX_PAGE_SIZE })
       if (page.length === 0) break
@@ -174,7 +155,11 @@ async function askCopy(
     await copy.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await copy.resume()
     const [sent] = await copy.sendMessage(question)
-    await run(copy, await starts.of(record))
+    const options = { maxIterations: MAX_ITERATIONS, signal }
+    // An agent may hang before it begins a run that can be interrupted.
+    await orAborted(runs.runCopy(copy, await starts.of(record), options), signal)
+    if (signal.aborted)
+      throw new HttpProblem(504, `The agent did not respond within ${TIMEOUT / 1_000} seconds.`)
     const answer = await copy.read((after) => {
       const { head } = after.log
       return head !== null && head.id !== sent?.id ? finalResponse(after) : ''
@@ -182,6 +167,8 @@ async function askCopy(
     if (answer === '') throw new HttpProblem(409, 'The agent ended without an answer. Ask again.')
     return answer
   } finally {
+    clearTimeout(timer)
+    free()
     await aside.close()
   }
 }

@@ -124,12 +124,6 @@ export interface RunRequest {
  */
 export type Reserve = (eventId: string | null) => Promise<void>
 
-export type RunCopy = (
-  copy: Conversation,
-  start: JsonObject,
-  options: Pick<RunOptions, 'maxIterations' | 'signal'>,
-) => Promise<void>
-
 const noSlot = (): void => undefined
 
 /** Milliseconds between two checks for a free slot, or for the end of another process's run. */
@@ -416,21 +410,16 @@ export class Runs {
     await conversation.run(step, { ...options, ...limits, from }).catch(nullOn('empty_view'))
   }
 
-  /**
-   * Runs a copy of a conversation in a slot, without the service's run options.
-   * @throws HttpProblem 409 without an agent, 429 for too many runs.
-   */
-  async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
+  /** Acquires a slot for `runCopy`. @throws HttpProblem 409 without an agent, 429 for too many runs. */
+  acquireSlot(): () => void {
     this.checkAgent()
-    const free = this.#slots.acquire(Symbol())
-    try {
-      return await work(async (copy, start, options) => {
-        const step = await this.#options.agent?.(copy, start)
-        if (step !== undefined) await copy.run(step, options)
-      })
-    } finally {
-      free()
-    }
+    return this.#slots.acquire(Symbol())
+  }
+
+  /** Runs a copy of a conversation without the service's run options. */
+  async runCopy(copy: Conversation, start: JsonObject, options: RunOptions): Promise<void> {
+    const step = await this.#options.agent?.(copy, start)
+    if (step !== undefined) await copy.run(step, options)
   }
 
   #carryOut(conversation: Conversation, command: RunCommand): void {
