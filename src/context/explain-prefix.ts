@@ -77,7 +77,7 @@ function grown(was: unknown, is: unknown): string | null {
 /** Steps of a path that lead to a tool, a system part, a message or a block, but not into their data. */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** Whether `cache_control` is a cache mark at a path. In arguments or a schema it is data for the model. */
+/** Whether `cache_control` at a path is a cache mark. In arguments or a schema it is data for the model. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
 type Ignores = (path: string, key: string) => boolean

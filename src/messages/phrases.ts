@@ -5,12 +5,12 @@ import type { CompletionOutcome } from '../event/completion.ts'
 /** First line of a failed result; its only text if the result is empty. */
 export const ERROR_LINE = '[An error occurred during execution.]'
 
-/** User message before a history that begins with the assistant, or has only a system prompt. */
+/** User message added before a history that begins with the assistant or has only a system prompt. */
 export const OPENING = '[The conversation begins here.]'
 
 /**
- * User message after an assistant turn that is last, or that another assistant turn follows. A provider would
- * merge two adjacent assistant turns and then refuse them.
+ * User message added after an assistant turn that is last or precedes another assistant turn. A provider
+ * would merge two adjacent assistant turns and then refuse them.
  */
 export const GO_ON = '[Go on.]'
 

@@ -57,7 +57,7 @@ function read(part: OpenPart, table: PartTable): PartForm {
 const MAX_NAME_LENGTH = 100
 
 /**
- * Returns the name of a part: its kind, and the title, file name or tool name that it has. O(1).
+ * Returns the name of a part: its kind, and its title, file name or tool name if it has one. O(1).
  * @example
  * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
  */
@@ -78,9 +78,9 @@ const oneLine = (text: string): string =>
     .toWellFormed()
 
 /**
- * Returns the pieces of content in order. An unacceptable image becomes a short text, and any other
- * unsupported part becomes a placeholder with the part's name. In a result, parts that only user messages
- * accept are kept, because `moveParts` can move them. O(content).
+ * Returns the pieces of content in order. An unsupported image becomes a short text; any other unsupported
+ * part becomes a placeholder with its name. In a result, parts that only user messages accept are kept,
+ * because `moveParts` can move them. O(content).
  */
 export function piecesOf(
   content: readonly Content[],
@@ -131,7 +131,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
 /**
- * Replaces a piece that its grammar writes as a separate item by its text, image or name, for positions where
+ * Returns the text, image or name of a piece that its grammar writes as a separate item, for positions where
  * items are not allowed. Returns other pieces unchanged.
  */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
@@ -152,7 +152,10 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** Returns a function that writes a piece. Blocks are copied: the grammar's table made or checked them. */
+/**
+ * Returns a function that writes a piece. It copies blocks unchanged, because the grammar's table has made or
+ * checked them.
+ */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {
@@ -169,7 +172,7 @@ export function pieceDigest(piece: Piece): Digest {
   return digestOfAll('image', digestOf(kind), cachedDigest(source, slot, body))
 }
 
-/** Cached by block, because a frozen part of a log always has the same block object. */
+/** Digest of a block, cached by object, because a frozen part of a log always has the same block object. */
 const blockDigest = /* @__PURE__ */ memoize((block: JsonObject) => digestOf(JSON.stringify(block)))
 
 export const joinTexts = (pieces: readonly TextPiece[]): string =>

@@ -27,26 +27,29 @@ export interface WriteOptions {
   /** The request's tools. A reply requested with other tools loses its signed parts. Default: not checked. */
   readonly tools?: readonly object[]
   /**
-   * Lifetime of the `cache_control` that the Anthropic request itself has; it counts as one of at most 4
-   * breakpoints. Default: the request has no `cache_control`.
+   * Lifetime of the Anthropic request's own `cache_control`, which counts as one of at most 4 breakpoints.
+   * Default: the request has no `cache_control`.
    */
   readonly cached?: CacheTime | null
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
-  /** Whether Chat Completions gets plain text as a string, for servers that reject lists. Default: false. */
+  /**
+   * Whether Chat Completions gets content that is only text as a string, for servers that reject lists.
+   * Default: false.
+   */
   readonly plainText?: boolean
   /**
    * Called once for each Chat Completions request. Returns a function that makes a legal and unique call id
-   * from each id of the log. With this option, `cache` is not used. Default: ids of the log, changed only if
-   * illegal or repeated.
+   * from each call id in the log. With this option, `cache` is not used. Default: ids of the log, changed
+   * only if illegal or repeated.
    */
   readonly callIds?: () => (input: string) => string
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
    * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: all messages with calls;
-   * the field is empty if there is no reasoning. `all`: in addition, messages without calls that have
-   * reasoning. Default: messages with calls and reasoning.
+   * the field is empty if there is no reasoning. `all`: all messages that have reasoning. Default: messages
+   * that have both calls and reasoning.
    */
   readonly reasoning?: 'calls' | 'all'
   /**
@@ -92,7 +95,10 @@ export interface RequestRecord {
 /** Increase this number when a grammar writes a turn differently, so that earlier records do not match. */
 const VERSION = 2
 
-/** Makes a map of a request. A cache undoes changes of the map to continue from an earlier point. */
+/**
+ * Makes a map that the writer of one request uses. A cache can undo changes to the map, to continue the
+ * request from an earlier point.
+ */
 export type NewMap = <V>() => Map<unknown, V>
 
 interface Proof {
@@ -106,7 +112,7 @@ const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
  * Returns the record of a request that this process wrote. Accepts the request, a copy with the same message
- * list, or this list. Returns null for other requests, and for requests written with `prove: false`.
+ * list, or the list itself. Returns null for other requests, and for requests written with `prove: false`.
  * O(fields).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -121,7 +127,8 @@ export function requestRecord(request: object): RequestRecord | null {
 }
 
 /**
- * Returns the digest of a list of tools, without the cache marks of each tool and its function. O(size).
+ * Returns the digest of a list of tools, ignoring the cache marks in each tool and in its `function` field.
+ * O(size).
  * @example
  * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
  */
@@ -141,10 +148,14 @@ export function modelName(model: unknown): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** Removes the date: a provider may return `name` as `name-2026-11-25` or `name-20261125`. */
+/**
+ * Removes a date at the end, because a provider may return `name` as `name-2026-11-25` or `name-20261125`.
+ */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
-/** Whether the model `model` wrote a reply in this grammar. False if either model name is unknown. */
+/**
+ * Whether `model` wrote the reply in this grammar. False if `model` is empty or the reply's model is unknown.
+ */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, requested_model: requested = named } = reply
   const isKnown = reply.grammar === grammar && typeof requested === 'string' && model !== ''

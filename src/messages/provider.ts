@@ -36,15 +36,15 @@ export interface Sight {
 
 export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
-  /** Default: `items`. */
+  /** Default: the function `items`. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
   /** Returns the item for a bare text. Default: a user message. */
   readonly textItem?: (text: string) => Wire
 }
 
 /**
- * Returns functions that read requests with the system prompt in the field `prompt` and the messages in the
- * field `list`. The messages can also be the request itself, or one text.
+ * Returns functions that read requests. `prompt` and `list` name the fields with the system prompt and the
+ * messages. The request can also be the list itself, and the messages can be one text.
  */
 export const sightOf = (
   prompt: string,
@@ -60,8 +60,8 @@ export const sightOf = (
 })
 
 /**
- * Reads the blocks of messages that have their parts in `field`. `blocksOf` receives each part and the role
- * of its message. For a reply, this role is the argument `model`.
+ * Returns functions that read the blocks of messages. `field` names the field with the parts. `blocksOf`
+ * receives each part and the role of its message. The role of a reply is `model`.
  */
 export const partsSeen = (
   field: string,
@@ -147,10 +147,10 @@ export interface ProviderGrammar {
   readonly judge: (request: RequestBody) => readonly Violation[]
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
-  /** Whether a content is signed; absent for a provider that signs nothing. */
+  /** Whether a content of a reply gets a signature; absent for a provider that signs nothing. */
   readonly signs?: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
-  /** First contents of a reply that continues a paused and waiting reply. Default: none. */
+  /** First contents of the reply if it continues a paused reply that waits for results. Default: none. */
   readonly resumedContents?: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
@@ -163,7 +163,10 @@ export interface ProviderGrammar {
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
 
-/** A provider as declared. Default: calls are last, and a signature is in the field `signature`. */
+/**
+ * A provider as a grammar declares it. By default, calls are last, and a signature is in the field
+ * `signature`.
+ */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
 
@@ -180,7 +183,10 @@ export const errorsBy =
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
   Object.keys(endings).find((reason) => endings[reason] === end)
 
-/** Splits a block into the start and the deltas of its stream. The start lacks the deltas' fields. */
+/**
+ * Splits a block into its start and its deltas, as a stream sends them. The start lacks the values that the
+ * deltas contain.
+ */
 export function spoken(
   block: Wire,
   fields: DeltaFields,

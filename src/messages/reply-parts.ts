@@ -64,7 +64,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Returns the part as a key for caches; null unless it is frozen, as parts of a log are. */
+/** Returns the part as a cache key, or null if it is not frozen. Parts of a log are frozen. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -84,7 +84,10 @@ export const THINKING_LIMITS = {
   hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
 } as const
 
-/** Digest of parts of a reply as logged. O(length); O(parts) if their digests are cached. */
+/**
+ * Returns the digest of a reply's parts in their logged form. O(length), or O(parts) if the digests of the
+ * parts are cached.
+ */
 export const partsDigest = (message: AssistantMessage, refs: readonly PartRef[], limits: Limits): Digest =>
   digestOfAll('own', ...refs.map((ref) => partDigest(message, ref, limits)))
 
@@ -102,7 +105,10 @@ function partDigest(message: AssistantMessage, ref: PartRef, { kinds }: Limits):
   return digestWith(digest, ref.more)
 }
 
-/** Digest for a reply's record: the parts up to the last signed one, in the order of `reply.parts`. */
+/**
+ * Returns the digest for a reply's record. It covers the parts up to the last signed one, in the order of
+ * `reply.parts`.
+ */
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder, limits: Limits): string =>
   digitsOf(partsDigest(message, refs.slice(0, bound), limits))
 
@@ -111,7 +117,9 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
   return block !== undefined && returnable(block) !== null
 }
 
-/** Returns a thought; null for a reply of another grammar, whose signatures some providers refuse. */
+/**
+ * Returns a thought, or null for a reply of another grammar, because some providers refuse its signatures.
+ */
 export function thoughtAt(
   { reply, thinking_blocks }: AssistantMessage,
   grammar: GrammarName,
@@ -121,7 +129,9 @@ export function thoughtAt(
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Google accepts this text instead of a signature, for a call of another model or with a lost signature. */
+/**
+ * Google accepts this text instead of a signature if another model made the call or the signature was lost.
+ */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 export function signatureOf(
@@ -182,7 +192,10 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
 }
 
-/** Returns a reply's reasoning items: the message's, then its calls'. O(calls) the first time. */
+/**
+ * Returns a reply's reasoning items: first the message's item, then the items of its calls. O(calls) the
+ * first time.
+ */
 export const reasoningItems = /* @__PURE__ */ memoize(
   ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
     [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
@@ -201,7 +214,10 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
 }
 
-/** Returns the part with a placeholder; an empty list if it has no placeholder, such as reasoning. */
+/**
+ * Returns the part with its placeholder, as a list. The list is empty for a part without a placeholder, such
+ * as reasoning.
+ */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]
@@ -247,7 +263,7 @@ function withPlaceholders(
 /**
  * Moves calls to the end. Parts before the last signed thinking that precedes a call keep their order,
  * because the thinking's signature covers them. But if server tool content follows a call among these parts,
- * all calls move, because the provider refuses such content.
+ * all calls move, because the provider refuses this order.
  */
 export function callsBehind(
   message: AssistantMessage,
@@ -284,8 +300,9 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. After the last call
- * on the branch, only texts and unsigned parts without a standard field are then returned. O(parts).
+ * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Of the parts after
+ * the last call on the branch, only texts and unsigned parts without a standard field are then returned.
+ * O(parts).
  */
 function refsOf(
   parts: unknown,
@@ -345,8 +362,8 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
 }
 
 /**
- * Returns a block as its provider accepts it; null if unsigned, empty, or with a lone surrogate, which cannot
- * be sent byte for byte. O(length).
+ * Returns a block as its provider accepts it; null if it is unsigned or empty, or has a lone surrogate, which
+ * cannot be sent byte for byte. O(length).
  */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,
@@ -363,7 +380,8 @@ const TEXT_FIELDS: readonly string[] =
   )
 
 /**
- * Kinds of parts that are not shown to other providers: reasoning, and additions to text that is sent anyway.
+ * Kinds of parts that are not shown to other providers: reasoning, and additions to a text. The text itself
+ * is sent.
  */
 const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
 
@@ -372,9 +390,9 @@ export const isShared = (kind: string): boolean => !PRIVATE.test(kind)
 const MAX_TEXT_LENGTH = 400
 
 /**
- * Returns the placeholder of a part that a request cannot contain: its kind and fields that help a model.
- * Null for reasoning, annotations, and a part with neither a type nor text, which may not be content. Depends
- * only on the part. O(size).
+ * Returns the placeholder of a part that a request cannot contain. It has the part's kind, and fields that
+ * help a model. Returns null for reasoning, for annotations, and for a part with neither type nor text,
+ * because it may not be content. Depends only on the part. O(size).
  * @example
  * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */

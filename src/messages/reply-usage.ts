@@ -15,7 +15,8 @@ export interface ReplyTokens {
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
 /**
- * Paths of each count in the usages of providers, the preferred path first. The first number above 0 is used.
+ * Paths of each count in the usage objects of providers, the preferred path first. The first number above 0
+ * is used.
  */
 const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
@@ -60,7 +61,7 @@ const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   ],
 }
 
-/** Counts that some providers exclude from the input or output count, so they are added. */
+/** Counts that some providers exclude from the input count, so they are added to it. */
 const BESIDE_INPUT = [
   'cache_read_input_tokens',
   'cache_creation_input_tokens',
@@ -75,7 +76,8 @@ const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
- * Returns the tokens in a provider's usage. An invalid or negative number counts as 0. O(fields).
+ * Returns the token counts of a provider's usage object. An invalid or negative number counts as 0.
+ * O(fields).
  * @example
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
  */
@@ -153,7 +155,7 @@ export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
  * Returns a usage as it is recorded: counts, and further fields (audio, searches, a higher tier). `tokensIn`
- * of the result equals `tokensOfReply` of `usage`. O(size).
+ * of the result equals `tokensOfReply(usage)`, or is null if the result is empty. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
@@ -166,8 +168,8 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
 }
 
 /**
- * Returns the tokens in a reply's record; null without usage. An invalid or negative number counts as 0.
- * O(fields).
+ * Returns the token counts in a reply's record; null if the record has no usage. An invalid or negative
+ * number counts as 0. O(fields).
  * @example
  * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
  */
@@ -182,8 +184,8 @@ export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
 }
 
 /**
- * Merges a later usage of a reply. Counts are cumulative; 0, null and empty text never replace a value.
- * O(size).
+ * Merges a later usage of a reply into an earlier one. Later counts replace earlier ones, because counts are
+ * cumulative; 0, null and empty text never replace a value. O(size).
  * @example
  * laterUsage({ input_tokens: 27, output_tokens: 1 }, { input_tokens: 0, output_tokens: 47 }).input_tokens // 27
  */

@@ -28,7 +28,7 @@ import { modelName, requestRecord, withoutDate } from './prefix.ts'
 import { ownDigest, partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
-/** An error that a provider or a proxy returns instead of a reply or a reply's end. */
+/** An error that a provider or a proxy returns instead of a reply or of the rest of it. */
 export interface Failure {
   readonly type: 'failed'
   readonly explanation: string | null
@@ -48,7 +48,7 @@ export const failedWith = (explanation: unknown): Failure => ({
   explanation: stringOf(explanation) || null,
 })
 
-/** Returns the unknown fields without nulls and empty lists; null if no field remains. */
+/** Returns the fields that are not in `known`, except nulls and empty lists; null if no field remains. */
 export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
   // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
@@ -60,7 +60,10 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Returns `caller` as a field to leave out if it is the default, `direct`: a call by the model itself. */
+/**
+ * Returns `['caller']`, a field to leave out, if the caller has the type `direct`: the model itself, which is
+ * the default.
+ */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -72,7 +75,10 @@ export const frozenInput = (value: unknown): JsonObject | null =>
 export interface ReplyCollector {
   /** Reads the next item of the provider's stream, and returns the deltas in it. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /** Returns the reply so far, at any time. Calls of a broken-off or failed reply are not executed. */
+  /**
+   * Returns the reply so far. It can be called at any time. Calls of a broken-off or failed reply are not
+   * executed.
+   */
   readonly end: () => Reply
 }
 
@@ -159,12 +165,15 @@ function recordOf(
   return record
 }
 
-/** A type to fill field by field: spreading a dozen mostly empty objects is slower. */
+/**
+ * `T` with writable fields, to fill it field by field: spreading a dozen mostly empty objects would be
+ * slower.
+ */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Returns how a reply changes the number of provider tool calls that wait for results. Its own calls wait
- * only if the reply continues.
+ * Returns by how much a reply changes the number of provider tool calls that wait for results. The reply's
+ * own calls wait only if it continues.
  */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
@@ -181,7 +190,7 @@ function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairO
 
 /**
  * Returns the digest of the parts up to the last signed one; null if no part is signed. If one of these parts
- * cannot be written back, the digest matches nothing, so that the signed parts are omitted: the provider
+ * cannot be written back, the digest matches nothing. The signed parts are then omitted, because the provider
  * would refuse them.
  */
 function ownOf(
@@ -205,8 +214,8 @@ function ownOf(
 const MAX_CUTS = 100
 
 /**
- * Returns a digest for each call except the last: of the reply as cut off after this call. Null if all equal
- * `ownValue`, or if the reply has more than `MAX_CUTS` calls.
+ * Returns, for each call except the last, the digest of the reply cut off after this call. Returns null if
+ * all digests equal `ownValue`, or if the reply has more than `MAX_CUTS` calls.
  */
 export function cutDigests(
   message: AssistantMessage,
@@ -264,7 +273,10 @@ const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
   (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
 
-/** Completeness of a call's arguments: 0 for none, 1 for unreadable ones, then by length. */
+/**
+ * Completeness of a call's arguments: 0 if there are none, 1 if they are unreadable, otherwise more than 1,
+ * by length.
+ */
 function fullness({ arguments: text, input }: ReplyCall): number {
   const parsed = readArguments(text, input)
   if (parsed === null) return 1
@@ -280,8 +292,8 @@ interface OrderedParts {
 }
 
 /**
- * Groups parts by kind. A reasoning item is stored with the next call that has no such item yet; if no call
- * is left, it is stored whole.
+ * Groups parts by kind. A reasoning item is stored with the next call that has no reasoning item yet; if no
+ * call is left, it is stored as a whole part.
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
@@ -342,7 +354,7 @@ export interface ReadOptions {
   readonly request?: object
   /**
    * The state for which the request was written. The id of its HEAD becomes `after` in the record. A step
-   * need not pass it: the run records `after`. Default: not recorded.
+   * need not pass this option, because the run records `after`. Default: not recorded.
    */
   readonly state?: State
   /**
@@ -372,7 +384,10 @@ export type ReplyOutcome =
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** Early ends by the provider's stop reasons. Of several reasons for one end, the first is the usual one. */
+/**
+ * The early end that each of the provider's stop reasons means. If several reasons mean the same end, the
+ * first is the usual one.
+ */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
 /** Returns the early end for a stop reason, or null. `detail`: an explanation, or the text so far. */
@@ -415,7 +430,7 @@ export interface ReplyCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
-  /** Source object of the arguments, if it is frozen. */
+  /** The object from which `arguments` was written, if it is frozen. */
   readonly input?: JsonObject | null
   readonly item: string | null
   readonly unfit: string | null
@@ -500,8 +515,8 @@ export const replyReader =
 
 /**
  * Returns a reply's events and outcome. Only the first event has thinking, text and the whole record. Calls
- * that cannot be executed have `action: null`, and an AgentErrorEvent after the calls. Empty or repeated ids
- * are replaced. O(length).
+ * that cannot be executed have `action: null`, and each gets an AgentErrorEvent after all calls. Empty or
+ * repeated ids are replaced. O(length).
  */
 export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions): Reply {
   const { reasoning = '', ending } = raw
@@ -625,7 +640,10 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** Returns a call's action. Its own `kind` replaces an argument `kind`, which stays in the call's text. */
+/**
+ * Returns a call's action. The action's own `kind` replaces an argument named `kind`, which remains only in
+ * the call's text.
+ */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

@@ -18,7 +18,10 @@ interface KnownMessages {
   readonly ends: number[]
 }
 
-/** Marks a unit in `ends` whose message can grow: a plain user message after it would be merged. */
+/**
+ * Marks a unit in `ends` whose message can grow, because a plain user message after it would be merged into
+ * it.
+ */
 const NO_POINT = -1
 
 interface KnownRequest {
@@ -31,7 +34,7 @@ interface KnownRequest {
   readonly points: Point[]
 }
 
-/** A request after some messages: the numbers of messages read and written, and the writer's state. */
+/** A saved point of a request: how many messages were read and written so far, and the writer's state. */
 interface Point {
   readonly settled: number
   readonly written: number
@@ -40,7 +43,9 @@ interface Point {
   readonly states: readonly object[]
 }
 
-/** Maximum number of requests kept for one first message. They differ in options or grammar. */
+/**
+ * Maximum number of requests with the same first message that are kept. They differ in options or grammar.
+ */
 const MAX_REQUESTS = 4
 
 /** Number of latest points that are all kept. Earlier points are kept at least `SPACING` messages apart. */
@@ -49,10 +54,10 @@ const SPACING = 64
 
 /**
  * Returns a cache for `toMessages` and the request writers, for any number of conversations. If an earlier
- * request had the same options, a request costs O(difference) and two copies of the message list. After a
- * move of HEAD, it writes at most 64 more messages. The cache keeps four requests with different options per
+ * request had the same options, a request costs O(difference) and two copies of the message list. After HEAD
+ * moves, at most 64 more messages are written. The cache keeps four requests with different options per
  * conversation. The requests equal those written without a cache, byte for byte. Messages and blocks of
- * frozen events are frozen and shared; the lists belong to the caller.
+ * frozen events are frozen and shared; the message lists belong to the caller.
  * @example
  * const cache = requestCache()
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
@@ -198,7 +203,10 @@ function addPoint(open: KnownRequest, messages: readonly NeutralMessage[], index
   while (settled.length < index) settled.push(messages[settled.length] as NeutralMessage)
 }
 
-/** Freezes the messages since the last point, and the last one before it, which may have been replaced. */
+/**
+ * Freezes the messages after the last point, and the message directly before it, which may have been
+ * replaced.
+ */
 function freezeNew({ list, points }: KnownRequest): void {
   list.slice(Math.max(0, (points.at(-1)?.written ?? 0) - 1)).forEach(freeze)
 }
@@ -206,7 +214,7 @@ function freezeNew({ list, points }: KnownRequest): void {
 const isShared = (message: NeutralMessage): boolean =>
   Object.isFrozen(message) && Object.isFrozen(message.content)
 
-/** Freezes a value and all its values, except bytes, which cannot be frozen. */
+/** Freezes a value and everything in it, except bytes, which cannot be frozen. */
 function freeze(value: unknown): void {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
     Object.values(Object.freeze(value)).forEach(freeze)

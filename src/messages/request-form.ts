@@ -1,4 +1,4 @@
-/** The common rules of all providers: what JSON and the shapes require of a request. */
+/** The rules common to all providers: a request must be JSON and must fit its shape. */
 
 import { ownField } from '../event/json.ts'
 import type { Kinds } from './blocks.ts'
@@ -15,7 +15,7 @@ export interface Violation extends Finding {
 }
 
 /**
- * A rule as a text, its source, and the check. The source is the documentation or an error text of the
+ * A rule: its text, its source, and its check. The source is the documentation or an error text of the
  * provider; "inferred" marks a rule that no source states. The check never throws. `V` is what a validator
  * reads from a request once, for all checks.
  */
@@ -39,7 +39,9 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** A value as a text. An object may have no usable `toString`. */
+/**
+ * Returns a value as text for an error. Objects are not converted, because one may have no usable `toString`.
+ */
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 
@@ -204,10 +206,13 @@ function recordFaults(
   return findings
 }
 
-/** Findings by view, so that the rules of one provider share one walk. */
+/** Findings cached by view, so that the rules of one provider share one walk through the request. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Returns a check for one kind of fault. All such rules of a provider must share one shape and root. */
+/**
+ * Returns a rule's check for one kind of fault. All these checks of a provider must have the same shape and
+ * root.
+ */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -245,7 +250,7 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** This is not a generator, because nested generators cost O(depth) per value. */
+/** Visits all values. It is not a generator, because nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {
@@ -300,7 +305,7 @@ const FORM = {
 
 /**
  * Returns the rules about the form of a request. A rule without its own source in `sources` has the common
- * `source`. `known-role` is a rule only if it has its own source.
+ * `source`, except `text-well-formed`. `known-role` is included only if it has its own source.
  */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,

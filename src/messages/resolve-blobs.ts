@@ -31,6 +31,9 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/** Changes all strings in a value. The result shares objects and lists without a changed string. */
+/**
+ * Returns a value with all its strings changed by `change`. It shares objects and lists without a changed
+ * string with the input.
+ */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

@@ -11,7 +11,7 @@ import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withRepl
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** Observation kinds with more than `content` for the model. */
+/** Observation kinds of which the model sees more than their `content`. */
 const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonly Content[]>> = {
   TerminalObservation: terminal,
   BrowserObservation: browser,
@@ -105,7 +105,10 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 /** Caches calls, so that digests of their arguments stay cached too. */
 const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/** The call as the provider wrote it, with the event's `tool_call_id`; `tool_name` replaces a blank name. */
+/**
+ * Returns the call as the provider wrote it, but with the event's `tool_call_id`, and with `tool_name` if its
+ * name is blank.
+ */
 function readCall({
   tool_call,
   tool_call_id,
@@ -122,12 +125,12 @@ function readCall({
   }
 }
 
-/** Default reason for a rejection (interface 2.2). */
+/** Default reason for a rejection. */
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns a result's tool message, with the id of the call: a result that was matched by its action id can
- * have another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * Returns a result's tool message. It has the call's id, because a result matched by its action id can have
+ * another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

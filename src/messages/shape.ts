@@ -9,9 +9,9 @@ import { isAddress, isBase64, readImage, urlOf } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
- * Returns whether a value has a shape. The grammars' rules pass a judge. The shape then passes a description
- * of itself to the judge, which collects errors. With a judge, conditions of `where` are not checked: they
- * have rules of their own.
+ * A function that returns whether a value has a shape. The grammars' rules pass a judge. The shape then
+ * passes a description of itself to the judge, which collects errors. With a judge, conditions of `where` are
+ * not checked, because separate rules check them.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T
@@ -19,7 +19,7 @@ export interface Shape<T> {
 
 type Kind = 'string' | 'boolean' | 'integer' | 'object'
 
-/** Judges a value by the description of a shape; true if nothing is wrong. */
+/** Judges a value by the description of a shape. Each method returns true if the value fits. */
 export interface Judge {
   readonly kind: (name: Kind, value: unknown) => boolean
   readonly one: (values: readonly unknown[], value: unknown) => boolean
@@ -66,7 +66,7 @@ export const oneOf =
   (value, judge): value is T =>
     judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
-/** One of several shapes; errors refer to the last one. */
+/** A value of one of several shapes; if it fits none, errors refer to the last shape. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>

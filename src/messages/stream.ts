@@ -7,7 +7,7 @@ import { type RawObject, objectOf, objectsOf, readArguments, stringOf, textOfInp
 
 interface StreamReader {
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
-  /** The failure that an event reports. Default: its `error`. */
+  /** Returns the failure that an event reports. Default: reads the event's `error`. */
   readonly failureIn?: (event: RawObject) => ReplyOutcome | null
   readonly isComplete: () => boolean
   /** The reply so far, in the form of a reply that was not streamed. */
@@ -41,7 +41,7 @@ export function collectStream(
 /** Marks a call whose arguments differ between two events. */
 export const CONTRADICTED = Symbol('contradicted')
 
-/** A value that arrives in pieces; joined at the end, so that the cost is linear. */
+/** A value that arrives in pieces, which are joined at the end so that the cost is linear. */
 interface Pieces {
   readonly texts: string[]
   readonly list: unknown[]
@@ -54,7 +54,10 @@ export interface StreamItem {
   whole: RawObject | null
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
-  /** Lists whose pieces had no index. Such pieces are ignored if the whole list has a text. */
+  /**
+   * Lists whose pieces had no index. These pieces are ignored if the list has a text in the item's whole
+   * version.
+   */
   readonly unplaced: Set<string>
   /** Whether the stream has ended the item. */
   isEnded: boolean
@@ -122,7 +125,10 @@ export function gather(fields: Map<string, unknown[]>, piece: RawObject): void {
   }
 }
 
-/** Concatenates the values if one is a list, or joins texts. Otherwise returns the last value. */
+/**
+ * Concatenates the values if one of them is a list; joins them if the last is a text. Otherwise returns the
+ * last value.
+ */
 export function joinValues(values: readonly unknown[]): unknown {
   if (values.some(Array.isArray)) return values.flat()
   const last = values.at(-1)
@@ -147,17 +153,19 @@ export const setValue = (item: StreamItem, path: string, value: unknown): void =
   piecesAt(item, path).whole = value
 }
 
-/** The field of a block that a delta's field extends. */
+/** How a field of a delta extends a field of its block. */
 export interface DeltaField {
   /** Path of the extended field in the block. */
   readonly to: string
   /** `text`, `json`: pieces are joined. `list`: a piece is an item. `value`: a piece is the whole field. */
   readonly as: 'text' | 'json' | 'list' | 'value'
-  /** Whether the field is dropped if the block did not end: half a signature is invalid. */
+  /**
+   * Whether the field is dropped if the block did not end, because half a signature, for example, is invalid.
+   */
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
-  /** The block that such a delta begins if the start is missing. */
+  /** The block that a delta with this field begins if the block's start is missing. */
   readonly begins?: RawObject
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
@@ -183,7 +191,10 @@ export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields
   })
 }
 
-/** Merges an item's events, and parses what arrived as JSON; invalid JSON remains text, so the call is not executed. */
+/**
+ * Merges an item's events, and parses fields that arrived as JSON. Invalid JSON remains text, so a call with
+ * it is not executed.
+ */
 export function closeBlock(item: StreamItem, fields: DeltaFields, isComplete: boolean): RawObject {
   const unfinished = Object.values(fields).filter((field) => field.onlyWhole && !isComplete && !item.isEnded)
   const pieces = [...item.pieces].filter(([path]) => unfinished.every(({ to }) => to !== path))

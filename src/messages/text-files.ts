@@ -2,11 +2,14 @@
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** Media types of text, and unspecific types, for which the content alone decides. */
+/** Media types of text, and unspecific types, for which only the content shows whether a file is text. */
 const TEXT_TYPE =
   /^(?:text\/|message\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;)|(?:application\/(?:octet-stream|x-[\w.-]+|vnd\.ms-excel)|video\/mp2t)?$)/i
 
-/** Whether a file can be text. Windows labels CSV files as Excel, and browsers TypeScript files as video. */
+/**
+ * Whether a file can be text. Windows labels CSV files as Excel, and browsers label TypeScript files as
+ * video.
+ */
 export const isTextFile = (mediaType: string | null): boolean => TEXT_TYPE.test(mediaType ?? '')
 
 export function decodeBase64(base64: string): Uint8Array {

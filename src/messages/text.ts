@@ -33,8 +33,8 @@ export function argumentObject(written: string): JsonObject {
 }
 
 /**
- * Returns arguments for a tool: `{}` if blank; null if not a JSON object, or nested too deep to write again.
- * `object` is the object that was written as this text, if known. O(length).
+ * Returns arguments for a tool: `{}` if blank; null if they are not a JSON object or are nested too deep to
+ * write again. `object` is the object that was written as this text, if known. O(length).
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
@@ -59,13 +59,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** Removes the JSON string that some servers wrap around arguments. */
+/** Decodes arguments that a server encoded once more, as a JSON string. */
 function unwrap(text: string): string {
   const inner = text.startsWith('"') ? parse(text) : null
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 
-/** Whether a value is nested deeper than the limit; never recurses deeper. */
+/** Whether a value is nested deeper than `depth` levels. Recursion stops at that depth. */
 function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (depth === 0) return true
@@ -82,14 +82,17 @@ function repaired(value: JsonObject): JsonObject {
 }
 
 /**
- * Returns the name with an underscore for each character except ASCII letters, digits, `_` and `-`, cut to
- * `maxLength`; `tool` if it is empty. O(length).
+ * Returns the name, cut to `maxLength`, with an underscore in place of each character except ASCII letters,
+ * digits, `_` and `-`; `tool` if it is empty. O(length).
  */
 export function toolName(name: string, maxLength = 64): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }
 
-/** Returns the name for grammars that accept dots and colons, and require a letter or an underscore first. */
+/**
+ * Returns a legal name for grammars that accept dots and colons, and require that a letter or an underscore
+ * is first.
+ */
 export function functionName(name: string): string {
   const legal = name.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, 64)
@@ -143,7 +146,10 @@ export const textOfContents = (items: readonly RawObject[]): string =>
 
 const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
-/** Returns a text as it is, another value as JSON, null as `{}`; invalid JSON for a value nested too deep. */
+/**
+ * Returns a text unchanged, null as `{}`, and any other value as JSON. Returns invalid JSON for a value
+ * nested too deep.
+ */
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
   try {

@@ -57,7 +57,7 @@ export interface MessageItem extends ItemBase {
   readonly source: Source
   readonly sender: string | null
   readonly content: readonly Content[]
-  /** The model's readable reasoning; otherwise empty. */
+  /** The model's readable reasoning; empty if there is none. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
   /** Id of the working call that the message completed. */
@@ -152,7 +152,10 @@ export type TimelineItem =
 export interface TimelineOptions {
   /** Id of an event; only items after it in the log are returned. Default: the whole branch. */
   readonly after?: string
-  /** Whether each progress report is an item. Default: false. A working call's item has the latest report. */
+  /**
+   * Whether each progress report is also an item. Default: false. A working call's item always has the latest
+   * report.
+   */
   readonly progress?: boolean
 }
 
@@ -274,7 +277,7 @@ type Base = Omit<ItemBase, 'type'>
 
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** The event is null for a kind whose body is not needed. */
+/** An entry and its event. The event is null for a kind whose body is not needed. */
 interface PathEntry {
   readonly entry: Entry
   readonly event: Event | null
@@ -305,8 +308,8 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns the progress reports whose call was working at the latest event of the path before the report. Most
- * reports are not on the path. O(entries).
+ * Returns the progress reports that follow an event of the path at which their call was working. Most reports
+ * themselves are not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
@@ -455,7 +458,10 @@ function replyItem(
   }
 }
 
-/** Returns the readable reasoning: the first field that is not empty, because fields can repeat it. */
+/**
+ * Returns the readable reasoning of the first field that has any, because several fields can contain the same
+ * reasoning.
+ */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {
@@ -497,7 +503,7 @@ function afterOf({ parent }: Entry, event: Event): RequestPosition {
 }
 
 /**
- * Returns the id of HEAD when the model was called, for each event of the path. A call without this id
+ * Returns, for each event of the path, the id of HEAD when the model was called. A call without this id
  * inherits it from the previous call of its reply.
  */
 function requestPositions(path: readonly PathEntry[], parentReply: ReplyOnPath | null): RequestPosition[] {

@@ -15,9 +15,9 @@ import { toolName } from './text.ts'
 const SUFFIX_LENGTH = 8
 
 /**
- * Returns a function that makes a request's call ids. A legal id that is new is unchanged, and no id repeats.
- * An id depends only on the ids before it, so it does not change when the history grows. O(1) amortised per
- * id.
+ * Returns a function that makes a request's call ids. It returns a legal id unchanged if the id is new, and
+ * returns no id twice. An id depends only on the ids before it, so it does not change when the history grows.
+ * O(1) amortised per id.
  * @example
  * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
  * makeId('c') // 'c'
@@ -53,9 +53,9 @@ export interface TurnReader {
 
 /**
  * Returns a reader of turns. Each call has exactly one result: a result without a call is left out, and a
- * call without a result gets an error. A fixed user turn follows a reply without calls if no user message
- * follows. A paused reply that continues has no such turn. Added turns depend only on earlier messages, so
- * the text before a reply stays the same as when the reply was requested. O(content).
+ * call without a result gets an error. A fixed user turn is added after a reply without calls if no user
+ * message follows the reply. It is not added after a paused reply that continues. Added turns depend only on
+ * earlier messages, so the text before a reply stays the same as when the reply was requested. O(content).
  */
 export function turnReader(
   limits: Limits,
@@ -140,8 +140,8 @@ export const resumesPaused: NonNullable<Limits['resumes']> = (last, next, limits
 
 /**
  * Whether a reply after a paused one begins its own turn, because the messages between them were removed.
- * Signed thinking shows this: it can occur only where a turn starts. A recorded prefix, or a result in the
- * reply, shows that the reply continues the paused one.
+ * Signed thinking shows this, because it can occur only where a turn starts. A recorded prefix, or a result
+ * in the reply, shows that the reply continues the paused one.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false

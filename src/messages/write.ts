@@ -1,6 +1,6 @@
 /**
- * The part that the writers of all grammars share: order, digests, content moved out of results. A grammar's
- * writer makes the blocks, and adds the blocks of each role to its request.
+ * The code that the writers of all grammars share: it orders turns, computes digests, and moves content out
+ * of results. A grammar's writer makes the blocks, and adds the blocks of each role to its request.
  */
 
 import { ColloquyError } from '../event/errors.ts'
@@ -41,7 +41,10 @@ export interface Writer<Block extends object> {
   /** Moves content out of results. Default: all content stays in its result. */
   readonly move?: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
-  /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
+  /**
+   * Adds one or more blocks to the request; `turn` is null for the system prompt and for content moved out of
+   * results.
+   */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
   /** Adds the blocks that belong at the end of the conversation. */
   readonly close?: () => void
@@ -50,9 +53,9 @@ export interface Writer<Block extends object> {
 
 export interface RequestWriter<Request extends object, Block extends object, M extends object> {
   readonly limits: Limits
-  /** Ids of the provider's call and result pairs that cannot be sent. */
+  /** Ids of pairs that cannot be sent: a call of a provider tool and its result. */
   readonly refused?: ReadonlySet<string>
-  /** Starts a writer, which changes only its state, its maps, and the list of messages. */
+  /** Starts a writer, which may change only `messages`, its own `state`, and maps from `newMap`. */
   readonly start: (
     messages: M[],
     newMap: NewMap,
@@ -61,7 +64,7 @@ export interface RequestWriter<Request extends object, Block extends object, M e
 
 /**
  * Writes messages as a request. Leaves out the signed parts of a reply whose prefix has changed.
- * @throws `empty_view` without messages.
+ * @throws `empty_view` if there are no messages.
  */
 export function writeRequest<Request extends object, Block extends object, M extends object>(
   writer: RequestWriter<Request, Block, M>,
@@ -83,11 +86,17 @@ export interface OpenRequest<Request> {
   /** Objects whose `state` changes as messages are read. */
   readonly parts: readonly { readonly state?: object }[]
   readonly writeTurns: () => void
-  /** Reads the messages from an index on, by default after the leading ones, and ends the request. */
+  /**
+   * Reads the messages from `index` on, by default all after the leading system messages, and ends the
+   * request.
+   */
   readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
 }
 
-/** Starts a request with the leading system prompt, or with the last one if only one is accepted. */
+/**
+ * Starts a request with the leading system messages. If the grammar accepts them only there, the last later
+ * one replaces them.
+ */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],
@@ -169,8 +178,9 @@ interface ReplyWriter<Block> {
 }
 
 /**
- * Returns a reply's blocks in order. Texts before the last signed part are unchanged, because its signature
- * covers them. Blank texts after it are left out. Placeholders replace parts that the grammar lacks.
+ * Returns a reply's blocks in order. If signed parts are kept, texts before the last one are unchanged,
+ * because its signature covers them. Other blank texts are left out. Placeholders replace parts that the
+ * grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,

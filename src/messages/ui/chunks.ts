@@ -1,4 +1,4 @@
-/** Chunks for a client of the AI SDK, which turn the client's message into the current one. */
+/** Chunks that turn the message of an AI SDK client into the current version. */
 
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -6,7 +6,10 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /** The client's parts after the chunks. A retracted step may have left an additional `step-start`. */
+  /**
+   * The client's parts after it has applied the chunks. A retracted step may have left an additional
+   * `step-start`.
+   */
   readonly parts: readonly UIPart[]
 }
 
@@ -88,7 +91,10 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** Returns the chunks that add a part. `id` is the index of a text or reasoning, not counting step parts. */
+/**
+ * Returns the chunks that add a part. For a text or reasoning part, `id` is its index, not counting step
+ * parts.
+ */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -122,7 +128,7 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   ]
 }
 
-/** Whether a call has the same outcome: after HEAD moves, it can have another result. */
+/** Whether a call has the same outcome in both parts. After HEAD moves, it can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
   return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }
@@ -161,7 +167,10 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
   }
 }
 
-/** Returns the chunks of a decision, which the AI SDK accepts only after the approval request. */
+/**
+ * Returns the chunks of a decision. The approval request is first, because the AI SDK accepts a decision only
+ * after it.
+ */
 const decisionChunks = (
   { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
   toolCallId: string,

@@ -10,9 +10,9 @@ interface ClientMessage {
 }
 
 /**
- * Returns the event of a user's `UIMessage`. The id is the message's, so a repeated message appends nothing.
- * Image files except SVG become image parts, and other files keep the AI SDK's form; parts other than text
- * and files are ignored. O(length).
+ * Returns the event of a user's `UIMessage`. The event has the message's id, so a repeated message appends
+ * nothing. Image files except SVG become image parts, and other files keep the AI SDK's form; parts other
+ * than text and files are ignored. O(length).
  * @throws ColloquyError `invalid_argument` for a message that is empty, is not a user's, or has a file
  *   without `url` or `mediaType`.
  * @example

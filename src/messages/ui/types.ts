@@ -50,7 +50,7 @@ export type UIToolState =
       readonly approval: { readonly id: string; readonly approved: false; readonly reason: string }
     }
 
-/** A tool call under the id of its event, which is unique. */
+/** A tool call. `toolCallId` is the id of the call's event, which is unique. */
 export type UIToolPart = {
   readonly type: `tool-${string}`
   readonly toolCallId: string

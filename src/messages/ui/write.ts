@@ -25,7 +25,7 @@ export interface UIMessagesOptions {
    * (`/api/conversations/{id}/blobs/{hash}?decode=true`). Default: `whole`.
    */
   readonly blobs?: 'whole' | 'refs'
-  /** URL of the service, which begins the addresses of files. Default: empty, for the page's origin. */
+  /** URL of the service, with which the addresses of files begin. Default: empty, for the page's origin. */
   readonly service?: string
 }
 
@@ -73,11 +73,12 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
 }
 
 /**
- * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. One assistant
- * message has the whole turn after it; its id is the user message's with the suffix `-reply`. A reply is in
- * the turn of the last user message that its model had read (`reply.after`). Calls become `tool-NAME` parts,
- * and other items become `data-…` parts. A pause or interrupt follows the reply that it ended. System prompts
- * are left out. O(path + view + content), O(view) per condensation, and O(log) if there were working calls.
+ * Returns HEAD's branch for the AI SDK's `useChat`. A user message has the id of its event. After it, one
+ * assistant message contains the whole turn, under the user message's id with the suffix `-reply`. A reply is
+ * in the turn of the last user message that its model had read (`reply.after`). Calls become `tool-NAME`
+ * parts, and other items become `data-…` parts. A pause or interrupt follows the reply that it ended. System
+ * prompts are left out. O(path + view + content), O(view) per condensation, and O(log) if there were working
+ * calls.
  * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
  * @throws ColloquyError `evicted` if the state is from a snapshot or from `evict`, and lacks the body of an
  *   event; see `Conversation.read`.
@@ -101,7 +102,7 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
 
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
-/** The parts of the reply to a user message, as in `toUIMessages`. @throws `unknown_event`. */
+/** Returns the parts of the reply to a user message, as `toUIMessages` does. @throws `unknown_event`. */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
   const turns = turnsOf(state, toTimeline(state, { after: messageId, progress: true }), {
@@ -110,7 +111,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
-/** A user message, null before the first one, and the items that followed. */
+/** A user message and the items of its turn. The message is null in the turn before the first one. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null
@@ -145,7 +146,10 @@ function addItem(state: State, items: TimelineItem[], item: TimelineItem): void 
 
 const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
 
-/** The turn of the latest user message that the model had read; if unknown, the latest turn. */
+/**
+ * Returns the turn of the latest user message that the item's model had read, or the latest turn if this is
+ * unknown.
+ */
 function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
   const requestedAfter = reply?.after
