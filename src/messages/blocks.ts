@@ -7,9 +7,9 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 export interface Kind {
   /**
    * Where a part of a reply is stored, and how it is sent back. `standard`: in standard fields of events.
-   * `call`: as a tool call, sent in its own form. `part`: whole in the reply's record, sent unchanged.
-   * `words`: whole in the record, but sent as text, because the provider refuses the part. `about`: in
-   * `metadata`, never sent.
+   * `call`: as a tool call, sent in the form of its type. `part`: whole in the reply's record, sent
+   * unchanged. `words`: whole in the record, but sent as text, because the provider refuses the part.
+   * `about`: in `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'
@@ -59,8 +59,8 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether parts of this kind can be stored whole. A part that the standard fields cannot represent must have
- * the fields in `needs`.
+ * Whether parts of this kind can be stored whole. Parts of a kind with standard fields can, if the kind lists
+ * in `needs` which fields such a part must have.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

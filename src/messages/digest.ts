@@ -1,4 +1,7 @@
-/** 64-bit digests of texts, to check which prefix a reply saw. An attacker could construct collisions. */
+/**
+ * 64-bit digests of texts, which show whether the prefix of a reply has changed. An attacker could construct
+ * collisions.
+ */
 
 import { hashLanes, type Lanes } from '../event/text.ts'
 
@@ -20,12 +23,15 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
 /**
- * Digests by the log's object that contains the text. A lookup compares the text, because a grammar or an
- * option can change how the object is written.
+ * Digests of texts, keyed by the object of the log that contains the text. A lookup also compares the text,
+ * because a grammar or an option can change the text of an object.
  */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/** Returns a digest, cached by `source`. `slot` numbers the texts of a source. O(length) the first time. */
+/**
+ * Returns a text's digest, cached by `source`. `slot` is the index of the text in its source. O(length) the
+ * first time.
+ */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)
@@ -48,7 +54,7 @@ export function memoize<Of extends object, T extends object | string | null>(
   }
 }
 
-/** Matches a lone surrogate in JSON, where `JSON.stringify` escapes it. */
+/** Matches an escaped lone surrogate in the output of `JSON.stringify`. */
 const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
 /** Returns a value's JSON; null if it is nested too deep or has a lone surrogate. O(size) the first time. */

@@ -8,7 +8,7 @@ import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
 import type { Violation } from './request-form.ts'
 import type { Limits } from './limits.ts'
 
-/** A provider's message format: writes and checks requests, and reads replies. */
+/** A provider's message format, with functions that write and check requests and read replies. */
 export interface Grammar {
   readonly name: string
   readonly title: string
@@ -16,7 +16,7 @@ export interface Grammar {
   readonly limits: Limits
   /** Writes a request, or its list of messages. @throws ColloquyError `empty_view` without messages. */
   readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** Field of a request that contains the messages; null if the request itself is this list. */
+  /** Field of a request that contains the messages; null if the request itself is the list of messages. */
   readonly list: string | null
   readonly reply: (reply: object, options?: ReadOptions) => Reply
   readonly stream: (options?: ReadOptions) => ReplyCollector

@@ -17,7 +17,10 @@ export interface Limits extends GrammarKinds {
   /** Value of `origin` in the calls of a reply. Default: `completion`. */
   readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
-  /** Makes the call ids of a request. Default: `callIds` of `turns.ts` with `callId`. */
+  /**
+   * Returns a function that maps call ids of the log to call ids of a request. Default: `callIds` of
+   * `turns.ts`, in the form of `callId`.
+   */
   readonly callIds?: () => (logId: string) => string
   /** Maximum length of a tool's name. Default: 64. */
   readonly toolNameLength?: number
@@ -25,9 +28,9 @@ export interface Limits extends GrammarKinds {
   readonly parts: PartTable
   /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
-  /** Returns the order of a reply's parts when the reply's record has no parts. */
+  /** Returns the order of a reply's parts if the reply's record does not list its parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Reorders a record's parts, for a provider that accepts no other part after a call. */
+  /** Reorders a record's parts, for a provider that accepts only calls after a call. */
   readonly arrange?: (
     message: AssistantMessage,
     refs: readonly PartRef[],
@@ -35,7 +38,10 @@ export interface Limits extends GrammarKinds {
   ) => readonly PartRef[]
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /** Returns the half of a pair for a call or a result of the provider's own tools; null for other parts. */
+  /**
+   * Returns the pair half that a part is: a call of the provider's own tool, or its result. Returns null for
+   * other parts.
+   */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /**
@@ -43,8 +49,8 @@ export interface Limits extends GrammarKinds {
    */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /**
-   * Whether `last` is a paused reply that continues. Then no user turn is written before `next`, or at the
-   * end if `next` is undefined. Absent for a grammar without pauses.
+   * Whether `last` is a paused reply that the next reply continues. If so, no user turn is written before
+   * `next`, or at the end of the request if `next` is undefined. Absent for a grammar without pauses.
    */
   readonly resumes?: (last: AssistantTurn, next: AssistantTurn | undefined, limits: Limits) => boolean
   /** Whether the provider accepts system messages after the first message. Default: false. */
@@ -123,8 +129,9 @@ export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
 
 /**
  * Reference to a part by kind and by its index in a field of the message: `thinking_blocks`, `content` or
- * `tool_calls`. For `reasoning`, the message's item is counted first, then the items of the calls. Stored as
- * `{ "text": 0 }`. `more` has the fields of the part that the standard field lacks.
+ * `tool_calls`. For `reasoning`, `index` counts the message's reasoning item first, then the reasoning items
+ * of its calls. Stored in the form `{ "text": 0 }`. `more` has the part's fields that the standard field
+ * cannot store.
  */
 export interface FieldRef {
   readonly kind: PartKind
@@ -170,7 +177,7 @@ export interface TextPiece {
   readonly type: 'text'
   readonly text: string
   readonly cache: boolean
-  /** The text part of the log that contains the text; null for any other text. */
+  /** The text part of the log that contains the text; null for a text that is not in the log. */
   readonly source: Content | null
 }
 

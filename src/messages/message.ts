@@ -14,14 +14,18 @@ import type {
 } from '../event/shapes.ts'
 
 /**
- * A system prompt. By default, only the latest is written, before all messages; see `MessageOptions.system`.
+ * A system prompt. By default, only the latest one is written, at the start of the request; see
+ * `MessageOptions.system`.
  */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
 }
 
-/** A message with the role `user`: a user's text and images, a summary, or a working call's completion. */
+/**
+ * A message with the role `user`: a user's text and images, a summary, or the completion of a background
+ * call.
+ */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -30,8 +34,8 @@ export interface UserMessage {
 }
 
 /**
- * The working call that a message completes. The message's first part names the call; the other parts are the
- * call's output.
+ * The background call that a message completes. The message's first part names the call; the other parts are
+ * the call's output.
  */
 export interface CompletedCall {
   readonly tool_call_id: string
@@ -79,16 +83,16 @@ export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | To
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
   /**
-   * Writes a request with a grammar's writer. Returns null if the cache cannot be used: with the option
-   * `callIds`, or for a new system prompt in a grammar that accepts only one.
+   * Writes a request with a grammar's writer. Returns null if the cache cannot be used, which is so with the
+   * option `callIds`, and after a new system prompt in a grammar that accepts only one prompt.
    */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }
 
 /**
- * How a call without a result is written (design U4). `omit` leaves out its whole batch: all calls of the
- * same reply, with their results. `refuse` throws `pending_calls`. `close` writes an error result with this
- * text.
+ * How a call without a result is written. `omit` leaves out the whole batch of the call, which is all calls
+ * of the same reply with their results. `refuse` throws `pending_calls`. `close` writes an error result with
+ * this text.
  */
 export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 
@@ -99,8 +103,9 @@ export interface MessageOptions {
   /** Maximum UTF-16 units of each result text. The middle of a longer text is removed. Default: unlimited. */
   readonly maxResultLength?: number
   /**
-   * `replace` (default): only the latest system prompt is sent, before all messages, so a new prompt changes
-   * the prefix. `append`: each prompt stays at its position, for models that accept later system messages.
+   * `replace` (default): only the latest system prompt is sent, at the start of the request, so a new prompt
+   * changes the prefix. `append`: each prompt stays at its position, for models that accept later system
+   * messages.
    */
   readonly system?: 'replace' | 'append'
 }

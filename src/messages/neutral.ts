@@ -26,7 +26,7 @@ interface RenderedMessage {
   readonly plain: boolean
 }
 
-/** Returns an event's message; null for an event without content, a tool message or a system prompt. */
+/** Returns an event's message; null for a tool message, a system prompt, or an event without content. */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
     return renderUser([{ type: 'text', text: event.summary }], null, true)
@@ -64,7 +64,10 @@ function renderUser(content: readonly Content[], name: string | null, plain: boo
   return hasContent(content) ? { message: { role: 'user' as const, content, name }, plain } : null
 }
 
-/** Leaves out the message's own `tool_calls`: only the calls of ActionEvents have results. */
+/**
+ * Returns an assistant message without its own `tool_calls`, because only the calls of ActionEvents have
+ * results.
+ */
 function assistantMessage(event: MessageEvent): RenderedMessage | null {
   const {
     reasoning_content = null,
@@ -93,8 +96,8 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
 
 /**
  * Returns the messages for the model: the latest system prompt of the branch, then the units of the view in
- * order. A batch becomes one assistant message and a tool message for each call. Adjacent plain user messages
- * are merged. Texts are shortened only by `maxResultLength`.
+ * order. A batch (all calls of a reply) becomes one assistant message and a tool message for each call.
+ * Adjacent plain user messages are merged. Texts are shortened only by `maxResultLength`.
  *
  * Between two condensations, an append changes no earlier message, but it can add content to the last one
  * (law V). There are three exceptions: a pending batch, a new system prompt, and a reply that records its
@@ -117,7 +120,10 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
 }
 
 type CachedOptions = MessageOptions & {
-  /** A cache from `requestCache()`, so that a later state writes only its new messages. Default: none. */
+  /**
+   * A cache from `requestCache()`, so that for a later state only the new messages are written. Default:
+   * none.
+   */
   readonly cache?: RequestCache
 }
 
@@ -130,8 +136,8 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Writes units as messages. Calls `onUnit` after each unit. If `isOpen`, a plain user message that follows
- * would be merged into the last message.
+ * Writes units as messages. Calls `onUnit` after each unit. Its `isOpen` is true if a plain user message that
+ * follows would be merged into the last message.
  */
 export function writeUnits(
   units: Iterable<Unit>,

@@ -1,4 +1,7 @@
-/** Fixed sentences where a provider requires text and the log has none. A change invalidates caches. */
+/**
+ * Fixed sentences for places where a provider requires text and the log has no text. A change of a sentence
+ * invalidates the providers' caches.
+ */
 
 import type { CompletionOutcome } from '../event/completion.ts'
 

@@ -136,8 +136,9 @@ export const LIMITS: Limits = {
 }
 
 /**
- * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply is
- * unchanged, because it can contain item ids, which the provider refuses without their reasoning.
+ * Returns a part's provider data, or null. Like a signature, the data is sent only while the reply's prefix
+ * is unchanged, because it can contain ids of items that the provider refuses without the reasoning before
+ * them.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
@@ -161,7 +162,7 @@ export type AiSdkReplyPart =
   | AiSdkReasoning
   | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
 export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
-/** A part of a result; a `custom` part is for one provider. */
+/** A part of a tool result. Only one provider accepts a `custom` part. */
 export type AiSdkResultPart =
   | AiSdkText
   | { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }

@@ -1,4 +1,7 @@
-/** The AI SDK as a grammar. It has no fake provider, and no rules: the package itself checks messages. */
+/**
+ * The AI SDK as a grammar. It has no fake provider. It has no rules either, because the `ai` package checks
+ * messages itself.
+ */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

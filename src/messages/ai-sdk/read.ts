@@ -7,15 +7,18 @@ import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A step of `generateText` or `streamText` of the `ai` package. Other fields are read if present. */
+/**
+ * A step of `generateText` or `streamText` of the `ai` package. Fields that are not declared here are read,
+ * too.
+ */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }
 
 /**
- * Reads a step of the AI SDK as events and an outcome. Reasoning, texts, calls, files and provider-specific
- * parts are sent back in order with provider data (`providerMetadata` becomes `providerOptions`). So are
- * calls that the provider executed, with their results.
+ * Reads a step of the AI SDK as events and an outcome. In later requests, reasoning, texts, calls, files and
+ * provider-specific parts are sent back in order with provider data (`providerMetadata` becomes
+ * `providerOptions`). So are calls that the provider executed, with their results.
  *
  * These calls are not executed: invalid calls, denied calls, a call at the end of a truncated reply, and all
  * calls of a refused, filtered or failed reply. Calls that the SDK executed are read with their results.
@@ -81,7 +84,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** Whether the SDK sends a part. It leaves out empty texts, except texts with provider data. */
+/** Whether the SDK sends a part back. It leaves out empty texts and empty reasoning without provider data. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
@@ -157,7 +160,10 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
   return isObject(value) ? [replyPart.other(value)] : []
 }
 
-/** Reads reasoning. Anthropic's signature goes into standard thinking, other provider data into `more`. */
+/**
+ * Reads reasoning. Signatures and redacted data of Anthropic are stored in a thinking block, other provider
+ * data in `more`.
+ */
 function reasoningPart(thinking: string, options: JsonObject | null, more: JsonObject | null): ReplyPart {
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
@@ -215,7 +221,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON; null if that fails. A tool can return any value. */
+/** Returns a value as JSON. Returns null if that fails, because a tool can return any value. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {
@@ -229,7 +235,10 @@ const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =
   /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
 
-/** Fields of a text or reasoning. Only the last metadata of a part contains all encrypted reasoning. */
+/**
+ * Fields of a text or reasoning part that arrive in a stream. Metadata of an unfinished part is dropped,
+ * because only the last metadata contains all encrypted reasoning.
+ */
 const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text' },
   providerMetadata: { to: 'providerMetadata', as: 'value', onlyWhole: true },
@@ -237,9 +246,9 @@ const DELTAS: DeltaFields = {
 }
 
 /**
- * Returns a collector for one step in the `fullStream` of `streamText`. It ignores later parts. Its `end`
- * returns the same reply as `fromAiSdk`. Without `finish-step`, or if aborted, the reply is `broken_off`;
- * with an `error`, it is `failed`. O(length).
+ * Returns a collector for one step in the `fullStream` of `streamText`. It ignores parts after this step. Its
+ * `end` returns the same reply as `fromAiSdk`. Without a `finish-step` part, or with an `abort` part, the
+ * reply is `broken_off`; with an `error` part, it is `failed`. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })

@@ -20,11 +20,12 @@ import type {
 } from './blocks.ts'
 
 /**
- * Writes messages for the AI SDK, valid for any log (law M). If they begin with system messages, pass
- * `allowSystemInMessages` to the SDK, or the system messages as its `instructions`. Thinking with Anthropic's
- * signature, and provider data, are sent while their reply's prefix is unchanged. Unsigned thinking is sent
- * as a reasoning part without provider data; so is plain reasoning, if there is no thinking. OpenAI's
- * reasoning items are left out: the SDK would send only their ids. O(content).
+ * Writes messages for the AI SDK, which are valid for any log (law M). If they begin with system messages,
+ * pass `allowSystemInMessages` to the SDK, or pass these messages separately as its `instructions`. Provider
+ * data, and thinking with Anthropic's signature, are sent only while their reply's prefix is unchanged.
+ * Unsigned thinking is sent as a reasoning part without provider data; so is the `reasoning_content` of a
+ * reply that has no thinking. OpenAI's reasoning items are left out, because the SDK would send only their
+ * ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
@@ -88,8 +89,8 @@ const isUnsigned = (block: Thinking): boolean =>
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * Returns the parts that are left out with the signed parts of a reply: all parts with provider data, except
- * files, which are sent without this data. A call and its result are left out together.
+ * Returns the parts to leave out when a reply is sent without signed parts: all parts with provider data,
+ * except files, which are sent without this data. A call and its result are left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]
@@ -160,7 +161,10 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
       : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
 )
 
-/** An image with a web address is in a user message, because a result would need a URL object. */
+/**
+ * Writes a part of a result. An image with a web address was moved to a user message before, because a result
+ * would need a URL object.
+ */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

@@ -88,7 +88,10 @@ const BROWSER_STATE = {
   ),
 } as const
 
-/** Fields of a user's parts. Cache marks inside a part are not counted, so they are not sent. */
+/**
+ * Fields of a user's parts, by type. They include no cache marks, because only the writer assigns and counts
+ * these.
+ */
 export const USER_FIELDS = {
   text: TEXT,
   image: IMAGE,
@@ -192,8 +195,8 @@ export const LIMITS: Limits = {
 }
 
 /**
- * Returns which half of a pair a block is. A server tool's call and its result share an id; the ids of MCP
- * servers' calls are separate from these.
+ * Returns which half of a pair a block is. A server tool's call and its result share an id. Calls of MCP
+ * servers have a separate set of ids.
  */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
@@ -226,6 +229,6 @@ export interface AnthropicRequest {
   /** Absent without a system prompt, because the provider rejects an empty one. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
-  /** Id of the container of the provider's own tools, if calls of the last reply still wait there. */
+  /** Id of the container that runs the provider's own tools, if calls of the last reply still wait in it. */
   readonly container?: string
 }

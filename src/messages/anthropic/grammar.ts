@@ -15,7 +15,10 @@ import {
 import type { ReplyAbout, SpokenProvider, Wire } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
-/** Key of a call's raw arguments. A stream sends their text, and a whole reply sends an object. */
+/**
+ * Key of a call's arguments as raw text. A stream sends this text, and a whole reply sends the arguments as
+ * an object.
+ */
 const ARGUMENT_TEXT = Symbol('written')
 
 type Content = Wire & { readonly [ARGUMENT_TEXT]?: string }

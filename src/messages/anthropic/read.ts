@@ -34,8 +34,8 @@ const BEGINS: ReadonlyMap<unknown, RawObject | undefined> = new Map(
 
 /**
  * Returns a collector for the stream events of `@anthropic-ai/sdk` (`stream: true`). Its `end` returns the
- * same reply as `fromAnthropic`. If both stop reason and `message_stop` are missing, the reply is
- * `broken_off`; with an `error` event, it is `failed`. O(length).
+ * same reply as `fromAnthropic`. Without a stop reason and without `message_stop`, the reply is `broken_off`;
+ * with an `error` event, it is `failed`. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -101,21 +101,22 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
 
 const kindOf = ({ type }: RawObject): unknown => (type === 'text' || type === 'thinking' ? type : 'call')
 
-/** A whole reply of the `@anthropic-ai/sdk` package. Other fields are read if they are present. */
+/** A whole reply of the `@anthropic-ai/sdk` package. Fields that are not declared here are read, too. */
 export interface AnthropicReply {
   readonly content: readonly object[]
 }
 
 /**
- * Reads a whole reply of Anthropic as events and an outcome. Thinking, texts and calls are sent back in
- * order, byte for byte. A blank text, which the provider rejects, is left out, except before a signed part,
- * whose signature covers it. A call at the end of a truncated reply and all calls of a refused or failed
- * reply are not executed.
+ * Reads a whole reply of Anthropic as events and an outcome. In later requests, thinking, texts and calls are
+ * sent back in order, byte for byte. Blank texts are left out, because the provider rejects them. Before a
+ * signed part they are kept, because its signature covers them. A call at the end of a truncated reply and
+ * all calls of a refused or failed reply are not executed.
  *
- * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`,
- * additional fields of texts and calls (citations, callers) as `more`. Both are sent back unchanged. After a
- * call, only calls are sent, because the provider rejects anything else. Signed thinking is left out if a
- * block before it has an unknown kind. Never throws. O(length).
+ * Other blocks (server tools and their results, compaction …) are stored in `reply.parts` as `other`.
+ * Additional fields of texts and calls (citations, callers) are stored there as `more`. These blocks and
+ * fields are sent back unchanged. Calls are moved to the end, because the provider rejects other content
+ * after a call; a call before signed thinking can keep its place. Signed thinking is left out if a block
+ * before it has an unknown kind. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

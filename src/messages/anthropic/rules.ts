@@ -74,7 +74,7 @@ export const serverRules: Rules<View> = {
 
 /**
  * Finds calls of server tools without a result, and results without a call. A user message that has only
- * results does not end a reply.
+ * results of client tools does not end a reply.
  */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
@@ -321,8 +321,8 @@ const resultsOf = ({ role, blocks }: Message) =>
   })
 
 /**
- * Returns a turn for each message: an assistant's calls, with the results in the message directly after it.
- * Results elsewhere are a turn of their own.
+ * Returns a turn for each message. The turn of an assistant message has its calls, and the results in the
+ * next message. The turn of another message has its own results, unless an assistant message precedes it.
  */
 const turnsIn = (messages: readonly Message[]): Turn[] =>
   messages.map((message, index): Turn => {

@@ -19,12 +19,12 @@ import {
 } from './blocks.ts'
 
 /**
- * Writes the system prompt and the messages of a Messages request, valid for any log (law M). A reply is sent
- * back unchanged, with its thinking byte for byte, while its prefix is unchanged. After a change of the
- * prefix, the reply is sent without signed parts. Unsigned thinking is sent back to its model if `signs` is
- * false. Adjacent messages with the same role are merged. The first parts with `cache_prompt` become
- * breakpoints, up to the provider's maximum of four, which includes the marks of `tools` and `cached`.
- * O(content).
+ * Writes the system prompt and the messages of a Messages request, which are valid for any log (law M). While
+ * its prefix is unchanged, a reply is sent back unchanged, with its thinking byte for byte. After a change of
+ * the prefix, the reply is sent without signed parts. Unsigned thinking is sent back to its model if `signs`
+ * is false. Adjacent messages with the same role are merged. The first parts with `cache_prompt` become cache
+ * breakpoints, up to the provider's maximum of four. The breakpoints of the options `tools` and `cached`
+ * count, too. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
@@ -38,9 +38,12 @@ export function toAnthropic(
 }
 
 interface AnthropicState extends MarkState {
-  /** Whether documents are cited; null before the first document. */
+  /** Whether documents have citations enabled; null before the first document. */
   cites: boolean | null
-  /** System blocks until the next reply or the end: the provider accepts system messages only there. */
+  /**
+   * System blocks to write before the next reply or at the end, because the provider accepts system messages
+   * only there.
+   */
   waiting: AnthropicBlock[]
   last: AssistantTurn | undefined
 }
@@ -183,7 +186,9 @@ function resultBlock(
   }
 }
 
-/** Returns a placeholder for a reference to a missing tool, which the provider refuses. */
+/**
+ * Replaces a reference to a missing tool, because the provider refuses it; returns other pieces unchanged.
+ */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

@@ -21,7 +21,7 @@ export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: objects } },
   reasoningContent: { in: 'standard', side: 'assistant' },
   citationsContent: { in: 'standard', side: 'assistant' },
-  /** Stored whole if the provider executes the call. */
+  /** A call that the provider executed is stored whole. */
   toolUse: {
     in: 'standard',
     side: 'assistant',
@@ -43,7 +43,10 @@ export const KINDS = {
   toolRemoval: USERS,
 } as const satisfies Kinds
 
-/** Writes a PDF from its bytes; the writer assigns the name, which must be unique in the request. */
+/**
+ * Writes a PDF from its bytes, with an empty name. `toBedrock` assigns the name, which must be unique in the
+ * request.
+ */
 function writeFile(file: FileRef): JsonObject | null {
   return 'data' in file.from && isPdf(file)
     ? { document: { format: 'pdf', name: '', source: { bytes: { $bytes: file.from.data } } } }

@@ -6,17 +6,18 @@ import type { DeltaFields, StreamItem } from '../stream.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, textOfContents } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
-/** A whole reply of the AWS client. Other fields are read if they are present. */
+/** A whole reply of the AWS client. Fields that are not declared here are read, too. */
 export interface BedrockReply {
   readonly output: object | undefined
   readonly stopReason: string | undefined
 }
 
 /**
- * Reads a whole reply of Bedrock as events and an outcome. Reasoning, texts with citations, and calls are
- * sent back in order; files, and calls that the provider executed, are sent back unchanged. A call at the end
- * of a truncated reply and all calls of a filtered or failed reply are not executed. The model is recorded
- * from `options.request`, because replies do not name it. Never throws. O(length).
+ * Reads a whole reply of Bedrock as events and an outcome. In later requests, reasoning, texts with
+ * citations, and calls are sent back in order; files, and calls that the provider executed, are sent back
+ * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed reply are not
+ * executed. The model is recorded from `options.request`, because replies do not name it. Never throws.
+ * O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }
@@ -73,8 +74,8 @@ function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
 
 /**
  * Returns a collector for the stream events of the AWS client's `converseStream`. Its `end` returns the same
- * reply as `fromBedrock`. Without `messageStop` the reply is `broken_off`; with an exception, it is `failed`.
- * O(length).
+ * reply as `fromBedrock`. Without `messageStop` the reply is `broken_off`; with an exception event, it is
+ * `failed`. O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'

@@ -10,14 +10,16 @@ import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
 import { isSigned, LIMITS, withBytes } from './blocks.ts'
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockResultBlock } from './rules.ts'
 
-/** Text for a message with a document: the provider rejects a document without a text. */
+/**
+ * Text that is added to a message with a document but no text, because the provider rejects such a message.
+ */
 const FILE_TEXT = '[A file:]'
 
 /**
- * Writes the system prompt and the messages of a `Converse` request, valid for any log (law M). Signed
- * reasoning is sent back while its reply's prefix is unchanged. Unsigned reasoning and cache marks are left
- * out; a placeholder text replaces an image with a URL. A request with calls also needs a `toolConfig`.
- * O(content).
+ * Writes the system prompt and the messages of a `Converse` request, which are valid for any log (law M).
+ * Signed reasoning is sent back only while its reply's prefix is unchanged. Unsigned reasoning and cache
+ * marks are left out. For an image that has only a URL, a placeholder text is sent. A request with calls also
+ * needs a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -55,7 +57,10 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-/** Adds a text before the first document if no text precedes it. Later content changes no earlier block. */
+/**
+ * Adds a text before the first document if no text precedes it. Ignores later texts, so that a longer history
+ * changes no earlier block.
+ */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
@@ -63,7 +68,10 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
   return hasText ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/** Writes a reply. The provider refuses reasoning as the last block, so a fixed text follows it there. */
+/**
+ * Writes a reply. The provider refuses reasoning as the last block, so a fixed text follows reasoning at the
+ * end.
+ */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
   const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {

@@ -19,13 +19,13 @@ import { DATA, LIMITS } from './blocks.ts'
 interface ArgumentPieces {
   readonly add: (call: RawObject) => void
   readonly isOpen: () => boolean
-  /** The arguments so far; invalid JSON if a piece did not fit. */
+  /** Returns the arguments, or text that is not JSON if they are incomplete or a piece did not fit. */
   readonly value: () => unknown
 }
 
 type Path = readonly (string | number)[]
 
-/** Collects a call's arguments. O(piece). Objects have no prototype, so that any name is safe. */
+/** Collects a call's arguments. O(piece). Its objects have no prototype, so that any field name is safe. */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true
@@ -50,7 +50,10 @@ function argumentPieces(): ArgumentPieces {
 
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** Matches a step of a path, or the start of a quoted step: a long match could overflow the stack. */
+/**
+ * Matches a step of a path. Of a quoted step it matches only the start, because a long match could overflow
+ * the stack.
+ */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 /** Maximum length of a path. Longer paths could nest arguments too deep to be written. */
@@ -119,7 +122,10 @@ function valueAfter(before: unknown, { stringValue, numberValue, boolValue, null
   return value === undefined && nullValue !== undefined ? null : value
 }
 
-/** A text that may continue; joined when it is written, so that the cost is linear. */
+/**
+ * A text that may continue. Its pieces are joined only when it is written as JSON, so that the cost is
+ * linear.
+ */
 class StreamedText {
   readonly pieces: string[] = []
   toJSON(): string {
@@ -186,7 +192,10 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Whether a piece continues a call. Its id and name are missing or the call's; the call may lack an id. */
+/**
+ * Whether a piece continues a call. It does, unless its id or name differs from the call's. A call without an
+ * id accepts any id.
+ */
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {
     const [own, known] = [stringOf(piece[field]), stringOf(call[field])]
@@ -210,17 +219,17 @@ function wholePart({ part, pieces }: StreamedPart): RawObject {
   return { ...part, functionCall: { ...call, args: pieces.value() } }
 }
 
-/** A whole reply of the `@google/genai` package. Other fields are read if they are present. */
+/** A whole reply of the `@google/genai` package. Fields that are not declared here are read, too. */
 export interface GoogleReply {
   readonly candidates?: readonly object[]
   readonly promptFeedback?: object
 }
 
 /**
- * Reads the first candidate of a Gemini reply as events and an outcome. Thoughts, texts and calls are sent
- * back in order with their signatures; other parts (files, executed code, provider tools) are sent back
- * unchanged. A call at the end of a truncated reply and all calls of a filtered or failed reply are not
- * executed.
+ * Reads the first candidate of a Gemini reply as events and an outcome. In later requests, thoughts, texts
+ * and calls are sent back in order with their signatures; other parts (files, executed code, provider tools)
+ * are sent back unchanged. A call at the end of a truncated reply and all calls of a filtered or failed reply
+ * are not executed.
  *
  * A missing call id is generated, but not sent. Empty unsigned texts are left out. Grounding and citations
  * are kept in `reply.metadata`. For a blocked prompt, the message is empty. Never throws. O(length).

@@ -42,7 +42,7 @@ const content = customShape<GoogleContent>((value, { path, findings }) => {
 const system = record({ parts: listOf(record({ text: string })), role: optional(oneOf('user', 'system')) })
 const shape = record({ contents: listOf(content), systemInstruction: optional(system) })
 
-/** A part of a `generateContent` request. `thoughtSignature` signs the reasoning before it. */
+/** A part of a `generateContent` request. `thoughtSignature` signs the reasoning before the part. */
 export type GooglePart = OneField<typeof sent> & { thought?: true; thoughtSignature?: string }
 /** A message of a `generateContent` request. */
 export type GoogleContent = ShapeOf<typeof anyContent>

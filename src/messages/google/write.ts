@@ -14,11 +14,11 @@ import { isUnsignedThought, LIMITS, saysMore } from './blocks.ts'
 import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /**
- * Writes the system instruction and the contents of a `generateContent` request, valid for any log (law M). A
- * reply is sent back unchanged, each signature on its part, while its prefix is unchanged. After a change of
- * the prefix, the reply is sent without signatures. If the first call of a reply has no signature, it gets
- * the provider's placeholder, which newer models require. The results of a reply are one content; images in
- * them require Gemini 3 or later. O(content).
+ * Writes the system instruction and the contents of a `generateContent` request, which are valid for any log
+ * (law M). While its prefix is unchanged, a reply is sent back unchanged, with each signature on its part.
+ * After a change of the prefix, the reply is sent without signatures. If the first call of a reply has no
+ * signature, the call gets the provider's placeholder signature, which newer models require. The tool results
+ * of a reply form one content. Images in results require Gemini 3 or later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -31,7 +31,9 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
   const state = {
-    /** Whether the last content is a user's, without results. Further user parts are then added to it. */
+    /**
+     * Whether the last content is a user message without results. If so, further user parts are added to it.
+     */
     isOpen: false,
   }
   return {
@@ -73,7 +75,7 @@ function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   return isObject(call) && call[field] === null
 }
 
-/** Writes a reply. A fixed sentence follows a reply that has only thoughts. */
+/** Writes a reply. If the reply has only thoughts, a fixed sentence is added to it. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[] {
   const { refs, message } = turn
   const first = refs.find(({ kind }) => kind === 'call')
@@ -113,7 +115,10 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   return saysMore(turn) ? parts : withAnswer(parts, (text) => ({ text }))
 }
 
-/** Removes a part's signature. An image gets the placeholder, because the provider refuses it unsigned. */
+/**
+ * Removes a part's signature. An image gets the placeholder signature, because the provider refuses an
+ * unsigned image.
+ */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest

@@ -1,4 +1,7 @@
-/** Gemini's Interactions. The fake provider signs thoughts, and requires one before a turn's first call. */
+/**
+ * The grammar of Gemini's Interactions API. Its fake provider signs thoughts, and requires a signed thought
+ * before a turn's first call.
+ */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'

@@ -9,17 +9,18 @@ import { objectOf, objectsOf, runsOf, stringOf, textOfContents, textOfInput, wit
 import type { RawObject } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
-/** A whole reply of the `@google/genai` package. Other fields are read if they are present. */
+/** A whole reply of the `@google/genai` package. Fields that are not declared here are read, too. */
 export interface InteractionsReply {
   readonly status: string
   readonly steps?: readonly object[] | undefined
 }
 
 /**
- * Reads a Gemini interaction as events and an outcome. Thoughts, texts and calls are sent back in order with
- * their signatures; files, and steps of the provider's tools, are sent back unchanged. The steps that repeat
- * the request are ignored. A call at the end of a truncated interaction and all calls of a failed interaction
- * are not executed. A result in the interaction is read with its call. Never throws. O(length).
+ * Reads a Gemini interaction as events and an outcome. In later requests, thoughts, texts and calls are sent
+ * back in order with their signatures; files, and steps of the provider's tools, are sent back unchanged. The
+ * steps that repeat the request are ignored. A call at the end of a truncated interaction and all calls of a
+ * failed interaction are not executed. A result in the interaction is read with its call. Never throws.
+ * O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -99,7 +100,7 @@ const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) =
   ['thought', ['summary', replyDelta.reasoning]],
 ])
 
-/** Fields that arrive in pieces. A content arrives as a delta in its own form. */
+/** Fields that arrive in pieces. A delta of a model output can itself be a content. */
 export const DELTAS: DeltaFields = {
   text: { type: 'text', to: 'content.0.text', as: 'text' },
   content: { type: 'thought_summary', to: 'summary', as: 'list' },
@@ -109,8 +110,8 @@ export const DELTAS: DeltaFields = {
 
 /**
  * Returns a collector for the stream events of `interactions.create` of `@google/genai`. Its `end` returns
- * the same reply as `fromInteractions`. A delta without a start begins a step. If the stream ends early, the
- * reply is `broken_off`; with an `error`, it is `failed`. O(length).
+ * the same reply as `fromInteractions`. A delta begins a step if the step has no start event. If the stream
+ * ends early, the reply is `broken_off`; with an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'
@@ -120,7 +121,10 @@ export const DELTAS: DeltaFields = {
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = { status: 'in_progress' }
   const { all: steps, byIndex, open, end, find } = itemsByIndex(({ type }) => type, 'function_call')
-  /** Earlier interactions. The SDK continues a long reply in a new interaction, whose indexes begin at 0. */
+  /**
+   * Number of steps, and usage, of the earlier interactions of this reply. The SDK continues a long reply in
+   * a new interaction, whose indexes begin at 0.
+   */
   let earlier: { readonly steps: number; readonly usage: JsonObject } = { steps: 0, usage: {} }
   const begin = (index: unknown, step: RawObject) => addPart(open(index, {}, step['id']), step)
   const extend = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
@@ -129,7 +133,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     if (delta['type'] === 'arguments_delta') addText(step, 'arguments', stringOf(delta['arguments']))
     return addPart(step, part)
   }
-  /** Adds what was missing in the stream. The last event repeats all steps in full. */
+  /** Adds what the stream lacked, from the last event, which repeats all steps in full. */
   const complete = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = earlier.steps
     return whole.flatMap((step) => {
@@ -181,8 +185,8 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
 }
 
 /**
- * Returns the part of a step that a delta adds. `known` is the step at the delta's index. The delta of a tool
- * is itself such a part.
+ * Returns the part of a step that a delta adds. `known` is the step at the delta's index. The delta of a
+ * provider's tool is itself a part of a step.
  */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta

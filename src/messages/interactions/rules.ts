@@ -32,7 +32,7 @@ const shape = record({ system_instruction: optional(string), input: listOf(step)
 export type InteractionsText = Typed<Pick<typeof contents, 'text'>>
 /** A file, as base64 or by its address. */
 export type InteractionsMedia = Typed<Omit<typeof contents, 'text'>>
-/** The content of a step. */
+/** A content of a step: a text or a file. */
 export type InteractionsContent = ShapeOf<typeof content>
 /** A step of a request. Steps of the provider's own tools are sent back unchanged. */
 export type InteractionsStep = Typed<typeof STEPS>

@@ -16,11 +16,11 @@ import type { InteractionsContent, InteractionsRequest, InteractionsStep } from 
 type InteractionsBlock = InteractionsContent | InteractionsStep
 
 /**
- * Writes the system instruction and the steps of an `interactions.create` request, valid for any log (law M).
- * The steps are the whole history, so that `store: false` can be set. A reply is sent back with its
- * signatures while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left out. A
- * thought with the provider's placeholder signature precedes the first call of a reply if neither this call
- * nor a thought before it is signed. O(content).
+ * Writes the system instruction and the steps of an `interactions.create` request, which are valid for any
+ * log (law M). The steps are the whole history, so that `store: false` can be set. A reply is sent back with
+ * its signatures only while its prefix is unchanged. Unsigned thoughts, which the provider rejects, are left
+ * out. If neither the first call of a reply nor a thought before it is signed, a thought with the provider's
+ * placeholder signature is added before this call. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -61,7 +61,9 @@ function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean }
 function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<InteractionsBlock>[] {
   const { message } = turn
   let begins = false
-  /** Adds `begins` to an output's next content if the blank text that began the output is omitted. */
+  /**
+   * If the blank text that began an output is omitted, adds its `begins` to the next content of the output.
+   */
   const begin = <T extends InteractionsBlock | JsonObject>(block: T): T => {
     if (!begins || !isContent(block)) return block
     begins = false

@@ -23,7 +23,7 @@ const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
 }
 
-/** Fields with plain reasoning, which servers name differently. */
+/** Fields that can contain plain reasoning. The field's name depends on the server. */
 export const REASONING: readonly string[] = ['reasoning_content', 'reasoning', 'reasoning_text']
 
 const ofUser = (fields: Fields): AcceptedKind => ({

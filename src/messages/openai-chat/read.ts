@@ -78,7 +78,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   /** The latest whole message. Some servers send one in each chunk, or at the end. */
   let latest: RawObject = {}
   const calls: StreamedCall[] = []
-  /** The latest call by its index, by its id, and by both. */
+  /** The latest call for each index, for each id, and for each pair of index and id. */
   const byKey = new Map<string, StreamedCall>()
 
   const addCall = (piece: RawObject): void => {
@@ -159,8 +159,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
 
 /**
- * Returns the whole value of a field. Signed reasoning that broke off loses its last item: half a signed or
- * encrypted value is invalid.
+ * Returns the whole value of a field. Signed reasoning that broke off loses its last item, because half a
+ * signed or encrypted value is invalid.
  */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
@@ -171,8 +171,8 @@ function wholeField(field: string, values: readonly unknown[], isWhole: boolean)
 }
 
 /**
- * Joins the pieces that have the same type and index, because a signature is refused without its whole text.
- * A piece with another id begins another item.
+ * Joins the pieces that have the same type and index, because the provider refuses a signature without the
+ * whole text that it signs. A piece with another id begins another item.
  */
 function wholeItems(pieces: readonly unknown[]): unknown[] {
   const items: { id: string; readonly pieces: unknown[] }[] = []
@@ -216,21 +216,21 @@ function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: 
   return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
 }
 
-/** A whole reply of the `openai` package. Other fields are read if they are present. */
+/** A whole reply of the `openai` package. Fields that are not declared here are read, too. */
 export interface ChatReply {
   readonly choices: readonly object[]
 }
 
 /**
- * Reads the first choice of a Chat Completions reply as events and an outcome. Plain reasoning
- * (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same field; text of
- * `thinking` parts is read, but not sent back. The last call of a truncated reply and all calls of a refused,
- * filtered or failed reply are not executed.
+ * Reads the first choice of a Chat Completions reply as events and an outcome. In later requests, plain
+ * reasoning (`reasoning_content`, `reasoning` or `reasoning_text`) is sent back to its model in the same
+ * field; text of `thinking` parts is read, but not sent back. The last call of a truncated reply and all
+ * calls of a refused, filtered or failed reply are not executed.
  *
  * A custom call cannot be executed. A refusal is read as text with `more: { type: 'refusal' }` in
- * `reply.parts`. Other content (annotations, signed reasoning …) is stored there as `other`, additions to
- * calls (thought signatures) as `more`. All of it is sent back unchanged, except audio: only its transcript
- * is sent. Never throws. O(length).
+ * `reply.parts`. Other content (annotations, signed reasoning …) is stored there as `other`. Additional
+ * fields of calls (thought signatures) are stored there as `more`. All of this is sent back unchanged, except
+ * audio, of which only the transcript is sent. Never throws. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }
@@ -303,7 +303,10 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/** Returns the parts of a text or a list. A list collected from a stream also contains texts. */
+/**
+ * Returns the parts of a reply's content, which is a text or a list. A list that was collected from a stream
+ * can contain plain strings, too.
+ */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
@@ -327,7 +330,7 @@ const thoughtIn = (content: unknown): string =>
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Returns a text part; an empty list for an empty string, which many servers send for no text. */
+/** Returns a text part; an empty list for an empty string, which many servers send when there is no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>

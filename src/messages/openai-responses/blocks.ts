@@ -221,7 +221,7 @@ export const KINDS = {
   additional_tools: CLIENT_ITEM,
 } as const satisfies Kinds
 
-/** Whether the provider accepts an item's id; a prefix names the kind of item. */
+/** Whether the provider accepts an item's id, which must begin with the prefix of the item's kind. */
 export const isItemId = (id: unknown, prefix: string): id is string =>
   typeof id === 'string' && /^[\w-]{1,64}$/.test(id) && id.startsWith(prefix)
 
@@ -250,7 +250,10 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/** Whether reasoning can be sent: it needs a legal id, and encrypted content, since nothing is stored. */
+/**
+ * Whether reasoning can be sent. It needs a legal id and encrypted content, because the provider stores
+ * nothing.
+ */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()

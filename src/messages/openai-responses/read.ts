@@ -22,8 +22,8 @@ import { LIMITS, readReasoning } from './blocks.ts'
 
 /**
  * Returns a collector for the stream events of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIResponses`. Without the response's end, the reply is `broken_off`; with an `error`, it is
- * `failed`. O(length).
+ * `fromOpenAIResponses`. Without an event that ends the response, the reply is `broken_off`; with an `error`
+ * event, it is `failed`. O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'
@@ -74,12 +74,12 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   })
 }
 
-/** A field of an item, or of an entry in one of the item's lists, which arrives in pieces. */
+/** A field that arrives in pieces. It belongs to an item, or to an entry in one of the item's lists. */
 interface PieceKind {
   readonly item: string
   readonly field: string
   readonly list?: string
-  /** The event's field with the entry's index. */
+  /** Name of the event field that contains the entry's index. */
   readonly index?: string
   readonly part?: string
   readonly publish?: (text: string) => StreamingDeltaEvent[]
@@ -130,7 +130,8 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
 }
 
 /**
- * Index of the part to which a piece without an index belongs: the first of its type, otherwise a new part.
+ * Returns the index of the part to which a piece without an index belongs. This is the first part of its
+ * type, or else a new part.
  */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
@@ -139,7 +140,10 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** Collects items by id, otherwise by index; a different type or call id begins a new item. */
+/**
+ * Collects items by id, or by index if the id is unknown. An event with a different type or call id begins a
+ * new item.
+ */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
@@ -255,27 +259,27 @@ const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
         ...Object.fromEntries(Object.entries(whole).filter(([key]) => isLacking(later[key]))),
       }
 
-/** False for a call without a name: only its arguments arrived. */
+/** Returns false for a call without a name, of which only the arguments arrived. */
 const isNamed = ({ type, name }: RawObject): boolean =>
   (type !== 'function_call' && type !== 'custom_tool_call') || stringOf(name) !== ''
 
-/** A whole reply of the `openai` package. Other fields are read if they are present. */
+/** A whole reply of the `openai` package. Fields that are not declared here are read, too. */
 export interface ResponsesReply {
   readonly output: readonly object[]
 }
 
 /**
- * Reads a whole reply of OpenAI Responses as events and an outcome. A reasoning item is read with the call
- * after it, or with the message. It is sent back if it has encrypted content (`include:
- * ['reasoning.encrypted_content']`). An incomplete call and all calls of a refused, filtered or failed reply
- * are not executed.
+ * Reads a whole reply of OpenAI Responses as events and an outcome. A reasoning item is stored with the call
+ * after it, or otherwise with the message. In later requests, the item is sent back if it has encrypted
+ * content (`include: ['reasoning.encrypted_content']`). An incomplete call and all calls of a refused,
+ * filtered or failed reply are not executed.
  *
  * A refusal is read as text with `more: { type: 'refusal' }` in `reply.parts`. Other items (searches, MCP,
- * compaction …) and further reasoning items are stored there as `other`; a message's annotations, phase, and
- * id (if the provider needs it) as `more`. All of it is sent back unchanged, except log probabilities. Typed
- * client calls (`shell_call`, `local_shell_call`, `apply_patch_call`, `computer_call`) are read as calls of
- * `shell`, `local_shell`, `apply_patch` or `computer`. Custom calls cannot be executed. Never throws.
- * O(length).
+ * compaction …) and further reasoning items are stored there as `other`. A message's annotations and phase,
+ * and its id if the provider needs it, are stored there as `more`. All of this is sent back unchanged, except
+ * log probabilities. Typed client calls (`shell_call`, `local_shell_call`, `apply_patch_call`,
+ * `computer_call`) are read as calls of `shell`, `local_shell`, `apply_patch` or `computer`. Custom calls
+ * cannot be executed. Never throws. O(length).
  * @param reply a `Response`
  * @example
  * const content = [{ type: 'output_text', text: 'hi' }]
@@ -374,8 +378,8 @@ const resultOf = (item?: RawObject) => {
 }
 
 /**
- * Parts of a message. The first part has the message's phase, and also its id if `isNamed` or if the message
- * is not a single plain text.
+ * Returns the parts of a message. The first part also has the message's phase, and the message's id if
+ * `isNamed` or if the message is not a single plain text.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
@@ -403,7 +407,10 @@ function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   return replyPart.other(part)
 }
 
-/** The tools of typed calls, and the fields with their arguments. A custom call names its tool. */
+/**
+ * For each type of call, its tool and the field with its arguments. The tool is null for a custom call, which
+ * names its tool.
+ */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [tool: string | null, field: string]> =
   /* @__PURE__ */ new Map([
     ['custom_tool_call', [null, 'input']],

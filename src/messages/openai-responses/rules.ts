@@ -288,7 +288,7 @@ const isServerCall = (type: unknown): boolean => typeof type === 'string' && SER
 const isServerOutput = (type: unknown): boolean =>
   typeof type === 'string' && type.endsWith('_output') && SERVER_CALLS.has(callOf(type))
 
-/** Prefixes of item ids; other types have no prefix that all servers share. */
+/** Prefixes of item ids, by item type. For types that are not listed, servers do not share a prefix. */
 const PREFIXES = new Map([
   ['reasoning', 'rs'],
   ['message', 'msg'],

@@ -43,8 +43,8 @@ interface ReplyItems {
 }
 
 /**
- * Items of a reply. Items after omitted reasoning lose their id, because the provider rejects such an id
- * without its reasoning. Reasoning without a following item is left out.
+ * Returns the items of a reply. Items after omitted reasoning lose their id, because the provider rejects
+ * their id without the reasoning before it. Reasoning without a following item is left out.
  */
 function replyItems(
   turn: AssistantTurn,
@@ -137,11 +137,17 @@ function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
-/** Whether a text starts a new message: it has a message's id or phase. Other adjacent texts are joined. */
+/**
+ * Whether a text starts a new message, because it has a message's id or phase. A text without these continues
+ * the message before it.
+ */
 const beginsMessage = (more: JsonObject | null): boolean =>
   more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
 
-/** A message in its original form if its id may be sent; else in the short form, with its text and phase. */
+/**
+ * Returns a message in its original form if its id may be sent, and otherwise in the short form, with its
+ * text and phase.
+ */
 function messageItem(
   texts: readonly MessageText[],
   mayName: (id: unknown) => boolean,
@@ -225,7 +231,10 @@ function callItem(
   }
 }
 
-/** Field with the id of an approval request or tool search, by the type of the request or answer. */
+/**
+ * For each type of item, the field with the id of the approval request or tool search that the item makes or
+ * answers.
+ */
 const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   mcp_approval_request: 'id',
   mcp_approval_response: 'approval_request_id',
@@ -241,11 +250,11 @@ function requestKey(item: JsonObject): string | null {
 }
 
 /**
- * Writes the instructions and the input of a Responses request, valid for any log (law M). A reasoning item
- * with a legal id is sent with its encrypted content, before the item it led to, while its reply's prefix is
- * unchanged. Its status and plain content, which the provider rejects, are left out, as are thinking blocks
- * and reasoning text. The answer to a sent item, such as an `mcp_approval_response`, is also sent as an item.
- * O(content).
+ * Writes the instructions and the input of a Responses request, which are valid for any log (law M). While
+ * its reply's prefix is unchanged, a reasoning item with a legal id is sent with its encrypted content,
+ * before the item that it led to. Status and plain content of reasoning items are left out, because the
+ * provider rejects them, and so are thinking blocks and reasoning text. The answer to a sent item, such as an
+ * `mcp_approval_response`, is also sent as an item. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIResponses([{ role: 'user', content: [{ text: 'hi' }], name: null }]).input.length // 1
@@ -273,7 +282,7 @@ let latestSplit: readonly string[] = []
 function start(input: ResponsesItem[], newMap: NewMap) {
   const ids = newMap<true>()
   let instructions: string | null = null
-  /** For each pair id, whether the half of the pair that was written first is sent. */
+  /** For each pair id, whether the first half of the pair in the request is sent as an item. */
   const pairs = newMap<boolean>()
   const split = newMap<boolean>()
   const requests = newMap<true>()
@@ -417,8 +426,9 @@ const FORMS: Readonly<Record<string, Form>> = {
 }
 
 /**
- * The fields and the output of a call in the form of `kind`. A result that is one item of this form is sent
- * as it is. Null for an unknown type, without a result, or if the form cannot represent the result.
+ * Returns the fields and the output of a call in the form of `kind`. A result that is one item of this form
+ * is sent as it is. Returns null for an unknown kind, without a result, or if the form cannot represent the
+ * result.
  */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   const form = ownField(FORMS, String(kind))
