@@ -13,6 +13,8 @@ import { retryConflicts } from '../store/kit/items.ts'
 export interface JobKind<T extends object> {
   readonly store: Store
   readonly collection: string
+  /** Returns a job's collection, if it depends on the record. Default: `collection`. */
+  readonly collectionOf?: (record: T) => string
   readonly keysOf?: (record: T) => NonNullable<NewItem['keys']>
   /** Milliseconds after which another process may claim the job of a process that died. */
   readonly ttl: number
@@ -92,14 +94,22 @@ export class Job<T extends object> {
   async #write(record: T | null, dueIn: number | null, others: readonly ItemChange[]): Promise<void> {
     this.lost.throwIfAborted()
     const { id } = this
-    const { collection, version: expected } = this.#item
+    const { collection: before, version: expected } = this.#item
     const put = record && jobItem(this.#kind, record, dueIn)
+    const collection = record === null ? before : (this.#kind.collectionOf?.(record) ?? before)
+    const changes: readonly ItemChange[] =
+      collection === before
+        ? [{ collection, id, expected, put }]
+        : [
+            { collection, id, expected: null, put },
+            { collection: before, id, expected, put: null },
+          ]
     try {
-      const [item] = await this.#kind.store.changeItems([{ collection, id, expected, put }, ...others])
+      const [item] = await this.#kind.store.changeItems([...changes, ...others])
       if (item) this.#item = item
       if (record !== null) this.#stored = record
     } catch (error) {
-      if (!isConflictIn(error, collection)) throw error
+      if (!isConflictIn(error, before) && !isConflictIn(error, collection)) throw error
       this.#lost.abort(
         new ColloquyError('lease_lost', 'Another process has claimed this job. Stop working on it.'),
       )
@@ -121,8 +131,8 @@ export class Jobs<T extends object> {
     return this.#put(id, record, null, changes)
   }
 
-  async claim(limit = MAX_PAGE_SIZE): Promise<Job<T>[]> {
-    const { store, collection, ttl } = this.#kind
+  async claim(limit = MAX_PAGE_SIZE, collection = this.#kind.collection): Promise<Job<T>[]> {
+    const { store, ttl } = this.#kind
     const items = await store.claimItems(collection, { ttl, limit: Math.min(limit, MAX_PAGE_SIZE) })
     return items.map((item) => new Job(this.#kind, item))
   }

@@ -1,11 +1,12 @@
 import type { FollowItem } from '../../conversation/follow/follow.ts'
+import { hasCode } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { ItemChange, NewItem } from '../../store/contract/items.ts'
+import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { retryConflicts } from '../../store/kit/items.ts'
 import { allConversations } from '../../store/kit/query/page.ts'
+import { Jobs } from '../../conversation/jobs.ts'
 import { recordDigest } from './payloads.ts'
 
 const BATCH = 40
@@ -69,10 +70,19 @@ export async function mark(marking: Marking, news: ReadonlyMap<string, News>): P
   const all = [...news]
   for (let start = 0; start < all.length; start += BATCH) {
     const batch = all.slice(start, start + BATCH)
-    await retryConflicts(async () => {
-      const changes = (await Promise.all(batch.map(([id, one]) => changesFor(marking, id, one)))).flat()
-      if (changes.length > 0) await marking.store.changeItems(changes)
-    })
+    while (!(await tryMark(marking, batch)));
+  }
+}
+
+async function tryMark(marking: Marking, batch: readonly (readonly [string, News])[]): Promise<boolean> {
+  const changes = (await Promise.all(batch.map(([id, news]) => changesFor(marking, id, news)))).flat()
+  if (changes.length === 0) return true
+  try {
+    await marking.store.changeItems(changes)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'version_conflict')) return false
+    throw error
   }
 }
 
@@ -81,21 +91,23 @@ async function changesFor(
   id: string,
   { first, isChanged, isDeleted }: News,
 ): Promise<readonly ItemChange[]> {
-  const { cursors: collection, news } = collections
-  const item = await store.getItem(collection, id)
+  const { cursors, failing, news } = collections
+  const item = (await store.getItem(cursors, id)) ?? (await store.getItem(failing, id))
   if (item !== null) {
-    const { version, body } = item
-    const cursor = body as object as DeliveryCursor
+    const { collection, version, body } = item
+    const cursor = cursorOf(item)
     const unchanged = { collection, id, expected: version }
     // This write ends the lease of the current sender. Another sender can claim the job at once.
     if (cursor.next === null && first !== null)
-      return [{ ...unchanged, put: itemOf({ ...cursor, next: first }) }]
+      return [{ ...unchanged, put: itemOf({ ...cursor, next: first }, 0) }]
     if (item.dueAt === null) return [{ ...unchanged, put: { body, dueIn: 0 } }]
     return [unchanged, { collection: news, id, put: { body: {} } }]
   }
   const record = await store.getConversation(id)
+  const absent = { collection: failing, id, expected: null }
   const begin = (cursor: DeliveryCursor): readonly ItemChange[] => [
-    { collection, id, expected: null, put: itemOf(cursor) },
+    absent,
+    { collection: cursors, id, expected: null, put: itemOf(cursor, 0) },
   ]
   if (record === null) {
     // A conversation without a cursor may be older than `since`; its deletion is then sent.
@@ -124,11 +136,12 @@ export interface DeliveryCursor {
   readonly tries?: number
 }
 
-/** The collections of a webhook. A conversation has at most one item in `cursors`. */
+/** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
 export interface Collections {
   /** Collection of the job that marks the conversations to send from their beginning. */
   readonly start: string
   readonly cursors: string
+  readonly failing: string
   readonly news: string
 }
 
@@ -137,6 +150,7 @@ export function collectionsOf(webhookId: string): Collections {
   return {
     start: `webhook-start-${name}`,
     cursors: `webhook-${name}`,
+    failing: `webhook-failing-${name}`,
     news: `webhook-news-${name}`,
   }
 }
@@ -147,7 +161,25 @@ export interface WebhookStart {
   readonly isDone: boolean
 }
 
-const itemOf = (cursor: DeliveryCursor): NewItem => ({ body: { ...cursor }, dueIn: 0 })
+export const deliveryJobs = (
+  store: Store,
+  { cursors, failing }: Collections,
+  ttl: number,
+): Jobs<DeliveryCursor> =>
+  new Jobs({
+    store,
+    collection: cursors,
+    collectionOf: ({ tries = 0 }) => (tries > 0 ? failing : cursors),
+    ttl,
+  })
+
+/** Returns the item of a cursor, due in `dueIn` milliseconds; null for never. */
+export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
+  body: { ...cursor },
+  dueIn,
+})
+
+const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
 
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,

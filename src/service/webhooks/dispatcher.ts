@@ -14,6 +14,7 @@ import {
   type Collections,
   collectionsOf,
   type DeliveryCursor,
+  deliveryJobs,
   isReplaced,
   mark,
   markCreatedSince,
@@ -127,6 +128,9 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
 /** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
+/** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */
+const PACE = 50
+
 interface SenderOptions {
   readonly engine: Engine
   readonly webhook: Webhook
@@ -141,13 +145,15 @@ interface SenderOptions {
 class Sender {
   readonly #options: SenderOptions
   readonly #jobs: Jobs<DeliveryCursor>
-  readonly #busy = new Set<Promise<void>>()
+  readonly #busy = new Map<Promise<void>, boolean>()
   #sleep = new AbortController()
+  #wasRepeated = false
+  #streak = 0
+  #pacedAt = -Infinity
 
   constructor(options: SenderOptions) {
     this.#options = options
-    const { engine, collections, leaseTtl } = options
-    this.#jobs = new Jobs({ store: engine.store, collection: collections.cursors, ttl: leaseTtl })
+    this.#jobs = deliveryJobs(options.engine.store, options.collections, options.leaseTtl)
   }
 
   get size(): number {
@@ -172,21 +178,42 @@ class Sender {
       // At capacity: wait for a free slot.
       await pause(isFull ? 2 ** 30 : pollInterval, AbortSignal.any([signal, this.#sleep.signal]))
     }
-    await Promise.all(this.#busy)
+    await Promise.all(this.#busy.keys())
   }
 
-  /** Sends the conversations that are due. Returns whether no slot is free. */
   async #claim(): Promise<boolean> {
     const { concurrency } = this.#options.webhook
     const room = concurrency - this.#busy.size
-    for (const job of room > 0 ? await this.#jobs.claim(room) : []) {
+    if (room <= 0) return true
+    const repeating = [...this.#busy.values()].filter(Boolean).length
+    // Retries use at most half of the capacity: hanging retries do not block the rest. A capacity of one
+    // alternates.
+    const limit = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
+    const isStormy = this.#streak >= 2 * concurrency
+    const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
+    const repeat = (count: number): Promise<number> =>
+      count <= 0 || isPaced ? Promise.resolve(0) : this.#take(true, isStormy ? 1 : count)
+    const first = this.#wasRepeated && room === 1 ? 0 : await repeat(limit)
+    const fresh = await this.#take(false, room - first)
+    const later = first === 0 && fresh === 0 ? await repeat(limit) : 0
+    const repeated = first + later
+    this.#wasRepeated = repeated > 0
+    if (isStormy && repeated > 0) this.#pacedAt = performance.now()
+    return this.#busy.size >= concurrency
+  }
+
+  async #take(isRetry: boolean, limit: number): Promise<number> {
+    const { collections, signal } = this.#options
+    if (limit <= 0 || signal.aborted) return 0
+    const jobs = await this.#jobs.claim(limit, isRetry ? collections.failing : collections.cursors)
+    for (const job of jobs) {
       const work = this.#send(job).finally(() => {
         this.#busy.delete(work)
         this.wake()
       })
-      this.#busy.add(work)
+      this.#busy.set(work, isRetry)
     }
-    return this.#busy.size >= concurrency
+    return jobs.length
   }
 
   async #send(job: Job<DeliveryCursor>): Promise<void> {
@@ -194,12 +221,14 @@ class Sender {
     const signal = AbortSignal.any([this.#options.signal, job.lost])
     try {
       for (let sent = 1; await sendNext({ engine, webhook, collections, job, signal }); sent += 1) {
+        this.#streak = 0
         if (sent >= IN_A_ROW || signal.aborted) return await job.release(0)
       }
     } catch (error) {
       if (job.lost.aborted || hasCode(error, 'store_closed')) return job.abandon()
       let wait = 0
       if (!this.#options.signal.aborted) {
+        this.#streak += 1
         const tries = (job.record.tries ?? 0) + 1
         job.record = { ...job.record, tries }
         wait = Math.ceil(delayAfter(tries, webhook))
