@@ -92,10 +92,7 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
-/**
- * Returns an event as JSON. Returns a quarantined line unchanged, or wrapped if an import would read the
- * unchanged line differently.
- */
+/** A quarantined line stays unchanged, or is wrapped if an import would read it differently. */
 function rawText({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)

@@ -141,10 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/**
- * Records in each subagent's conversation which call of the parent's log opened the subagent. Works in any
- * order of imports. O(facts).
- */
+/** Records in each subagent which call of its parent opened it, in any order of imports. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,

@@ -112,10 +112,7 @@ interface Log extends Pick<Recording, 'loaded' | 'lines' | 'session'> {
   readonly state: State | null
 }
 
-/**
- * Returns a log for the page. If `redact` is true, secrets are masked in the log, and in the title, notes and
- * warnings, which may quote it.
- */
+/** Returns a log for the page. `redact` masks secrets in all of it, also in its title and notes. */
 function documentOf(log: Log, head: LogTitle, redact: boolean): LogDocument {
   const conversationId = head.conversation
   const notes = (log.session?.notes ?? []).map(

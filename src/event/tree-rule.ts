@@ -14,10 +14,7 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /**
-   * Returns the parent of a node that cannot be HEAD, or a higher ancestor if no ancestor between can be
-   * HEAD.
-   */
+  /** `node` cannot be HEAD. Returns its parent, or an ancestor above it if none skipped can be HEAD. */
   above(tree: Tree, node: Node): Node | null
 }
 

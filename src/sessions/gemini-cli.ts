@@ -409,7 +409,7 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** Returns the results in a list of parts. A result is a response and the parts that follow it. */
+/** Reads a list of parts as results. A result is a response and the parts that follow it. */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {

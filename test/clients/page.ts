@@ -31,8 +31,8 @@ export function sectionOf(rows: readonly Row[]): string {
   return [
     HEAD,
     '',
-    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists those that do not`,
-    'work, or work only with or only without keys:',
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists the others, and`,
+    'those that work only with keys or only without:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),
   ].join('\n')

@@ -311,10 +311,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/**
- * Returns the possible session files of a folder, sorted by path; null for a folder with events, a folder
- * without such files, or a plain file.
- */
+/** Returns the possible session files of a folder by path. Null without such files, or with events. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(

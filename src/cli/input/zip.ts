@@ -46,10 +46,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
   }
 }
 
-/**
- * Returns the position of the zip's list of files. The list contains the checksums, which the zip library
- * does not check.
- */
+/** Returns the position of the list of files. It has the checksums, which the zip library ignores. */
 function directoryIn(zip: Buffer): number {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -63,10 +60,7 @@ export interface NewFile {
   readonly text: string
 }
 
-/**
- * Compresses a whole file in one call, because the zip library's stream allocates half a megabyte for each
- * file.
- */
+/** Compresses a file in one call: the zip library's stream allocates half a megabyte per file. */
 class DeflatedFile extends ZipPassThrough {
   override readonly compression = 8
 

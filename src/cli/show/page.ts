@@ -122,10 +122,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /**
-   * Processes one input. Prints an error on standard error and, if `json` is true, also as JSON on standard
-   * output. @throws OutputError
-   */
+  /** Processes one input. Prints errors, with `json` also as JSON on standard output. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()
@@ -171,10 +168,7 @@ export class Page {
     return wrapWords(glimpse(text).split(' '), this.columns, lead, indent)
   }
 
-  /**
-   * Returns the width of a column of ids. An id is cut only if it is longer than `limit`, because users type
-   * ids.
-   */
+  /** The width of a column of ids. Users type ids, so only an id longer than `limit` is cut. */
   idColumns(
     items: Iterable<{ readonly id?: string | null }>,
     limit = Math.min(ID_WIDTH, this.columns * 0.45),

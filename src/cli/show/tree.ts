@@ -76,18 +76,13 @@ export interface TreeRow {
   readonly depth: number
   readonly forks: boolean
   readonly onHeadPath: boolean
-  /**
-   * Whether the row is a state update without children, which is shown with the row above, not as a branch.
-   */
+  /** Whether a row is a state update without children. It is shown with the row above. */
   readonly isRemark: boolean
 }
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/**
- * At each fork, the branch to HEAD, or else the largest branch, keeps its parent's depth. So the maximum
- * depth is O(log n). Takes O(n).
- */
+/** The branch to HEAD, or else the largest, keeps its parent's depth: O(log n) at most. Takes O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
