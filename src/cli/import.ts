@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records in each subagent which call of its parent opened it, in any order of imports. O(facts). */
+/** In any order of imports, records in each subagent which call of its parent opened it. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,

@@ -31,7 +31,7 @@ export function sectionOf(rows: readonly Row[]): string {
   return [
     HEAD,
     '',
-    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists the others, and`,
+    `Of ${rows.length} methods that call a server, ${count('works')} work, ${count('empty')} return nothing and ${count('out')} are rejected. The table lists all that do not work, and`,
     'those that work only with keys or only without:',
     '',
     ...tableOf([['Result', 'Methods'], ...cells]),

@@ -41,7 +41,7 @@ export class SandboxCommands {
 
   /**
    * Runs a command until its end or timeout, with only PATH of the service's environment. Then ends the
-   * processes that the command leaves behind, where the system shows them, and ignores their output.
+   * processes that the command leaves behind, on systems that show them, and ignores their output.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')

@@ -150,7 +150,7 @@ export function lineOf(text: string): string {
 
 const MAX_ASCII = 20_000
 
-/** Buffer of one line. The terms of a word of n characters have at most 3n + 1 characters with spaces. */
+/** Buffer of one line. All terms of an n-character word have, with spaces, at most 3n + 1 characters. */
 const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null
