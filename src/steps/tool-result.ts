@@ -442,6 +442,10 @@ const entriesOf =
 
 const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map((name) => [name, entriesOf(name)] as const),
+  // As `JSON.stringify` unwraps them.
+  ...['Number', 'String', 'Boolean', 'BigInt'].map(
+    (name) => [name, (value: object) => value.valueOf()] as const,
+  ),
   ['Date', dateText],
   ['Blob', blobText],
   ['File', blobText],

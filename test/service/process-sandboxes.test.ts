@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import childProcess, { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
@@ -162,6 +163,26 @@ describe('a sandbox', () => {
       await sandboxes.delete('a')
     }
     expect(process.listenerCount('exit')).toBe(before)
+  })
+
+  it('does not run its command if the helper that would end it cannot start', async () => {
+    begin({ specs: [{ id: 's', command: sh('echo ran > ran; sleep 1000') }] })
+    const { spawn: real } = childProcess
+    childProcess.spawn = ((command: string, args: readonly string[], options: object) =>
+      real(args.includes('colloquy-watchdog') ? '/nowhere' : command, args, options)) as typeof real
+    syncBuiltinESMExports()
+    try {
+      await sandboxes.start('a', 's')
+      const { status_detail } = await reaches('ERROR')
+      expect(status_detail).toMatch(/^The sandbox could not be started: .*ENOENT/)
+      await until(() => running().length === 0)
+      expect(existsSync(join(position.path, 'a/workspace/ran'))).toBe(false)
+    } finally {
+      childProcess.spawn = real
+      syncBuiltinESMExports()
+    }
+    await sandboxes.resume('a', 's')
+    await until(() => existsSync(join(position.path, 'a/workspace/ran')))
   })
 
   it('that is held is asked to end, and heard', async () => {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -85,6 +86,23 @@ describe('a socket that has not shown a key', () => {
     // Authenticated sockets have a separate limit.
     expect((await here.connect('c', { headers: RIGHT }).closed).code).toBe(CLOSE.busy)
     expect(idle[7]?.socket.readyState).toBe(WebSocket.OPEN)
+  })
+
+  it.runIf(process.platform === 'linux')('never costs another address its socket', async () => {
+    await begin({ sockets: { maxUnauthenticated: 3 } })
+    await here.conversation()
+    const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c`
+    const other = new WebSocket(url, { localAddress: '127.0.0.2' })
+    onTestFinished(() => other.terminate())
+    await once(other, 'open')
+    const flood: Client[] = []
+    for (let n = 0; n < 5; n += 1) {
+      const client = here.connect('c')
+      flood.push(client)
+      await opened(client)
+    }
+    for (const client of flood.slice(0, 3)) expect((await client.closed).code).toBe(CLOSE.busy)
+    expect(other.readyState).toBe(WebSocket.OPEN)
   })
 
   it('has a bound for all addresses together', async () => {

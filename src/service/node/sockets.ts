@@ -572,8 +572,8 @@ interface UpgradeRequest {
 }
 
 /**
- * Unauthenticated sockets. At the maximum, evicts the oldest, so that clients that send a key immediately are
- * still admitted.
+ * Unauthenticated sockets. At the maximum, evicts the oldest of the address that has the most, so that clients
+ * that send a key immediately are still admitted.
  */
 class Unauthenticated {
   readonly #limit: number

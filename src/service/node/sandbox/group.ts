@@ -96,7 +96,14 @@ export class Group {
       throw new Error('The command could not be started.')
     }
     for (const stream of [child.stdout, child.stderr]) output.append(stream)
-    await watchdog.add(child.pid)
+    try {
+      await watchdog.add(child.pid)
+    } catch (error) {
+      // The shell still waits for `go`, so the command has not run.
+      child.kill('SIGKILL')
+      watchdog.remove(child.pid)
+      throw error
+    }
     go()
     return new Group(child, watchdog, promise)
   }

@@ -3,6 +3,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 
 /**
@@ -43,9 +44,10 @@ export class Watchdog {
     return `${this.mark}:${id}`
   }
 
+  /** @throws the system's error if the helper cannot start; nothing would then end the group. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
-    if (this.#child === null) this.#start()
+    if (this.#child === null) await this.#start()
     else await this.#send(`+${group}`)
   }
 
@@ -64,7 +66,7 @@ export class Watchdog {
     })
   }
 
-  #start(): void {
+  async #start(): Promise<void> {
     // The groups are passed as arguments, because this process may die before it can write them.
     const groups = Array.from(this.#groups, String)
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark, ...groups], {
@@ -74,17 +76,20 @@ export class Watchdog {
       env: { PATH: process.env['PATH'] },
     })
     this.#child = child
-    child.on('error', () => undefined)
+    child.on('error', () => {
+      if (this.#child === child && child.pid === undefined) this.#child = null
+    })
     child.stdin?.on('error', () => undefined)
     child.once('exit', () => {
       if (this.#child !== child) return
       // It was killed: start another one.
       this.#child = null
-      if (this.#groups.size > 0) this.#start()
+      if (this.#groups.size > 0) this.#start().catch(() => undefined)
     })
     child.unref()
     const { stdin } = child
     if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
+    await once(child, 'spawn')
   }
 
   #send(line: string): Promise<void> {
