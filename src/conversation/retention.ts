@@ -78,7 +78,7 @@ export async function deleteConversations(
   checkDeletion(options)
   if ('ids' in filter) return deleteEach(engine, selectRecords(engine.store, filter), options)
   const query = queryOf(filter)
-  if (Object.keys(query).length === 0) invalidArgument('filter', 'must have ids, owner, tags or before')
+  if (Object.keys(query).length === 0) invalidArgument('filter', 'needs `ids`, `owner`, `tags` or `before`')
   // Ordered by creation time, so that no change moves a conversation to another page.
   return deleteEach(engine, allConversations(engine.store, { ...query, order: 'created_at' }), options)
 }
@@ -86,7 +86,7 @@ export async function deleteConversations(
 async function* selectRecords(store: Store, filter: DeletionFilter): AsyncGenerator<ConversationRecord> {
   const { ids } = filter
   if (!Array.isArray(ids) || ids.length === 0 || Object.keys(filter).length > 1)
-    invalidArgument('ids', 'must be a list with at least one id, without other criteria')
+    invalidArgument('ids', 'must be a list with at least one id. Omit all other criteria')
   for (const id of ids as readonly unknown[]) checkConversationId('ids', id)
   for (const id of new Set(ids)) {
     const record = await store.getConversation(id)

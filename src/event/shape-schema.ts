@@ -15,7 +15,7 @@ const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
  * Returns a check that makes and compiles its schema at first use, because making the schemas of all kinds
- * would take a tenth of the time to import the package. Only invalid values need the slower parser.
+ * would be a tenth of the package's import time. Only invalid values need the slower parser.
  */
 export function checker(makeSchema: () => z.core.$ZodType): Check {
   let schema: z.core.$ZodType | undefined

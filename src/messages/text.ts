@@ -159,7 +159,7 @@ export function textOfInput(value: unknown): string {
   }
 }
 
-/** Replaces an input that is nested too deep. It is invalid JSON, so that the call is not executed. */
+/** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
 /** Removes null and empty fields, so that a later event of a stream never removes a value. */

@@ -122,7 +122,7 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   checkOptionNames(query, 'by value from below descending cursor limit')
   if (!isLegalId(collection)) invalidQuery('collection', `must be ${ID_RULE}`)
   const by = checkText('by', query.by)
-  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of a key')
+  if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of one of the `keys` of items')
   const filter = {
     by,
     value: checkValue('value', query.value),

@@ -232,7 +232,7 @@ export class KnownLog implements AppendContext {
   }
 }
 
-/** The known log was deleted, so no append can be decided on it. */
+/** A log that was partly read was deleted before the append. */
 export class StaleLog extends Error {}
 
 /** Maximum number of tree nodes that a log keeps between appends. */
