@@ -702,7 +702,7 @@ function* cutOffFindings({ state }: Scene): IterableIterator<FindingDraft> {
   }
 }
 
-/** Loops at the end of each branch, and before each user message. */
+/** Loops that end a branch or precede a user message. */
 function* loopFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { verdict } = stuckDetector()
   const shown = new Set<string>()

@@ -1,4 +1,4 @@
-/** Matches calls and results of provider tools. Text replaces a call or a result without the other. */
+/** Matches calls and results of provider tools. Replaces an unmatched call or result with text. */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'

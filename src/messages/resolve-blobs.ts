@@ -32,8 +32,8 @@ export async function resolveBlobs<M extends object>(
 }
 
 /**
- * Returns a value with all its strings changed by `change`. It shares objects and lists without a changed
- * string with the input.
+ * Returns a value with all its strings changed by `change`. Objects and lists in which no string changed are
+ * not copied.
  */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

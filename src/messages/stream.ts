@@ -95,7 +95,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       const item = byIndex.get(index)
       if (item !== undefined) item.isEnded = true
     },
-    /** Finds an item. Arguments without a call at their index belong to the latest call. */
+    /** Finds an item. Streamed arguments whose index has no call go to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)
       if (known !== undefined && !known.isEnded && kindOf(known.start) === kind) return known

@@ -77,7 +77,7 @@ export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
 /**
  * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest
  * texts, rare terms in the index, where a match costs as much as reading `INDEX_COST` texts. The order `rank`
- * needs more hits, so it reads the newest texts only for very frequent terms, which a smaller sample shows.
+ * needs more hits, so it reads the newest texts only for very frequent terms, visible in a smaller sample.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 

@@ -223,7 +223,7 @@ const MAX_PREPARED = 500
 /** Carries out one of the units of work that share a transaction. */
 type Part = <T>(work: () => Work<T>) => T
 
-/** One connection and its statements. Calls read all rows at once, so no call restarts a statement midway. */
+/** One connection and its statements. Calls read all rows at once, so no call restarts a statement in use. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
