@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, a reply or other writers' adjacent events. Removing them moves HEAD to `parentId`. */
+/** Items of an event, of a reply, or of others' adjacent events. Removing them moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]

@@ -78,7 +78,10 @@ interface Level {
   position: string | number
 }
 
-/** Warns of changed numbers and duplicate keys. For nearly every line, a count of its keys suffices. */
+/**
+ * Warns of changed numbers and duplicate keys. Nearly every line passes a fast test: a pattern and the number
+ * of keys.
+ */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }

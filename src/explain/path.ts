@@ -36,7 +36,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Why the call that an event names was not working. `candidates` are entries that may have completed it. */
+/** Why the call an event names was no working call. `candidates` are entries that may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,

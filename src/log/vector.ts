@@ -59,7 +59,7 @@ export class Vector<T> implements Iterable<T> {
     return new Vector<T>(0, null, [])
   }
 
-  /** Tree of the values before the tail; the tree of a prefix may have more values. Versions share nodes. */
+  /** Tree of the values before the tail; in a prefix it may also have later values. Versions share nodes. */
   get tree(): Node<T> | null {
     return this.#tree
   }

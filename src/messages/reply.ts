@@ -620,7 +620,7 @@ function messageOf(
   }
 }
 
-/** Writers make ids legal; here they only have to be present and unique. */
+/** Writers make ids legal; here ids only have to be present and unique. */
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
 function reasonAgainst(

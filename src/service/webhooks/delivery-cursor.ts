@@ -129,7 +129,7 @@ export interface DeliveryCursor {
    * sent again after a crash.
    */
   readonly until: number | null
-  /** Digest of the last sent record; null until the receiver has accepted the creation. */
+  /** Digest of the last sent record; null until the receiver has accepted the conversation's creation. */
   readonly digest: string | null
   readonly status: string | null
   readonly isGone?: boolean

@@ -128,7 +128,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
 /** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
-/** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */
+/** Milliseconds between any two retries, also of different conversations, while requests fail. */
 const PACE = 50
 
 interface SenderOptions {

@@ -55,7 +55,7 @@ END
 $body$`,
 ]
 
-/** The arguments of `write_text` that follow the log. */
+/** The arguments of `write_text` after `p_log`. */
 export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => [
   String(textPlace(time, seq, 0)),
   String(seq),

@@ -28,7 +28,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
     checkIsFact(after)
     const { id } = after
     if (typeof id !== 'string' || (before.id !== undefined && before.id !== id))
-      return invalidArgument('after', 'must have the id of the body that it replaces')
+      return invalidArgument('after', 'must have the same id as `before`')
     if (ids.has(id)) invalidArgument('after', 'must not replace an event twice')
     ids.add(id)
     if (placementOf(before) !== placementOf(after))
