@@ -287,8 +287,8 @@ export function errorResults(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Returns error results for abandoned calls. If a pause holds the call, or the call is in `unstarted` and the
- * log records neither its start nor an approval, the result tells the model that the call never started.
+ * Returns error results for abandoned calls. A result reports a call as never started if a pause holds the
+ * call, or if the call is in `unstarted` and the log contains neither its start nor its approval.
  */
 export function lostCallResults(
   { header }: State,

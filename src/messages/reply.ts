@@ -273,10 +273,7 @@ const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
   (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
 
-/**
- * Completeness of a call's arguments: 0 if there are none, 1 if they are unreadable, otherwise more than 1,
- * by length.
- */
+/** Ranks a call's arguments: 0 for an empty object, 1 for unreadable arguments, else 1 plus their length. */
 function fullness({ arguments: text, input }: ReplyCall): number {
   const parsed = readArguments(text, input)
   if (parsed === null) return 1

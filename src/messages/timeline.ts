@@ -57,7 +57,7 @@ export interface MessageItem extends ItemBase {
   readonly source: Source
   readonly sender: string | null
   readonly content: readonly Content[]
-  /** The model's readable reasoning; empty if there is none. */
+  /** The model's readable reasoning, or an empty text. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
   /** Id of the working call that the message completed. */
@@ -308,8 +308,8 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns the progress reports that follow an event of the path at which their call was working. Most reports
- * themselves are not on the path. O(entries).
+ * Returns the progress reports whose parent is on the path, if the reported call was working there. The
+ * reports themselves are usually not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
@@ -458,10 +458,7 @@ function replyItem(
   }
 }
 
-/**
- * Returns the readable reasoning of the first field that has any, because several fields can contain the same
- * reasoning.
- */
+/** Returns the first reasoning that is not empty. Other fields can repeat it. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {

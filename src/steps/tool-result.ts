@@ -213,7 +213,7 @@ function resultPart(part: unknown, blocks: Kinds): Content | null {
   if (type === 'image')
     return Array.isArray(image_urls) ? (plainValue(part) as Content) : imagePart(objectOf(part))
   const block = ownField(blocks, type)
-  // Most objects with a `type` are not parts, and need no copy.
+  // Avoids a copy: an object with a `type` is usually not a part.
   if (block === undefined && !isPartType(type)) return null
   const open = plainValue(part) as OpenPart
   return readPart(open) !== null || block?.fits(open) === true ? open : null

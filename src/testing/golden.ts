@@ -6,7 +6,7 @@ import { jsonForm } from './text-of.ts'
 
 /** Storage of recordings, for example files. */
 export interface GoldenFiles {
-  /** Returns the recording, or null if there is none. */
+  /** Returns the recording, or null if it does not exist. */
   readonly read: (name: string) => string | null | Promise<string | null>
   readonly write: (name: string, text: string) => void | Promise<void>
 }
@@ -55,8 +55,8 @@ export function recordReplay<S, Kept = unknown>(
 }
 
 /**
- * Folds a log, and compares the changes of the state with a recording. Writes the recording if there is none,
- * or if `update` is true. Values that JSON lacks become objects, such as `{ set: [] }` and `{ date: 0 }`.
+ * Folds a log, and compares the changes of the state with a recording. Writes the recording if it is missing or if
+ * `update` is true. Values that JSON lacks become objects, such as `{ set: [] }` and `{ date: 0 }`.
  * O(size of the projection) per event.
  * @throws Error with the first event whose changes differ, and the differences.
  * @example
