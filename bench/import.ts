@@ -1,0 +1,55 @@
+/**
+ * Prints how long a cold `import 'colloquy'` takes, each in a process of its own, next to another module.
+ * Rounds of both are interleaved. Build first.
+ *
+ * Usage: npm run bench:import [-- MODULE], by default LangGraph's checkpointers; MODULE can be another build's
+ * `dist/index.js`.
+ */
+
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { orUsage } from '../test/usage.ts'
+import { machine, median } from './measure.ts'
+
+const ROUNDS = 25
+const BUILT = join(import.meta.dirname, '../dist/index.js')
+
+const [other, url] = orUsage(() => {
+  const [name = '@langchain/langgraph-checkpoint', ...more] = parseArgs({
+    allowPositionals: true,
+  }).positionals
+  if (more.length > 0) throw new Error(`${more.join(' ')}: only one module can be compared`)
+  if (!existsSync(BUILT)) throw new Error('dist/index.js does not exist: run npm run build first')
+  if (!/^[./]/.test(name)) return [name, import.meta.resolve(name)]
+  if (!existsSync(name)) throw new Error(`${name} does not exist: name a module`)
+  return [name, pathToFileURL(resolve(name)).href]
+})
+
+const SCRIPT =
+  'const start = performance.now(); await import(process.argv[1]); console.log(performance.now() - start)'
+
+const timeOf = (module: string): number =>
+  Number(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', SCRIPT, module], { encoding: 'utf8' }),
+  )
+
+const own: number[] = []
+const others: number[] = []
+for (let round = 0; round < ROUNDS; round += 1) {
+  own.push(timeOf(pathToFileURL(BUILT).href))
+  others.push(timeOf(url))
+}
+
+console.log(machine())
+for (const [name, of] of [
+  ['minimum', (times: readonly number[]) => Math.min(...times)],
+  ['median', median],
+] as const) {
+  const [time, baseline] = [of(own), of(others)]
+  console.log(
+    `${name}: colloquy ${time.toFixed(1)} ms, ${other} ${baseline.toFixed(1)} ms, ratio ${(time / baseline).toFixed(2)}`,
+  )
+}
