@@ -55,9 +55,8 @@ export function recordReplay<S, Kept = unknown>(
 }
 
 /**
- * Folds a log, and compares the changes of the state with a recording. Writes the recording if it is
- * missing, or if `update` is true. Values that JSON lacks become objects, such as `{ set: [] }` and
- * `{ date: 0 }`.
+ * Folds a log, and compares the changes of the state with a recording, which is written if it is missing or
+ * `update` is true. Values that JSON lacks become objects, such as `{ set: [] }`.
  * O(size of the projection) per event.
  * @throws Error with the first event whose changes differ, and the differences.
  * @example
