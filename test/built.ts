@@ -1,6 +1,6 @@
 /**
- * Bundles the sources into a few files once per test run, because tests start many processes: finding 450
- * modules and removing types would take most of the start of each.
+ * Bundles the sources into a few files once per test run. Tests start many processes, and without the bundle
+ * each process would spend most of its start on finding modules and removing types.
  */
 
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'

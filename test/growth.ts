@@ -1,6 +1,6 @@
 /** Maximum growth for four times the length, between linear (4) and quadratic (16). */
 const MOST = 9
-/** Maximum growth for a doubling: after more, the next doubling might never end. */
+/** Maximum growth for a doubling. After faster growth, the next doubling might never end. */
 const FAR_TOO_MUCH = 12
 /** Milliseconds below which a time on a busy machine means nothing. */
 const NOISE = 25
@@ -15,9 +15,10 @@ export interface Overgrowth {
 }
 
 /**
- * Finds a text that costs more than nine times as much as a quarter of it, or null. The length doubles from
- * measurement to measurement, which finds quadratic work before it takes minutes. A single doubling proves
- * nothing: it may only exceed the processor's caches.
+ * Finds a text that costs more than nine times as much as a quarter of it, or more than twelve times as much
+ * as half of it; otherwise returns null. The length doubles from measurement to measurement, which finds
+ * quadratic work before it takes minutes. Smaller growth in a single doubling may only mean that the text
+ * exceeds the processor's caches.
  * Uses the thread's CPU time, so that other load matters little.
  * @param make returns a text of about this many characters
  * @param noise milliseconds below which a time means nothing

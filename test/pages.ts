@@ -95,8 +95,8 @@ export interface Project {
 }
 
 /**
- * A project of modules with the package in `node_modules`. The package's entries point to the bundled sources,
- * through a link: Node strips types only outside `node_modules`, where the link's target is.
+ * A project of modules with the package in `node_modules`. The package's entries point to the bundled sources
+ * through a link.
  */
 export function project(): Project {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-readme-'))

@@ -1,6 +1,6 @@
 /**
  * Runs before each test file. All properties use the same seed, so that the same code passes or fails
- * everywhere. `COLLOQUY_SEED` sets another seed; `random` draws new seeds, as in nightly runs and under load.
+ * everywhere. `COLLOQUY_SEED` sets another seed; `random` draws new seeds, as in `.ci/stress`.
  */
 
 import * as fc from 'fast-check'

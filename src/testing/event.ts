@@ -212,10 +212,7 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   return weighed<EventOf<'ActionEvent'>>([2, bare], [1, full])
 }
 
-/**
- * Creates the arbitraries of users and of other sources before the draw, because creating one costs more than
- * drawing.
- */
+/** Creates both arbitraries before the draw, because creating one costs more than drawing from it. */
 function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   const optional = {
     llm_response_id: orNull(responseId()),

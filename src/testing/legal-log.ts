@@ -162,8 +162,8 @@ class Server {
   }
 
   /**
-   * Whether the model may reply to a user, that is, no call is pending and the conversation is not paused. If
-   * so, sets the status `running`.
+   * Whether the model may reply: a user has written, no call is pending, and the conversation is not paused or
+   * being deleted. If so, sets the status `running`.
    */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null

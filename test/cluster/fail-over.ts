@@ -19,8 +19,9 @@ export interface Run {
   readonly say: (line: string) => void
 }
 
-/** Milliseconds of writing before the fault (`BEFORE`), and after all nodes are back (`AFTER`). */
+/** Milliseconds of writing before the fault. */
 const BEFORE = 1_500
+/** Milliseconds of writing after all nodes are back. */
 const AFTER = 1_500
 
 /** Milliseconds without a write that show that the fault is effective. */

@@ -20,8 +20,9 @@ const STOP_TIMEOUT = 30_000
 
 const started = (node: ClusterNode, cluster: Cluster): Promise<void> => Promise.resolve(cluster.start(node))
 
-/** Fills one file (1 MB) of the write-ahead log with small records. `LOG_FILES`: maximum number of files. */
+/** Fills one file of the write-ahead log, 1 MB, with small records. */
 const USE_UP = `SELECT count(pg_logical_emit_message(false, 'full', repeat('x', 1000))) FROM generate_series(1, 1000)`
+/** Maximum number of files to fill. */
 const LOG_FILES = 200
 
 export const FAULTS: readonly Fault[] = [

@@ -57,7 +57,7 @@ export class Ledger {
     return Math.max(...ends.map((end, time) => end - (ends[time - 1] ?? instant)))
   }
 
-  /** Compares the database with the acknowledgements of some rounds, while nobody writes. Reports a fault once. */
+  /** Compares the database with the acknowledgements of some rounds while nobody writes. Reports each fault once. */
   async check(client: pg.Client, rounds: readonly number[]): Promise<Checked> {
     const like = rounds.map((round) => `r${round}-%`)
     const events = await client.query<Row>(

@@ -50,7 +50,7 @@ const sending = (number: number): Worker =>
     insist(async () => (await engine.open(id)).sendMessage(name, { key: name })),
   )
 
-/** Stores each name in the same item. A change that failed may still have been made. */
+/** Stores each name in the same item. A failed change may still have been made. */
 const changing = (number: number): Worker =>
   writer('item', number, (id, name) =>
     insist(async () => {

@@ -38,11 +38,9 @@ const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'a
 
 const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
 
-/**
- * Milliseconds between two polls; `STILL` is the number of polls without a change after which a conversation
- * is at rest.
- */
+/** Milliseconds between two polls. */
 const PAUSE = 2
+/** Number of polls without a change after which a conversation is at rest. */
 const STILL = 12
 
 const AFTER = '\nafter '
@@ -159,7 +157,7 @@ export class Driver {
     }
   }
 
-  /** Sends a command. Returns null if the server refused it, or if a restart makes its effect unknown. */
+  /** Sends a request. Returns null if the server refused it, or if a restart makes its effect unknown. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>
@@ -248,8 +246,8 @@ export class Driver {
   }
 
   /**
-   * Returns the fields of each conversation that a restart must not change. An idle conversation is not
-   * compared while a step hangs, because a pause and a resume make its conversation idle.
+   * Returns the fields of each conversation that a restart must not change. While a step hangs, idle
+   * conversations are not compared: a pause and a resume make a conversation idle even if its step hangs.
    */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []

@@ -56,7 +56,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const late = await caughtUp(trial, id, -1)
     whole.close()
     late.close()
-    // The server may append more events, and one reader may have received them.
+    // The server may append more events, which only one of the readers may have received.
     const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
       idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
     const wanted = upToLast(late.frames)

@@ -222,10 +222,9 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
     async () => callsIn(await trial.log(id)).length >= count,
   )
 
-/**
- * Milliseconds of a model's step; `QUIET` is the milliseconds without a new event after which a log is quiet.
- */
+/** Milliseconds of a model's step. */
 const MODEL_STEP = 120
+/** Milliseconds without a new event after which a log is quiet. */
 const QUIET = 3 * MODEL_STEP
 
 async function quiet(trial: Trial, id: string): Promise<void> {
