@@ -168,11 +168,7 @@ export class Driver {
       throw new LawBroken('W1', `the server sent no response: ${String(error)}`, { cause: error })
     }
     if (starts !== this.starts || REFUSED.includes(received.status)) return null
-    try {
-      return bodyOf(received)
-    } catch (error) {
-      throw new LawBroken('W1', String(error), { cause: error })
-    }
+    return bodyOf(received)
   }
 
   async #say(of: DrivenConversation, run: boolean): Promise<void> {
