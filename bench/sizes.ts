@@ -15,8 +15,8 @@ export interface Part {
 }
 
 /**
- * Limits against accidents, slightly above the current sizes: importing the schema library where nothing
- * decodes adds 32 kB.
+ * Limits slightly above the current sizes, against accidents such as an import of the schema library where
+ * nothing decodes.
  */
 export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['replay'], max: 9_250 },

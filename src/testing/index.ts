@@ -1,6 +1,6 @@
 /**
- * Entry `colloquy/testing`: arbitraries of events and logs for fast-check (an optional peer
- * dependency), tests of folds, deterministic clocks and ids, and the conformance kit for stores.
+ * Entry `colloquy/testing`: arbitraries of events and logs for fast-check (an optional peer dependency), tests
+ * of folds, deterministic clocks and ids, and the conformance kit for stores.
  */
 
 export { anyEvent } from './event.ts'

@@ -41,7 +41,7 @@ const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).
 
 /**
  * Any code point except lone surrogates, for `fc.string({ unit: character() })`. `unit: 'binary'` is
- * equivalent, but its first use takes a second of processor time.
+ * equivalent, but its first use is slow.
  */
 export const character = (): fc.Arbitrary<string> => CHARACTER
 

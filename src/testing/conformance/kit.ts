@@ -40,10 +40,7 @@ const CASES_BY_CALL = {
 
 const CHECKS: readonly Check[] = Object.values(CASES_BY_CALL).flat()
 
-/**
- * Name of a part of the kit. A part has the cases of related methods. A new store can pass the parts one by
- * one.
- */
+/** A part of the kit: the cases of related methods. A new store can pass the parts one by one. */
 export type ConformancePart = keyof typeof CASES_BY_CALL
 
 /** The store to test. */

@@ -81,8 +81,8 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
  * Returns a provider for tests that implements each provider's API at its path: `/v1/messages`,
  * `/v1/chat/completions`, `/v1/responses`, `/v1beta/models/NAME:generateContent` and
  * `:streamGenerateContent`, `/v1beta/interactions`, `/model/NAME/converse` and `converse-stream`. It rejects
- * requests that violate the API's rules, and signed parts if content before them has changed. O(length) for a
- * request.
+ * requests that violate the API's rules, and signed parts if content before them has changed. O(length of the
+ * request).
  * @param model returns the replies; the default calls the first tool that it knows and reports the result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))
