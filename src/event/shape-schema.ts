@@ -15,17 +15,13 @@ const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
  * Returns a check that makes and compiles its schema at first use, because making the schemas of all kinds
- * would be a tenth of the package's import time. Only invalid values need the slower parser.
+ * would delay every import of the package. Only invalid values need the slower parser.
  */
 export function checker(makeSchema: () => z.core.$ZodType): Check {
   let schema: z.core.$ZodType | undefined
-  let compiled: z.core.$ZodType | undefined
   return (value) => {
-    schema ??= makeSchema()
-    compiled ??= z.compile(schema)
-    return z.validate(compiled, value)
-      ? NO_PROBLEMS
-      : (z.safeParse(schema, value).error?.issues ?? NO_PROBLEMS)
+    schema ??= z.compile(makeSchema())
+    return z.validate(schema, value) ? NO_PROBLEMS : (z.safeParse(schema, value).error?.issues ?? NO_PROBLEMS)
   }
 }
 
