@@ -27,10 +27,7 @@ const IMAGE_TOKENS = 1600
 /** A text in `reply.parts` with more UTF-16 units than this counts as a file. */
 const FILE = 65_536
 
-/**
- * Number of a file's base64 characters that count as one token. A page has about 10 kB as text, and 100 kB as
- * a scan.
- */
+/** Number of a file's base64 characters that count as one token: a compromise between text and scans. */
 const PER_TOKEN = 64
 
 /**

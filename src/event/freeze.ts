@@ -7,7 +7,10 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/** Maximum number of values in one event. Without it, the copy of a proxy with endless keys would not end. */
+/**
+ * Maximum number of values in one event. It ends the copy of a proxy of endless length, and of nested lists
+ * that share items.
+ */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
@@ -95,8 +98,8 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 const { hasOwnProperty } = Object.prototype
 
 /**
- * Deep-freezes a value; false if it is invalid. `passes`: skips frozen values, because they are already
- * deep-frozen.
+ * Deep-freezes an object or list. Returns false if it is invalid. `passes`: skips frozen values, because they
+ * are deep-frozen already.
  */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false

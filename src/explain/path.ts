@@ -36,7 +36,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Why the call an event names was no working call. `candidates` are entries that may have completed it. */
+/** Why the call that an event names was not working. `candidates` are entries that may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -114,7 +114,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     if (!entry.inTree) continue
     const before = logPrefix(log, seq, null)
     const isNamedOn = (id: unknown): boolean | null => {
-      // Without the move, an event `by` would be missing, but a state update `by` would still exist.
+      // Without the move, the log would lack `by`, unless `by` is a state update.
       const isRemoved = id === by.id && by.canBeHead
       const named = typeof id === 'string' && !isRemoved ? findEventIn(before, id) : undefined
       return named === undefined ? null : isOn(named)

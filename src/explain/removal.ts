@@ -72,7 +72,7 @@ export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): bool
   if (results.includes(null)) return false
   const stretch = stretchOf([...branch.view.units], unit)
   const path = pathBetween(by, below).slice(1)
-  // Later calls of the same reply started another batch. They would have joined this one.
+  // Without the removal, later calls of the same reply would have joined this batch.
   const mates = callsOfReplies(repliesOf(stretch), path, below)
   if (mates === null) return false
   return !isListed([...stretch.flatMap((one) => [...unitEvents(one)]), ...results, ...mates], path)

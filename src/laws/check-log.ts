@@ -53,9 +53,9 @@ export interface CheckOptions {
 }
 
 /**
- * Returns where a log differs from a correct server's log, in log order. Accepts lines of JSON text, facts,
- * or results of `loadLine`. Law E8 is not checked in facts, because JSON parsing may already have lost data.
- * Never throws because of a log.
+ * Checks a log against the laws that a correct server keeps. Returns the violations in log order. Accepts
+ * lines of JSON text, facts, or results of `loadLine`. Law E8 is not checked in facts, because JSON parsing
+ * may already have lost data. No log makes it throw.
  *
  * O(n log n) for n facts, and O(view) per condensation; with `grammars`, it also writes at most 13 + 3 ·
  * log2(n) requests per grammar, each O(content of the view).
@@ -296,7 +296,7 @@ function checkAfterStop(
   const after = requestHeadOf(entry.event)
   const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply was in flight if its record names a HEAD before the pause. Without a record, the first reply was.
+  // A reply was in flight if it records a HEAD before the pause. The first reply without a record may be, too.
   if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -583,8 +583,8 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /**
- * Whether a call must be confirmed. For `ConfirmRisky`, only a `HIGH` risk must be, because it reaches every
- * possible threshold.
+ * Whether a call certainly needs confirmation. With `ConfirmRisky`, only the risk `HIGH` does: it reaches
+ * every threshold.
  */
 const requiresConfirmation = (
   policy: JsonObject | null,

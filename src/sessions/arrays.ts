@@ -36,8 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Splits records into elements. A message is one element. A whole request becomes several: one with its
- * system prompt, one for each item of its list, and one with all other fields.
+ * Splits records into elements. A message is one element. A whole request becomes several: one with the
+ * fields that are not read, one with its system prompt, and one for each item of its list.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
