@@ -136,7 +136,7 @@ function messageContent(event: MessageEvent): object {
   const { llm_message, llm_response_id, activated_skills } = event
   const { role, content, tool_calls, completes } = llm_message as Message & { readonly completes?: JsonValue }
   const { action_id, tool_call_id, tool_name, outcome } = (isObject(completes) ? completes : {}) as JsonObject
-  // Only a reply with text is final, so a reply without text must stay without.
+  // Only a reply with text is final, so a reply without text must not get any.
   const speaks =
     event.source !== 'agent' || content?.some((part) => isTextPart(part) && hasText(part.text)) === true
   return defined({

@@ -14,7 +14,7 @@ interface RuleNode {
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   find(tree: Tree, id: string): Node | undefined
-  /** `node` cannot be HEAD. Returns its parent, or an ancestor above it if none skipped can be HEAD. */
+  /** Returns the parent of a node that cannot be HEAD. May skip ancestors that cannot be HEAD either. */
   above(tree: Tree, node: Node): Node | null
 }
 

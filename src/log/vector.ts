@@ -168,7 +168,7 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 
 /**
  * Returns a list that calls `valuesAt` on each access, except to the last block, which is created at once.
- * Not a method of `Vector`, so that programs without snapshots can omit it.
+ * Not a method of `Vector`, so that bundles without snapshots omit it.
  * @param valuesAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the list
  */
 export function lazyVector<T>(length: number, valuesAt: BlockMaker<T>): Vector<T> {

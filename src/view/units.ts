@@ -90,7 +90,7 @@ export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** After the units, as many calls wait as before them plus `added`, but at least `floor`. */
+  /** Number of waiting calls after the units: the number before them plus `added`, but at least `floor`. */
   readonly floor: number
   readonly added: number
   /**

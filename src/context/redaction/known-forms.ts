@@ -188,7 +188,7 @@ const nameParts = (key: string): string[] =>
     word.toLowerCase(),
   )
 
-/** Parts of a key: before `token`, they show that the value is a cursor, which an agent must send back. */
+/** Parts before `token` in a key whose value is a cursor, not a secret. An agent must send cursors back. */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 
 const containsName = (words: readonly string[], names: ReadonlySet<string>): boolean =>

@@ -54,7 +54,7 @@ export function ViewPanel({
         </p>
       )}
       {rows.length === 0 && <p class="quiet">Nothing is in the view: no model would be asked.</p>}
-      {/* Boxes are reused for other units: elements that are removed from a page stay in memory for long. */}
+      {/* Boxes are reused for other units: removed elements stay in memory for a long time. */}
       <div>
         {rows.map((row) => (
           <UnitBox
