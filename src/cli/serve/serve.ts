@@ -151,14 +151,12 @@ async function loadAgent(file: string) {
 
 /** The step without `--agent`: repeats the user's last message word by word, and has no tools. */
 const repeatMessages: Step = function* ({ approved, state, publish }) {
-  if (approved.length > 0) {
-    for (const { event } of approved) {
-      const { tool_name, tool_call_id } = event
-      const error = `Unknown tool ${JSON.stringify(tool_name)}. The default agent has no tools.`
-      yield { kind: 'AgentErrorEvent', source: 'agent', tool_name, tool_call_id, error }
-    }
-    return
+  for (const { event } of approved) {
+    const { tool_name, tool_call_id } = event
+    const error = `Unknown tool ${JSON.stringify(tool_name)}. The default agent has no tools.`
+    yield { kind: 'AgentErrorEvent', source: 'agent', tool_name, tool_call_id, error }
   }
+  if (approved.length > 0) return
   const event = state.branch.lastUserMessage?.event
   const content = event?.kind === 'MessageEvent' ? (event.llm_message.content ?? []) : []
   const text = content.map((part) => ('text' in part ? part.text : '')).join('') || 'Nothing was said.'
