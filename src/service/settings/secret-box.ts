@@ -123,6 +123,7 @@ export class SealedMap {
     return new Map([...values].toSorted(([a], [b]) => Number(a > b) - Number(a < b)))
   }
 
+  /** @throws HttpProblem 404 for an unknown name. */
   async get(name: string): Promise<JsonObject> {
     const value = (await this.all()).get(name)
     if (value === undefined) throw this.unknown()
@@ -138,6 +139,7 @@ export class SealedMap {
     })
   }
 
+  /** @throws HttpProblem 404 for an unknown name, 409 when the new name is in use. */
   async rename(name: string, newName: string, changes: JsonObject = {}): Promise<void> {
     await this.change((all) => {
       const value = all.get(name)
