@@ -39,14 +39,14 @@ const isOfRun = (fact: Fact): boolean =>
       fact.key === 'execution_status' &&
       fact.value === 'running'))
 
-/** Minimum milliseconds to wait for another process's lease to expire; `MAX_WAIT` is the maximum. */
+/** Minimum and maximum milliseconds to wait for another process's lease to expire. */
 const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
 
 /**
  * Whether another process's active run handles a message: true once a later event of the run appears. False
- * if the status stops being `running`, or if no event appears before the lease expires. Waits for this at
- * least 1 and at most 60 seconds.
+ * if the status stops being `running`, or if no event appears until the lease expires, but at least 1 and at
+ * most 60 seconds.
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

@@ -148,7 +148,7 @@ async function decodedResponse(
   const headers = {
     ...headersOf(hash, tag),
     'accept-ranges': 'none',
-    // Browsers show images, but cannot run them. All other content is sent as bytes.
+    // Browsers cannot execute the image formats that `imageTypeOf` detects. Other content is sent as bytes.
     'content-type': imageTypeOf(first) ?? HEADERS['content-type'],
   }
   if (hasTag(requested.get('if-none-match'), tag)) return new Response(null, { status: 304, headers })

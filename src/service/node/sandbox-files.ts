@@ -191,8 +191,7 @@ const SAFE_SETTINGS = [
 
 /**
  * Runs git; null if it fails. Diffs ignore the filters of the folder, and compare files as they are on disk.
- * @param root the folder of all sandboxes; git ignores a repository whose root is this folder or a parent of
- *   it
+ * @param root the folder of all sandboxes; git ignores a repository in this folder itself or above it
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
   const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {

@@ -44,7 +44,7 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 
 /**
  * Runs a service on a port until it is closed. Closing waits at most half of `shutdownTimeout` for requests
- * and runs, then closes sockets and interrupts runs. After `shutdownTimeout`, a run still active is
+ * and runs, then closes sockets and interrupts runs. A run that is still active after `shutdownTimeout` is
  * abandoned: its conversation is paused and its lease released. The caller closes the store.
  * @throws Error with a one-line message if the address is unavailable, or if `keys` is missing for a
  *   non-loopback `host` or `allowOrigins: ['*']`; ColloquyError `invalid_argument` for invalid options, or

@@ -41,7 +41,7 @@ interface ConnectionParts {
 
 const LIMITS = {
   maxFrameBytes: 4 * 2 ** 20,
-  /** Another socket closes the oldest socket of the address that has the most. */
+  /** Sockets whose clients have not yet sent a key. */
   maxUnauthenticated: 1_024,
   /** Bytes buffered for all sockets together. */
   maxInbound: 256 * 2 ** 20,
@@ -437,14 +437,14 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * A service without keys rejects sockets from pages of other origins, except `allowOrigins`, because browsers let
- * any page open a socket to this machine.
+ * Returns the WebSocket side of a service. Without keys, it rejects sockets from pages of other origins, except
+ * `allowOrigins`: browsers let any page open a socket to this machine.
  */
 export function createSockets(
   { live, identify, log, allowOrigin, commands }: Service,
-  given: Partial<SocketLimits> = {},
+  changes: Partial<SocketLimits> = {},
 ): Sockets {
-  const limits = { ...LIMITS, ...given }
+  const limits = { ...LIMITS, ...changes }
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: limits.maxFrameBytes,
@@ -572,8 +572,8 @@ interface UpgradeRequest {
 }
 
 /**
- * Unauthenticated sockets. At the maximum, evicts the oldest of the address that has the most, so that clients
- * that send a key immediately are still admitted.
+ * Unauthenticated sockets. At the maximum, a new socket evicts the oldest socket of the address that has the
+ * most. So clients that send a key immediately get in, and a flood from one address evicts only its own sockets.
  */
 class Unauthenticated {
   readonly #limit: number
@@ -601,7 +601,6 @@ class Unauthenticated {
     }
   }
 
-  /** Evicts from the address with the most sockets, so that a flood from one address evicts only its own sockets. */
   #evict(): void {
     const [most] = [...this.#waiting.values()].toSorted((a, b) => b.size - a.size)
     const [oldest] = most ?? []

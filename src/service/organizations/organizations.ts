@@ -175,7 +175,7 @@ interface Day {
 }
 
 /**
- * Limits operations by a daily quota that all processes share. An operation that starts a conversation uses one
+ * Limits operations by a daily quota that all processes share. Each start or fork of a conversation uses one
  * unit.
  */
 export function withQuota(

@@ -80,9 +80,9 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls Chat Completions at `base_url` for one token. Errors contain only the response's status. Follows no
- * redirect. Sends the key to any address, including private networks and this machine. To forbid this, pass
- * your own `askLlm`.
+ * Calls Chat Completions at `base_url` for one token. Of a failed response, errors contain only the status.
+ * Follows no redirect. Sends the key to any address, including private networks and this machine. To forbid
+ * this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm

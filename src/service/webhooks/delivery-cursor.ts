@@ -45,8 +45,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes every conversation created since `since` (on the store's clock) due for sending. For earlier
- * conversations, only new events are sent. Can be repeated.
+ * Makes every conversation created since `since` (on the store's clock; null: ever) due for sending. For
+ * earlier conversations, only new events are sent. Can be repeated.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -110,7 +110,7 @@ async function changesFor(
     { collection: cursors, id, expected: null, put: itemOf(cursor, 0) },
   ]
   if (record === null) {
-    // A conversation without a cursor may be older than `since`; its deletion is then sent.
+    // With `since`, the conversation may be older and known to the receiver, so its deletion is sent.
     if (since === null || !isDeleted) return []
     return begin({ born: '', next: null, until: null, digest: '', status: null })
   }

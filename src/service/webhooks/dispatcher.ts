@@ -128,7 +128,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
 /** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
-/** Milliseconds between any two retries, also of different conversations, while requests fail. */
+/** Minimum milliseconds between any two retries after many failures in a row. */
 const PACE = 50
 
 interface SenderOptions {
