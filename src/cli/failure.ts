@@ -14,7 +14,7 @@ export class FileError extends Error {
   override readonly name = 'FileError'
   /** Code of the error; part of the `--json` contract. */
   readonly code: string
-  /** The file or database that cannot be used. Null for the one that the command's report names (`About`). */
+  /** The file or database that cannot be used; null for the input that the command is processing. */
   readonly subject: string | null
 
   constructor(code: string, message: string, subject: string | null = null) {

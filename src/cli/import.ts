@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** In any order of imports, records in each subagent which call of its parent opened it. O(facts). */
+/** Records in each stored subagent which call of its parent opened it. Called after either import. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,

@@ -76,7 +76,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Returns a value whose fields are masked as JSON. Masks `encrypted_content` within strings too. */
+/** Returns the JSON of a masked value. Also masks an `encrypted_content` that a string quotes. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
