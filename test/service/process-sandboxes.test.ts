@@ -166,7 +166,7 @@ describe('a sandbox', () => {
   })
 
   it('does not run its command if the helper that would end it cannot start', async () => {
-    begin({ specs: [{ id: 's', command: sh('echo ran > ran; sleep 1000') }] })
+    begin({ givesFiles: true, specs: [{ id: 's', command: sh('echo ran > ran; sleep 1000') }] })
     const { spawn: real } = childProcess
     childProcess.spawn = ((command: string, args: readonly string[], options: object) =>
       real(args.includes('colloquy-watchdog') ? '/nowhere' : command, args, options)) as typeof real
@@ -175,6 +175,12 @@ describe('a sandbox', () => {
       await sandboxes.start('a', 's')
       const { status_detail } = await reaches('ERROR')
       expect(status_detail).toMatch(/^The sandbox could not be started: .*ENOENT/)
+      const run = sandboxes.files?.run(
+        'echo ran > ran; sleep 1000',
+        join(position.path, 'a/workspace'),
+        60_000,
+      )
+      await expect(run).rejects.toThrow()
       await until(() => running().length === 0)
       expect(existsSync(join(position.path, 'a/workspace/ran'))).toBe(false)
     } finally {

@@ -53,7 +53,7 @@ export class SandboxCommands {
       [MARKER]: this.#watchdog.markOf(id),
       COLLOQUY_SANDBOX_COMMAND: mark,
     }
-    const { child, go } = spawnGated({ command: ['/bin/sh', '-c', command], cwd, env })
+    const { child, go } = spawnGated({ command: ['/bin/sh', '-c', command], cwd, env }, this.#watchdog)
     const { output, end } = watch(child, mark, milliseconds)
     const { pid } = child
     if (pid === undefined) return output
@@ -62,8 +62,7 @@ export class SandboxCommands {
     signal?.addEventListener('abort', end)
     if (signal?.aborted === true) end()
     try {
-      await this.#watchdog.add(pid)
-      go()
+      await go(pid)
       return await output
     } finally {
       signal?.removeEventListener('abort', end)

@@ -23,11 +23,11 @@ export interface Ended {
  */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
-/** Starts a shell, which runs the command when `go` is called. `pid` is undefined if the shell cannot start. */
-export function spawnGated({ command, cwd, env }: GroupCommand): {
-  readonly child: ChildProcess
-  readonly go: () => void
-} {
+/**
+ * Starts a shell, which runs the command when `go` has added its group to the watchdog; if that fails, `go` ends
+ * the shell. `pid` is undefined if the shell cannot start.
+ */
+export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchdog) {
   const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
     cwd,
     env: { ...env },
@@ -36,7 +36,17 @@ export function spawnGated({ command, cwd, env }: GroupCommand): {
   })
   const gate = child.stdio[3] as Writable | null
   gate?.on('error', () => undefined)
-  return { child, go: () => void gate?.end('go\n') }
+  const go = async (pid: number): Promise<void> => {
+    try {
+      await watchdog.add(pid)
+    } catch (error) {
+      child.kill('SIGKILL')
+      watchdog.remove(pid)
+      throw error
+    }
+    gate?.end('go\n')
+  }
+  return { child, go }
 }
 
 /** Signals a process group. Returns false if the group has no process. */
@@ -87,7 +97,7 @@ export class Group {
   }
 
   static async start(command: GroupCommand, watchdog: Watchdog, output: Output): Promise<Group> {
-    const { child, go } = spawnGated(command)
+    const { child, go } = spawnGated(command, watchdog)
     const { promise, resolve, reject } = Promise.withResolvers<Ended>()
     child.once('exit', (code, signal) => resolve({ code, signal }))
     child.once('error', (error) => reject(error))
@@ -96,15 +106,7 @@ export class Group {
       throw new Error('The command could not be started.')
     }
     for (const stream of [child.stdout, child.stderr]) output.append(stream)
-    try {
-      await watchdog.add(child.pid)
-    } catch (error) {
-      // The shell still waits for `go`, so the command has not run.
-      child.kill('SIGKILL')
-      watchdog.remove(child.pid)
-      throw error
-    }
-    go()
+    await go(child.pid)
     return new Group(child, watchdog, promise)
   }
 
