@@ -12,7 +12,7 @@ import { type StartTask, StartTasks } from './start-tasks.ts'
 
 /** Options of the control plane. */
 export interface ControlPlaneOptions {
-  /** Runs the sandboxes; closed with the service. Default: none; conversations run in the service. */
+  /** Runs the sandboxes; closed with the control plane. Default: none; conversations run in the service. */
   readonly provider?: SandboxProvider
   /** Maximum number of running sandboxes that have a command. Starting another pauses the oldest. Default: 5. */
   readonly maxSandboxes?: number
