@@ -7,6 +7,6 @@ const PLACES = [
   '/usr/bin/google-chrome',
 ]
 
-/** Path of the installed browser, or of `COLLOQUY_CHROMIUM`; null if there is no such file. */
+/** Returns the path in `COLLOQUY_CHROMIUM`, or else of an installed browser; null if neither exists. */
 export const findBrowser = (): string | null =>
   PLACES.find((backend) => backend !== undefined && existsSync(backend)) ?? null
