@@ -7,8 +7,8 @@ import { setOwn } from '../event/json.ts'
 
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo='
 
-export function textContent(text: fc.Arbitrary<string> = anyText()): fc.Arbitrary<TextContent> {
-  return shape({ text }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
+export function textContent(): fc.Arbitrary<TextContent> {
+  return shape({ text: anyText() }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
 }
 
 function imageContent(): fc.Arbitrary<ImageContent> {

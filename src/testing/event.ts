@@ -31,7 +31,7 @@ const TIMESTAMPS = [
 ]
 
 /** Generates legal ids from a small set, so that they collide. */
-export const eventId = (): fc.Arbitrary<string> =>
+const eventId = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.nat(9).map((n) => `e${n}`)],
     [1, fc.constantFrom('__proto__', 'constructor', 'e0-summary', 'é 😀', 'x'.repeat(200))],
@@ -70,7 +70,7 @@ const toolArguments = (): fc.Arbitrary<string> =>
     [1, anyText()],
   )
 
-export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall> {
+function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall> {
   const call = shape(
     {
       id,
