@@ -320,7 +320,8 @@ const ENDINGS: Endings = {
 
 function endingOf({ status }: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
   if (status === 'incomplete') return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
-  const ending = endingBy(ENDINGS, stringOf(status), status === 'failed' ? null : textOfContents(items))
+  const isBroken = ownField(ENDINGS, stringOf(status)) === 'broken_off'
+  const ending = endingBy(ENDINGS, stringOf(status), isBroken ? textOfContents(items) : null)
   const parts = items.flatMap(({ content }) => objectsOf(content))
   const refused = parts.find(({ type }) => type === 'refusal')
   return ending ?? (refused ? { type: 'refused', explanation: stringOf(refused['refusal']) || null } : null)
