@@ -1,7 +1,7 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { endingBy, failedWith, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
+import { endingBy, failedWith, moreOf, readParts, replyDelta, replyPart, replyReader } from '../reply.ts'
 import type { Endings, ReadOptions, ReplyCall, ReplyCollector, ReplyOutcome, ReplyPart } from '../reply.ts'
 import { type RawObject, objectOf, objectsOf, stringOf, withoutEmpty } from '../text.ts'
 import { addDelta, closeBlock, collectStream, type DeltaFields, itemsByIndex, newItem } from '../stream.ts'
@@ -67,18 +67,15 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
   const citations = texts.flatMap((part, text) =>
     objectsOf(part['citations']).length === 0 ? [] : [{ text, citations: part['citations'] }],
   )
-  const facts = {
+  const facts = moreOf({
     providerMetadata: optionsOf(step),
     sources: content.filter(({ type }) => type === 'source'),
     citations,
     approvals: content
       .filter(({ type }) => stringOf(type).startsWith('tool-approval-'))
       .map(({ toolCall, ...approval }) => ({ ...approval, toolCallId: objectOf(toolCall)['toolCallId'] })),
-  }
-  const present = Object.entries(facts).filter(([, value]) =>
-    Array.isArray(value) ? value.length > 0 : value !== null,
-  )
-  return present.length === 0 ? null : (plain(Object.fromEntries(present)) as JsonObject | null)
+  })
+  return plain(facts) as JsonObject | null
 }
 
 const isAbout = ({ type, citations }: RawObject): boolean =>
@@ -115,15 +112,14 @@ const isOwnResult = (part: RawObject): boolean =>
 
 function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart[] {
   const { type, text, kind, toolCallId, toolName } = part
-  const options = optionsOf(part)
-  const more = options === null ? null : { providerOptions: options }
+  const more = moreOf({ providerOptions: optionsOf(part) })
   switch (type) {
     case 'text':
       if (typeof text !== 'string') break
       return [replyPart.text(text, more)]
     case 'reasoning':
       if (typeof text !== 'string') break
-      return [reasoningPart(text, options, more)]
+      return [reasoningPart(text, more)]
     case 'custom':
       return [replyPart.other({ type, kind: stringOf(kind), ...more })]
     case 'file':
@@ -164,9 +160,10 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
  * Reads reasoning. Signatures and redacted data of Anthropic are stored in a thinking block, other provider
  * data in `more`.
  */
-function reasoningPart(thinking: string, options: JsonObject | null, more: JsonObject | null): ReplyPart {
-  const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
-  const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
+function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
+  const options = objectOf(more?.['providerOptions'])
+  const { signature, redactedData, ...rest } = objectOf(options['anthropic'])
+  const isAlone = Object.keys(options).length === 1 && Object.keys(rest).length === 0
   if (isAlone && typeof signature === 'string' && signature !== '' && redactedData === undefined)
     return replyPart.thinking(thinking, signature)
   if (
