@@ -16,7 +16,7 @@ import {
   typed,
   visibleText,
 } from '../shape.ts'
-import { type AcceptedKind, type Limits, type PartTable } from '../limits.ts'
+import type { AcceptedKind, Limits, PartTable } from '../limits.ts'
 import { allOf, callsBehind, COMMON_KINDS } from '../reply-parts.ts'
 
 const cached = {
