@@ -8,7 +8,7 @@ import { digitsOf, hashText } from '../event/text.ts'
 import type { CacheTime } from './cache-marks.ts'
 import { type Digest, digestOf, digestOfAll, followedBy } from './digest.ts'
 import type { AssistantMessage, RequestCache } from './message.ts'
-import { partsDigest } from './reply-parts.ts'
+import { ownDigest } from './reply-parts.ts'
 import type { AssistantTurn, Limits, Result } from './limits.ts'
 import { pieceDigest } from './pieces.ts'
 
@@ -195,7 +195,7 @@ export function startProof(limits: Limits, { tools, model, onPrefix, prove = tru
     if (typeof prefix === 'string' && prefix !== digitsOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof digest !== 'string') return null
-    const written = digitsOf(partsDigest(message, refs.slice(0, bound), limits))
+    const written = ownDigest(message, { refs, bound }, limits)
     return written === digest || written === cuts?.[message.tool_calls.length - 1] ? null : 'reply'
   }
 

@@ -28,17 +28,17 @@ import {
   otherDigest,
 } from './digest.ts'
 import { isBase64 } from './files.ts'
-import {
-  type AssistantTurn,
-  type Call,
-  type FieldRef,
-  type Limits,
-  type OtherRef,
-  type PartCounts,
-  type PartKind,
-  type PartRef,
-  type PartsInOrder,
-  type TextPiece,
+import type {
+  AssistantTurn,
+  Call,
+  FieldRef,
+  Limits,
+  OtherRef,
+  PartCounts,
+  PartKind,
+  PartRef,
+  PartsInOrder,
+  TextPiece,
 } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { textPiece, textPieces } from './pieces.ts'
@@ -85,11 +85,15 @@ export const THINKING_LIMITS = {
 } as const
 
 /**
- * Returns the digest of a reply's parts in their logged form. O(length), or O(parts) if the digests of the
- * parts are cached.
+ * Returns the digest of a reply's parts in their logged form, up to the last signed part. O(length), or
+ * O(parts) if the digests of the parts are cached.
  */
-export const partsDigest = (message: AssistantMessage, refs: readonly PartRef[], limits: Limits): Digest =>
-  digestOfAll('own', ...refs.map((ref) => partDigest(message, ref, limits)))
+export const ownDigest = (
+  message: AssistantMessage,
+  { refs, bound }: Pick<PartsInOrder, 'refs' | 'bound'>,
+  limits: Limits,
+): string =>
+  digitsOf(digestOfAll('own', ...refs.slice(0, bound).map((ref) => partDigest(message, ref, limits))))
 
 function partDigest(message: AssistantMessage, ref: PartRef, { kinds }: Limits): Digest {
   if (ref.kind === 'other')
@@ -104,13 +108,6 @@ function partDigest(message: AssistantMessage, ref: PartRef, { kinds }: Limits):
   const digest = (part !== undefined && kinds[ref.kind]?.(part as never)) || digestOf('absent')
   return digestWith(digest, ref.more)
 }
-
-/**
- * Returns the digest for a reply's record. It covers the parts up to the last signed one, in the order of
- * `reply.parts`.
- */
-export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder, limits: Limits): string =>
-  digitsOf(partsDigest(message, refs.slice(0, bound), limits))
 
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[index] : undefined
