@@ -9,10 +9,10 @@ import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a function that translates the chunks of one stream; a null chunk ends open parts. Message ids
- * begin with `to`, and `parts` are the reply's parts that the client already has. Streamed messages never
- * have event ids: with these, a client would keep the messages at their streamed positions when the final
- * snapshot arrives.
+ * Returns a function that translates the chunks of one stream; a null chunk ends open parts. The ids of texts
+ * and reasoning begin with `to`, and `parts` are the reply's parts that the client already has. Streamed
+ * messages never have event ids, because a client would then keep the messages at their streamed positions
+ * when the final snapshot arrives.
  */
 export function chunkTranslator(
   to: string,

@@ -63,7 +63,7 @@ export function pairParts(
     if (open.size > 0) waiting.add(turn)
     isWaiting = true
   }
-  // A reply is the last turn only if it was paused, or if its own calls have results. It then waits.
+  // A last reply was paused or has results for its own calls, so calls of provider tools can still wait.
   if (!isWaiting) lose(true)
   return lost.size === 0 && waiting.size === 0
     ? turns

@@ -60,10 +60,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/**
- * Returns `['caller']`, a field to leave out, if the caller has the type `direct`: the model itself, which is
- * the default.
- */
+/** Returns `caller` as a field to leave out if the caller is `direct`, the model itself (the default). */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -289,8 +286,8 @@ interface OrderedParts {
 }
 
 /**
- * Groups parts by kind. A reasoning item is stored with the next call that has no reasoning item yet; if no
- * call is left, it is stored as a whole part.
+ * Groups parts by kind. A reasoning item is stored with the next call that has no reasoning item yet, or with
+ * the message if the reply has no calls. Items that remain are stored as whole parts.
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
@@ -382,8 +379,8 @@ export type ReplyOutcome =
   | { readonly type: 'broken_off'; readonly text: string }
 
 /**
- * The early end that each of the provider's stop reasons means. If several reasons mean the same end, the
- * first is the usual one.
+ * Early ends of replies, by the provider's stop reason. If several reasons mean the same end, the first is
+ * the usual one.
  */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 

@@ -90,8 +90,8 @@ export function toolName(name: string, maxLength = 64): string {
 }
 
 /**
- * Returns a legal name for grammars that accept dots and colons, and require that a letter or an underscore
- * is first.
+ * Returns a legal name of at most 64 characters, for grammars that accept dots and colons, and require a
+ * letter or an underscore first.
  */
 export function functionName(name: string): string {
   const legal = name.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'

@@ -60,7 +60,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Returns the step's tools or, if the step has none, the tools called in the history. */
+/** Returns `tools` of a request: the step's tools or, if it has none, the tools called in the history. */
 function toolFields(described: Tools['described'], listed: readonly ToolDescription[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = listed.map((tool) => [tool.name, sdkToolOf(tool)] as const)

@@ -6,7 +6,7 @@
  *
  * Otherwise samples, each with a mark of eight letters.
  * - `sent`: its own grammar sends it unchanged.
- * - `named`: a text names it.
+ * - `named`: sent in another form, or a text names it.
  * - `settles`: sent unchanged after the item whose id is the mark; without this item, a text names it.
  */
 export type Place<Part> =

@@ -136,7 +136,7 @@ const aiSdkUser = {
   },
 } as const satisfies Table<InList<UserContent>>
 
-/** A text names the kinds of older versions. */
+/** Kinds of older versions are sent in the current form, or a text names them. */
 const aiSdkResult = {
   text: 'standard',
   file: {

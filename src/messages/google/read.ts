@@ -193,8 +193,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 }
 
 /**
- * Whether a piece continues a call. It does, unless its id or name differs from the call's. A call without an
- * id accepts any id.
+ * Whether a piece continues a call: its id and name are missing, or equal the call's. A call without an id
+ * accepts any id.
  */
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {

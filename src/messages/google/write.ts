@@ -116,8 +116,8 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
 }
 
 /**
- * Removes a part's signature. An image gets the placeholder signature, because the provider refuses an
- * unsigned image.
+ * Removes a part's signature. A signed image gets the placeholder signature instead, because the provider
+ * would refuse the image without a signature.
  */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
