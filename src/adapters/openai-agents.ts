@@ -161,7 +161,7 @@ const MUTATION_FIELDS = {
   replace_suffix: ['expectedSuffix', 'replacement'],
 } as const
 
-/** Checks and copies a transaction, which errors do not quote. @throws ColloquyError `invalid_argument`. */
+/** Checks and copies a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {
@@ -204,7 +204,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Moves HEAD before the first replaced item's segment, and appends the segment's earlier items again. */
+/** Moves HEAD before the segment of the first replaced item, and appends its earlier items again. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -59,8 +59,8 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 }
 
 /**
- * Whether parts of this kind can be stored whole. Parts of a kind with standard fields can, if the kind lists
- * in `needs` which fields such a part must have.
+ * Whether parts of this kind can be stored whole. If the kind has a standard field, only parts that the field
+ * cannot represent are stored whole, and `needs` has their fields.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

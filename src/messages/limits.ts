@@ -39,8 +39,8 @@ export interface Limits extends GrammarKinds {
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   /**
-   * Returns the pair half that a part is: a call of the provider's own tool, or its result. Returns null for
-   * other parts.
+   * Returns which half of a pair a part is: a call of the provider's own tool, or its result; null for other
+   * parts.
    */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
@@ -139,9 +139,7 @@ export interface FieldRef {
   readonly more: JsonObject | null
 }
 
-/**
- * A part that no standard field can store. `index` is its index in the record. Stored as `{ "other": … }`.
- */
+/** A part that no standard field can store, with its index in the record. Stored as `{ "other": … }`. */
 export interface OtherRef {
   readonly kind: 'other'
   readonly index: number

@@ -99,7 +99,7 @@ function rewind(
 ): boolean {
   const end = Math.min(settled.length, messages.length)
   let common = 0
-  // `Object.is` reads no header of an object, as `===` does: each read would be a cache miss.
+  // Unlike `===`, `Object.is` does not read the objects' headers; each read would be a cache miss.
   while (common < end && Object.is(settled[common], messages[common])) common += 1
   // Results belong to the reply before them.
   const last = points.findLastIndex(

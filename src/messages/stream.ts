@@ -104,7 +104,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-/** Joins an object's pieces: the values of `streamed` fields. Other fields have their last value. */
+/** Joins the pieces of an object: `streamed` fields are joined, and other fields have their last value. */
 export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
   const fields = new Map<string, unknown[]>()
   for (const piece of pieces) gather(fields, piece)

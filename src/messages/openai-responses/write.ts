@@ -43,8 +43,8 @@ interface ReplyItems {
 }
 
 /**
- * Returns the items of a reply. Items after omitted reasoning lose their id, because the provider rejects
- * their id without the reasoning before it. Reasoning without a following item is left out.
+ * Returns the items of a reply. Items after omitted reasoning lose their ids, because the provider rejects
+ * such an id without the reasoning before the item. Reasoning without a following item is left out.
  */
 function replyItems(
   turn: AssistantTurn,
