@@ -289,7 +289,6 @@ const MARK = '[Repeated error]'
 
 const MAX_ERROR = 1000
 
-/** Returns a nudge after exactly `count` failures; null if a nudge already followed the first failure. */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
   const first = window.turns[count - 1] as Turn
