@@ -187,10 +187,7 @@ async function complete(
   }
 }
 
-/**
- * Returns a progress event for a branch where the call works, preferably HEAD's; an empty list if there is
- * none.
- */
+/** Returns a progress event for HEAD's or else the latest branch where the call works; otherwise none. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []

@@ -161,7 +161,10 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Returns each branch: the id of its last event, its length, and whether HEAD is on it. O(n). */
+  /**
+   * Returns each branch: the id of its last event, its length, and whether HEAD is on it. O(n + branches ·
+   * log n).
+   */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }

@@ -82,7 +82,7 @@ export class EngineContext {
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** Lease owners of this engine's runs, by conversation. One per conversation has the lease; others wait. */
+  /** Lease owners of this engine's runs, by conversation. At most one has the lease; the others wait. */
   readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   #uses = 0
@@ -359,7 +359,7 @@ export class EngineContext {
     return shared
   }
 
-  /** Whether a run of this engine has appended events. A run that waits for its lease has not. */
+  /** Whether an active run of this engine has appended events. A run that waits for its lease has not. */
   #isAtWork({ id, writer }: Replica): boolean {
     return writer !== null && this.#running.get(id)?.has(writer) === true
   }

@@ -227,7 +227,7 @@ export class Replica {
     }
   }
 
-  /** Returns the state with every body and checkpoint. O(n). */
+  /** Returns the state with every body and checkpoint. O(n log n). */
   whole(): Promise<State> {
     return this.#inOrder(async () => {
       await this.#catchUp()
@@ -486,7 +486,7 @@ export class Replica {
       await this.#store.saveSnapshot(this.id, parts, { complete: since === 0 })
       this.#savedAt = this.#triedAt
     } catch {
-      // Retried once the next part of the log is complete.
+      // Retried once the next chunk of the log is complete.
     }
   }
 
@@ -558,7 +558,7 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
 
 /** Returns the view with whole events in new units, so that request caches do not keep the strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
-  // The spread does not copy an id that is a getter.
+  // The spread does not copy the id of an evicted entry, which is a getter of its class.
   const swap = <I extends ViewItem>(item: I): I =>
     hasReferences(item) ? { ...item, id: item.id, event: whole.get(item.id) ?? item.event } : item
   let units = Vector.empty<Unit>()
@@ -583,7 +583,7 @@ interface Opened {
 
 /**
  * Between two evictions, the log must grow by this fraction, by one chunk, and by the number of retained
- * events. An eviction costs O(length + retained events), so a fold of n events costs O(n).
+ * events. An eviction costs O(length + retained events), so all evictions of a fold of n events cost O(n).
  */
 const EVICT_PART = 1 / 32
 

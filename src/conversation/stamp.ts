@@ -61,7 +61,7 @@ function checkEvent(value: unknown, index: number): Event {
 
 /**
  * Adds missing ids and times (D15), except to events whose id is in `known`: the store compares these with
- * its own.
+ * the stored events.
  * @param last time of the log's last event
  */
 export function stampEvents(

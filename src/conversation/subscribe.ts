@@ -28,10 +28,10 @@ export type SubscriptionItem =
    */
   | { readonly type: 'reset' }
   /**
-   * The next part of a reply in progress, before any later event. The first delta has everything streamed so
-   * far, and no character is repeated. To resume, pass the last `offset` as `replyOffset`. A reply that ends
-   * before the reader connects, or while the reader still receives the previous reply, is delivered only as
-   * events.
+   * The next part of a reply in progress, before any later event. The first deltas have everything streamed
+   * so far, and no character is repeated. To resume, pass the last `offset` as `replyOffset`. A reply that
+   * ends before the reader connects, or while the reader still receives the previous reply, is delivered only
+   * as events.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 

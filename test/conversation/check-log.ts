@@ -8,9 +8,9 @@ import { reduce } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 
 /**
- * Checks each event against the state before it: no event is repeated, results and approvals are for open
- * calls, no move of HEAD is to HEAD itself, and a result on another branch restores HEAD. Returns the final
- * state.
+ * Checks each event against the state before it: no pause, approval or policy is repeated, approvals and
+ * rejections are for open calls, HEAD never moves to where it already is, and HEAD is restored after a result
+ * on another branch. Returns the final state.
  */
 export function checkLog(facts: readonly Fact[], conversationId = 'c'): State {
   let state = initialState({ conversationId })

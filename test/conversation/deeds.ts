@@ -82,7 +82,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
 
 export const DEED_NAMES = Object.keys(DEEDS)
 
-/** Errors if another writer was faster, or if there is no target. */
+/** Errors to expect when another writer was faster, or when a deed has no target. */
 const REFUSALS = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
 
 /** Performs an action; `name` is unique. */

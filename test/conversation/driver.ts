@@ -42,7 +42,7 @@ await engine.create({ id: 'c' }).catch((error: unknown) => {
 })
 const conversation = await engine.open('c')
 
-/** Called when the run loop requests the next event: it has then appended these. */
+/** Called when the run loop requests the next event: by then, it has appended these events. */
 const taken = (...events: readonly Event[]): void =>
   say(
     'taken',

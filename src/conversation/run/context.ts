@@ -84,7 +84,10 @@ export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run
 export const withBodies = (run: RunContext, state: State): Promise<State> =>
   recordErrors(run, run.replica.withBodies(state))
 
-/** Calls `use` with the latest state and its long strings. Loads again if the state changes meanwhile. */
+/**
+ * Calls `use` with the latest state and its long strings. Loads again if the state changes meanwhile.
+ * @param known a state with its long strings, which need no loading if it is still the latest
+ */
 export async function useBodies<T>(
   run: RunContext,
   use: (state: State) => Promise<T>,

@@ -247,7 +247,7 @@ export async function runLoop(
     const { length } = replica.state.log.entries
     let result: RunResult
     try {
-      result = await runUnderLease(parts, lease, options, { from, iterations, isLeft: isAfterCrash })
+      result = await runUnderLease(parts, lease, options, { from, iterations, isAfterCrash })
     } catch (error) {
       await endFailedRun(replica, lease)
       throw error
@@ -270,7 +270,7 @@ export async function runLoop(
   }
 }
 
-/** With `until: 'settled'`, waits until something else needs a run, or no call is working. */
+/** With `until: 'settled'`, waits while calls work and nothing else needs a run, or until an interrupt. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries
@@ -316,8 +316,8 @@ async function runUnderLease(
   {
     from,
     iterations,
-    isLeft: isAfterCrash,
-  }: { readonly from: number; readonly iterations: number; readonly isLeft: boolean },
+    isAfterCrash,
+  }: { readonly from: number; readonly iterations: number; readonly isAfterCrash: boolean },
 ): Promise<RunResult> {
   const { policy = () => false, hooks = [], signal, onPrefix = () => undefined, condenser = null } = options
   const interrupted = new AbortController()
@@ -488,7 +488,7 @@ async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>
     state.header.status === 'running' || mustStop(run, state) ? [] : [statusUpdate('running')],
   )
-  // Nothing is awaited from here to the step, so no event of this process can intervene.
+  // The latest state is passed to the step without an `await`, so no event of this process can intervene.
   await useBodies(run, (state) => callLatest(run, state), known)
 }
 

@@ -31,7 +31,7 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
  * fewer than two runs were lost since the call. A call that was neither started nor approved waits for
  * confirmation if the policy requires it. Otherwise it is executed if it was appended in this run
  * (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e events since
- * the first of them.
+ * the reply of the first of them, and O(e) for each started call that `repeats` allows.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */

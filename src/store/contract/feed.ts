@@ -9,10 +9,7 @@ export const FOLLOWERS = 'follow:'
  */
 export const SHARDS = 64
 
-/**
- * Default of `feedRows`: the feed removes a row of a deleted conversation once this number of later rows
- * exist.
- */
+/** Default of `feedRows`: a row of a deleted conversation is removed once this many later rows exist. */
 export const FEED_ROWS = 100_000
 
 export interface FeedQuery {

@@ -180,8 +180,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * is repeated or skipped. For cursors, see {@link search}.
    *
    * These queries return full pages and cost O(limit + log n):
-   * - in the order of creation, with no filter except creation times and at most one of these: `public:
-   * true`, `parentConversationId`, `sandboxId`, `owner`, `status`, a tag;
+   * - in the order of creation, with no filter except creation times and at most one of these:
+   *   `public: true`, `parentConversationId`, `sandboxId`, `owner`, `status`, a tag;
    * - in the order of change, with no filter except times of change.
    *
    * Other queries visit at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have fewer

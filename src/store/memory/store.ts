@@ -399,9 +399,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
   /** Whether to index text for {@link Store.searchText}. Default: false. */
   readonly fullText?: boolean
-  /**
-   * The feed removes a row of a deleted conversation once this number of later rows exist. Default: 100,000.
-   */
+  /** The feed removes a row of a deleted conversation once this many later rows exist. Default: 100,000. */
   readonly feedRows?: number
 }
 

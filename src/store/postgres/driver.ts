@@ -35,9 +35,7 @@ interface Common {
   readonly clock?: Clock
   /** Whether to index all text for `searchText`. Set it in every appending process. Default: false. */
   readonly fullText?: boolean
-  /**
-   * The feed removes a row of a deleted conversation once this number of later rows exist. Default: 100,000.
-   */
+  /** The feed removes a row of a deleted conversation once this many later rows exist. Default: 100,000. */
   readonly feedRows?: number
   /**
    * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,

@@ -133,7 +133,7 @@ export function textWork(schema: string): TextWork {
     // Three times as many texts as probably contain the hits; 0 if the index is faster.
     const count = `(SELECT CASE WHEN ${limit * size ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}
       THEN ${3 * limit * size} / count(*) ELSE 0 END FROM sample)`
-    // Without a bound and an order: because of them, the planner would read all texts in order.
+    // Has no bound and no order: with them, the planner would read all texts in order.
     const indexed = statement(
       `SELECT * FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery) OFFSET 0`,
       queryTerms(query, (term, isPrefix) => `'${term}'${isPrefix ? ':*' : ''}`).join(' & '),

@@ -42,9 +42,7 @@ export type SqlStep =
 /** A unit of work. An engine carries out each step and resumes the work with the rows of the step. */
 export type Work<T> = Generator<SqlStep, T, readonly object[]>
 
-/**
- * Builds a statement: statements in it become text, other parts become bound values. Slower than a constant.
- */
+/** Builds a statement: inserts statements as text, binds other parts as values. Slower than a constant. */
 export function sql(texts: TemplateStringsArray, ...parts: readonly (SqlValue | Statement)[]): Statement {
   let [text = ''] = texts
   const values: SqlValue[] = []

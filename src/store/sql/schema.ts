@@ -20,7 +20,7 @@ interface ColumnTypes {
 /**
  * Returns the statements that create everything, in order. Times are microseconds since 1970.
  * - `conversation`: the record. `number` identifies it: a recreated conversation with the same id has another
- * number.
+ *   number.
  * - `log`: the end of a conversation's log, which every append reads and rewrites, and the lease.
  * - `event`: one row for each position. `lane` is null outside of the tree. `kind` is null for facts that no
  *   search finds. `message` is the searchable text.

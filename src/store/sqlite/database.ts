@@ -36,9 +36,7 @@ export type SqliteStoreOptions = (
    * this option in every process that appends. Default: false.
    */
   readonly fullText?: boolean
-  /**
-   * The feed removes a row of a deleted conversation once this number of later rows exist. Default: 100,000.
-   */
+  /** The feed removes a row of a deleted conversation once this many later rows exist. Default: 100,000. */
   readonly feedRows?: number
 }
 

@@ -326,7 +326,7 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
     seq: event.seq,
     role,
     timestamp: formatInstant(event.time),
-    // Each character becomes one space, so that `ranges` stay valid.
+    // Each control or whitespace character becomes one space, so that `ranges` stay valid.
     snippet: /[^ -~]/.test(snippet) ? snippet.replaceAll(/[^\S ]|\p{Cc}/gu, ' ') : snippet,
     ranges,
   }

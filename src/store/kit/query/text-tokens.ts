@@ -203,7 +203,7 @@ export function sizeOfLine(line: string): number {
  */
 export function eventText(fact: Fact): { readonly role: TextRole; readonly text: string } | null {
   if (isQuarantined(fact)) return null
-  // A store checks only that messages have texts: other events may lack content.
+  // A store checks only the texts of messages: other events may lack content.
   switch (fact.kind) {
     case 'MessageEvent':
       return textIn(fact.llm_message.role, fact.llm_message.content, fact.extended_content)
