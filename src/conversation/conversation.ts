@@ -512,10 +512,10 @@ export class Conversation {
    * Replaces an event's texts, files, arguments and reasoning by a placeholder: in the log, in search and in
    * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
    *
-   * Replies to requests that contained the event lose their signed reasoning, because providers reject it
-   * after a changed text. A state update with the key `erased` records the event, the reason and those
-   * replies, and makes other processes reread the log. The erasure can be repeated. Copies of the content in
-   * forks, summaries and quotes are not erased. O(events).
+   * The rest of its reply, and later replies on its branches, lose their signed reasoning, because providers
+   * reject it after a changed text. A state update with the key `erased` records the event, the reason and
+   * those replies, and makes other processes reread the log. The erasure can be repeated. Copies of the
+   * content in forks, summaries and quotes are not erased. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
    *   reason of more than 1,000 characters, or if the store cannot replace bodies.
    * @example
