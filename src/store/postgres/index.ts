@@ -52,9 +52,9 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null
-  const ownValue = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
+  const engine = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
   const fullText = options.fullText === true
-  const append = appender(ownValue, schema, connection, fullText)
+  const append = appender(engine, schema, connection, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   const transact = <T>(work: () => Work<T>): Promise<T> =>
     connection.call(async () => {
@@ -68,7 +68,7 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   let closing: Promise<void> | null = null
   let isSettled = false
   return sqlStore(
-    { ...ownValue, read: call, write: call },
+    { ...engine, read: call, write: call },
     {
       append: (id, facts, requested) => connection.call(() => append(id, facts, requested)),
       transact,

@@ -220,8 +220,8 @@ export class KnownLog implements AppendContext {
   #nodeOf(row: EventRow): TreeNode {
     const { seq, parent_id: parentId, lane, kind, time } = row
     const fact = this.#events.get(seq)?.fact
-    const ownEvents = fact === undefined ? undefined : isQuarantined(fact) ? fact.event_kind : fact.kind
-    const canBeHead = canKindBeHead(kind ?? ownEvents)
+    const bodyKind = fact === undefined ? undefined : isQuarantined(fact) ? fact.event_kind : fact.kind
+    const canBeHead = canKindBeHead(kind ?? bodyKind)
     const node = { seq, id: row.id as string, parentId, canBeHead, lane: lane as number, time: BigInt(time) }
     this.#nodes.set(node.id, node)
     return node

@@ -151,9 +151,10 @@ export function blobReads(d: Dialect) {
     const isMissing = ({ hash }: BlobReference): boolean => result?.has(hash) === false
     const results: T[] = []
     for (const row of rows) {
-      const ownValue = references.get(row)
-      const missing = ownValue?.find(isMissing)
-      if (missing === undefined) results.push(read(row, ownValue && { references: ownValue, texts: result }))
+      const rowReferences = references.get(row)
+      const missing = rowReferences?.find(isMissing)
+      if (missing === undefined)
+        results.push(read(row, rowReferences && { references: rowReferences, texts: result }))
       else if (yield* isUsed(conversationOf(row), missing.hash)) throw damagedBlob(missing.hash)
     }
     return results

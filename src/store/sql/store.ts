@@ -34,7 +34,7 @@ import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
 import { replaceEvents, type ReplaceText } from './replace.ts'
 import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
-interface OwnWork {
+interface Adapter {
   append(
     conversationId: string,
     facts: readonly Fact[],
@@ -55,16 +55,16 @@ interface OwnWork {
   close(): Promise<void>
 }
 
-export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStore {
+export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)
   const conversations = conversationWork(engine.dialect, engine.clock)
   const items = itemReads(engine.dialect)
-  const texts = ownConditions.texts === null ? null : textReads(engine.dialect, ownConditions.texts, events)
+  const texts = adapter.texts === null ? null : textReads(engine.dialect, adapter.texts, events)
   const indexer =
-    texts === null || ownConditions.texts === null || ownConditions.texts.index === null
+    texts === null || adapter.texts === null || adapter.texts.index === null
       ? null
-      : new TextIndexer(texts, ownConditions.texts.maintain, ownConditions.index)
+      : new TextIndexer(texts, adapter.texts.maintain, adapter.index)
   /** Runs a read with checked arguments, so that an invalid call does not open the database. */
   const read = <A extends readonly unknown[], T>(work: (...input: A) => Work<T>, ...input: A): Promise<T> => {
     indexer?.start()
@@ -83,7 +83,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       `${FOLLOWERS}\u{10ffff}`,
       engine.clock(),
     )
-    yield* ownConditions.feedRows.trim(
+    yield* adapter.feedRows.trim(
       heldPositions(
         rows.map(({ id, body }) => ({ id, body: readObject(body, 'The position of a follower', { id }) })),
       ),
@@ -99,8 +99,8 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
       const own = decodedLists.has(facts) ? facts : facts.map(ownedJson)
-      const { result, isNew } = await ownConditions.append(id, own, { ...options })
-      if (isNew) ownConditions.watches.wake(id)
+      const { result, isNew } = await adapter.append(id, own, { ...options })
+      if (isNew) adapter.watches.wake(id)
       indexer?.start()
       if (isNew) indexer?.wrote(own.length)
       return result
@@ -109,9 +109,7 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     replaceEvents: async (id, replacements) => {
       if (!isLegalId(id)) throw unknownConversation(id)
       const checked = checkReplacements(replacements)
-      await ownConditions.transact(() =>
-        replaceEvents(engine.dialect, events, ownConditions.replaceText, id, checked),
-      )
+      await adapter.transact(() => replaceEvents(engine.dialect, events, adapter.replaceText, id, checked))
     },
 
     read: async (id, options = {}) => read(events.read, id, checkReadOptions(options)),
@@ -142,19 +140,19 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
       const deleted = await write(function* () {
         const deleted = yield* conversations.remove(id)
         // Also purges texts of earlier deletions, whose purge below may have failed.
-        hasTexts = ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
+        hasTexts = adapter.purgeTexts !== null && (yield* adapter.purgeTexts())
         return deleted
       })
       if (deleted) {
-        ownConditions.watches.wake(id)
+        adapter.watches.wake(id)
         // A failure is harmless: the next deletion repeats this. A short feed costs no second commit.
-        await read(() => ownConditions.feedRows.isLong())
+        await read(() => adapter.feedRows.isLong())
           .then((isLong) => (isLong ? write(trimFeed) : undefined))
           .catch(() => undefined)
       }
       // In parts, so that other calls run in between. After `close`, a later store purges the rest.
-      while (hasTexts && ownConditions.purgeTexts !== null)
-        hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {
+      while (hasTexts && adapter.purgeTexts !== null)
+        hasTexts = await write(adapter.purgeTexts).catch((error: unknown) => {
           if (hasCode(error, 'store_closed')) return false
           throw error
         })
@@ -176,20 +174,20 @@ export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStor
     readBlob: (id, hash, range) => blobs.readBlob(read, id, hash, range),
     auditBlobs: () => blobs.audit(read),
 
-    feed: async (query) => read(ownConditions.feed(checkFeedQuery(query))),
+    feed: async (query) => read(adapter.feed(checkFeedQuery(query))),
 
     getItem: async (collection, id) => read(() => items.find(collection, id)),
-    changeItems: async (changes) => write(ownConditions.changeItems(checkChanges(changes))),
+    changeItems: async (changes) => write(adapter.changeItems(checkChanges(changes))),
     listItems: async (collection, query) => read(items.list, collection, checkItemQuery(collection, query)),
     countItems: async (collection, filter, options) =>
       read(items.count, collection, checkItemFilter(collection, filter), checkCountOptions(options)),
     claimItems: async (collection, claim) =>
-      write(ownConditions.claimItems(collection, checkClaim(collection, claim))),
+      write(adapter.claimItems(collection, checkClaim(collection, claim))),
 
-    watch: (id, wake) => ownConditions.watch(id, wake),
+    watch: (id, wake) => adapter.watch(id, wake),
     close: () => {
       indexer?.close()
-      return ownConditions.close()
+      return adapter.close()
     },
     [Symbol.asyncDispose]() {
       return this.close()

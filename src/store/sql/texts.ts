@@ -84,9 +84,9 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
 
   function* search(query: CheckedTextQuery): Work<TextPage> {
-    const ownEvents = query.conversation === null ? null : yield* events.findLog(query.conversation)
-    if (ownEvents === undefined) return { items: [], cursor: null }
-    return yield* findTextPage(query, source(query, ownEvents?.number ?? null))
+    const logRow = query.conversation === null ? null : yield* events.findLog(query.conversation)
+    if (logRow === undefined) return { items: [], cursor: null }
+    return yield* findTextPage(query, source(query, logRow?.number ?? null))
   }
 
   const textsOf = <R extends HitRow>(rows: readonly R[]): Work<(FoundText & { readonly row: R })[]> =>
@@ -166,7 +166,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
 
   function otherConditions(query: CheckedTextQuery): Statement {
     const { excludes, record, role, messagesOnly, from, until } = query
-    const ownConditions = allOf([
+    const recordConditions = allOf([
       ...record.keys.map((key): Statement | false => {
         const column = keyColumn(key)
         return column !== null && statement(`c.${column[0]} = ?`, column[1])
@@ -188,10 +188,10 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
             ...key,
           ),
       ),
-      ownConditions.values.length > 0 &&
+      recordConditions.values.length > 0 &&
         statement(
-          `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${ownConditions.sql})`,
-          ...ownConditions.values,
+          `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${recordConditions.sql})`,
+          ...recordConditions.values,
         ),
     ])
   }
