@@ -17,10 +17,7 @@ export interface Recovery {
   readonly events: readonly LoggedEvent[]
 }
 
-/**
- * Milliseconds until another process may recover the conversation if this one is killed. A recovery renews
- * its lease.
- */
+/** Duration of a recovery's lease in milliseconds. The lease is renewed until the recovery ends. */
 const TTL = 10_000
 
 /** Ends the run of a dead process. With `unheld`, only if there is no lease, as after an import. */

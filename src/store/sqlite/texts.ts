@@ -61,10 +61,7 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
     }
 }
 
-/**
- * Maximum number of texts that one transaction adds to the index, and maximum that it removes, which costs
- * more for each text.
- */
+/** Maximum number of texts that one transaction adds to the index, or removes from it, which is slower. */
 const [MERGED, PURGED] = [512, 32]
 
 function* maintain(): Work<boolean> {

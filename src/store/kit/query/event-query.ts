@@ -19,10 +19,7 @@ import type { ReadOptions } from '../../contract/store.ts'
 /** A checked filter, which all stores read in the same way. A field that is null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /**
-   * `kinds` without `excludeKinds`, in the order of EVENT_KINDS; if `text` is set, only MessageEvent or
-   * empty.
-   */
+  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS. With `text`, at most MessageEvent. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null
