@@ -45,7 +45,7 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. Without a valid timestamp, an event inherits the previous entry's; the first event has null. */
+  /** ISO 8601. Without a valid one, an event inherits the previous entry's. Null before the first valid one. */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean

@@ -172,9 +172,11 @@ describe('a sandbox', () => {
       real(args.includes('colloquy-watchdog') ? '/nowhere' : command, args, options)) as typeof real
     syncBuiltinESMExports()
     try {
-      await sandboxes.start('a', 's')
-      const { status_detail } = await reaches('ERROR')
-      expect(status_detail).toMatch(/^The sandbox could not be started: .*ENOENT/)
+      await Promise.all([sandboxes.start('a', 's'), sandboxes.start('b', 's')])
+      for (const id of ['a', 'b'])
+        expect((await reaches('ERROR', id)).status_detail).toMatch(
+          /^The sandbox could not be started: The watchdog .*ENOENT/,
+        )
       const run = sandboxes.files?.run(
         'echo ran > ran; sleep 1000',
         join(position.path, 'a/workspace'),

@@ -39,16 +39,20 @@ export class Watchdog {
   readonly mark = `colloquy-${crypto.randomUUID()}`
   readonly #groups = new Set<number>()
   #child: ChildProcess | null = null
+  #starting = Promise.resolve()
 
   markOf(id: string): string {
     return `${this.mark}:${id}`
   }
 
-  /** @throws the system's error if the helper cannot start; nothing would then end the group. */
+  /** @throws Error if the watchdog cannot start; nothing would then end the group. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
-    if (this.#child === null) await this.#start()
+    if (this.#child === null) this.#starting = this.#start()
     else await this.#send(`+${group}`)
+    await this.#starting.catch((cause: Error) => {
+      throw new Error(`The watchdog of its processes could not be started: ${cause.message}`, { cause })
+    })
   }
 
   remove(group: number): void {
@@ -84,7 +88,9 @@ export class Watchdog {
       if (this.#child !== child) return
       // It was killed: start another one.
       this.#child = null
-      if (this.#groups.size > 0) this.#start().catch(() => undefined)
+      if (this.#groups.size === 0) return
+      this.#starting = this.#start()
+      this.#starting.catch(() => undefined)
     })
     child.unref()
     const { stdin } = child
