@@ -69,7 +69,7 @@ export const GRAMMARS: readonly Grammar[] = [
     law: 'M3',
     name: 'Anthropic',
     write: toAnthropic,
-    judge: (request, { system } = {}) => validateAnthropic(request, system === 'append'),
+    judge: (request, { system } = {}) => validateAnthropic(request, { systemMessages: system === 'append' }),
   },
   { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: (request) => validateAiSdk(request) },
   { law: 'M16', name: 'Gemini', write: toGoogle, judge: (request) => validateGoogle(request) },

@@ -260,7 +260,7 @@ it('M3 says in words a compaction that was asked for: it would have to stand in 
 
 const appended = (...events: readonly Event[]) => {
   const request = toAnthropic(toMessages(replay(events), { system: 'append' }))
-  expect(validateAnthropic(request, true)).toEqual([])
+  expect(validateAnthropic(request, { systemMessages: true })).toEqual([])
   return request.messages.map(({ role, content }) => [role, ...content.map((block) => block.type)])
 }
 

@@ -1,5 +1,6 @@
 /** The Anthropic validator rejects texts, thinking, images and cache marks that the provider rejects. */
 
+import { expect, test } from 'vitest'
 import { blockRules, validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import {
   user,
@@ -171,4 +172,15 @@ testTables({
     },
   ],
   broken,
+  elsewhere: ['thinking-leads-loop'],
+})
+
+test('a model with thinking switched on wants it before the calls whose results close the request', () => {
+  const plain = [assistant(text('Looking.'), call('a')), from(result('a'))]
+  const match = validateAnthropic(ask(user, ...plain), { thinking: true })
+  expect(match.map(({ rule }) => rule)).toEqual(['thinking-leads-loop'])
+  expect(validateAnthropic(ask(user, ...plain, done, user), { thinking: true })).toEqual([])
+  expect(
+    validateAnthropic(ask(user, assistant(thinking, call('a')), from(result('a'))), { thinking: true }),
+  ).toEqual([])
 })

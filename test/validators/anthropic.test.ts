@@ -302,10 +302,17 @@ testTables({
   ),
   good,
   broken,
+  elsewhere: ['ends-with-user'],
+})
+
+test('a model without prefill refuses to end with the assistant', () => {
+  const result = validateAnthropic(ask(user, done), { prefill: false })
+  expect(result.map(({ rule }) => rule)).toEqual(['ends-with-user'])
+  expect(validateAnthropic(ask(user, done, user), { prefill: false })).toEqual([])
 })
 
 const brokenForNew = (...messages: unknown[]): string[] =>
-  validateAnthropic(ask(...messages), true).map(({ rule }) => rule)
+  validateAnthropic(ask(...messages), { systemMessages: true }).map(({ rule }) => rule)
 
 test('a newer model takes system messages before a reply and at the end, and no two that touch', () => {
   const system = { role: 'system', content: 'Be brief.' }

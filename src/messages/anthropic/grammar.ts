@@ -164,7 +164,7 @@ export const ANTHROPIC = defineGrammar({
   list: 'messages',
   reply: fromAnthropic,
   stream: collectAnthropic,
-  rules: (request, { system } = {}) => validateAnthropic(request, system === 'append'),
+  rules: (request, { system } = {}) => validateAnthropic(request, { systemMessages: system === 'append' }),
   front: { system: [] },
   provider: PROVIDER,
 })

@@ -150,6 +150,16 @@ export const blockRules: Rules<View> = {
     'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
     ({ messages }) => each(lastBlocks(messages), (block) => isThinking(block) && 'last block'),
   ],
+  'thinking-leads-loop': [
+    'Where thinking is on, the calls whose results end the request follow thinking.',
+    'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
+    ({ target, messages }) => {
+      const [calling, closing] = messages.slice(-2)
+      const isLoop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
+      const first = target.thinking === true && isLoop ? (calling?.blocks.slice(0, 1) ?? []) : []
+      return each(first, (block) => !isThinking(block) && `found ${label(block.type)}`)
+    },
+  ],
   'error-result': [
     'A result with is_error has content, and text only.',
     'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
@@ -237,6 +247,18 @@ function sourceFault({ type, url, data }: JsonObject): string | false | undefine
 
 const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
 
+interface Target {
+  /** Whether the model accepts a final assistant message; Claude 4.6 and later do not. Default: true. */
+  readonly prefill?: boolean
+  /**
+   * Whether the model has a thinking budget. If so, a request that ends in a tool loop must include the
+   * loop's thinking. Default: false.
+   */
+  readonly thinking?: boolean
+  /** Whether `messages` may contain system messages, as for Claude Opus 4.8 and later. Default: false. */
+  readonly systemMessages?: boolean
+}
+
 const cached = { cache_control: absent(byType({ ephemeral: { ttl: optional(oneOf('5m', '1h')) } })) }
 const { mcp_tool_listing, fallback, ...server } = storedFields(KINDS)
 const serverFields = { ...withMore(server, cached), mcp_tool_listing, fallback } as Record<string, Fields>
@@ -271,14 +293,14 @@ interface Block extends Part {
 type Message = ReturnType<typeof messagesIn>[number]
 type View = ReturnType<typeof viewOf>
 
-function viewOf(request: unknown, acceptsSystem: boolean) {
+function viewOf(request: unknown, target: Target) {
   const body = asObject(request)
   const messages = messagesIn(body['messages'])
   const blocks = messages.flatMap((message) => message.blocks)
   const results = messages.flatMap(resultsOf)
   return {
     request,
-    acceptsSystem,
+    target,
     messages,
     system: blocksOf(body['system'], 'system', 'system'),
     blocks,
@@ -290,9 +312,8 @@ function viewOf(request: unknown, acceptsSystem: boolean) {
   }
 }
 
-/** `acceptsSystem`: whether the model accepts system messages, as Claude Opus 4.8 and later do. */
-export const validateAnthropic = (request: unknown, acceptsSystem = false): Violation[] =>
-  judge(anthropicRules, viewOf(request, acceptsSystem))
+export const validateAnthropic = (request: unknown, target: Target = {}): Violation[] =>
+  judge(anthropicRules, viewOf(request, target))
 
 function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
@@ -357,8 +378,8 @@ export const anthropicRules: Rules<View> = {
   'system-role': [
     'System text goes into the system field, or with newer models into messages.',
     'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
-    ({ acceptsSystem, messages }) =>
-      each(messages, ({ role }) => !acceptsSystem && role === 'system' && 'system'),
+    ({ target, messages }) =>
+      each(messages, ({ role }) => target.systemMessages !== true && role === 'system' && 'system'),
   ],
   'system-place': [
     'A system message is last or before an assistant message; no two are adjacent.',
@@ -395,6 +416,12 @@ export const anthropicRules: Rules<View> = {
           isContentEmpty(content) && !(role === 'assistant' && index === messages.length - 1) && 'empty',
         '.content',
       ),
+  ],
+  'ends-with-user': [
+    'If the model accepts no prefill, the last message is from the user.',
+    'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
+    ({ target, messages }) =>
+      each(assistants(messages.slice(-1)), () => target.prefill === false && 'ends with the assistant'),
   ],
   ...sharedRules<View>({
     'calls-have-results':
