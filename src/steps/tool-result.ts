@@ -442,10 +442,11 @@ const entriesOf =
 
 const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map([
   ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map((name) => [name, entriesOf(name)] as const),
-  // As `JSON.stringify` unwraps them.
-  ...['Number', 'String', 'Boolean', 'BigInt'].map(
-    (name) => [name, (value: object) => value.valueOf()] as const,
-  ),
+  ...[Number, String, Boolean, BigInt, Symbol].map(({ name, prototype }) => {
+    const { valueOf }: { valueOf(): unknown } = prototype
+    return [name, (value: object): unknown => valueOf.call(value)] as const
+  }),
+  ['RegExp', (value: object) => RegExp.prototype.toString.call(value)],
   ['Date', dateText],
   ['Blob', blobText],
   ['File', blobText],

@@ -183,6 +183,12 @@ describe('what a tool returns', () => {
     ['getter that throws', throwing, [text('{"a":"[Unreadable: no a]","b":2}')]],
     ['unreadable', unreadable, [text('[Unreadable: closed]')]],
     ['Date', [new Date(0), new Date(Number.NaN)], [text('["1970-01-01T00:00:00.000Z","Invalid Date"]')]],
+    ['RegExp', /a/g, [text('/a/g')]],
+    [
+      'only the tag of a box',
+      { [Symbol.toStringTag]: 'Number', valueOf: () => ({ n: 1 }), a: 1 },
+      [text('{"valueOf":"[Function valueOf]","a":1}')],
+    ],
     ['boxed', [new Object('a'), { n: new Object(5) }, new Object(true)], [text('["a",{"n":5},true]')]],
     ['URL', new URL('https://a.b/c'), [text('https://a.b/c')]],
     ['search', new URLSearchParams('a=1'), [text('[["a","1"]]')]],

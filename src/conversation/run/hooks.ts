@@ -31,7 +31,7 @@ export interface HookOutcome {
   readonly error?: string
 }
 
-/** A function that a run calls at a certain moment, such as before a tool call. */
+/** A function that a run calls at a certain moment, such as before a tool call. It has no time limit. */
 export interface Hook {
   /** When the run calls the hook. */
   readonly on: HookEventType
