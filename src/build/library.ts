@@ -125,6 +125,8 @@ export async function bundleLibrary(folder: string, options: BundleOptions): Pro
     ...output,
   })
   await bundle.close()
+  // For each file, Node reads the nearest package.json, and the package's own is long.
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   mkdirSync(join(folder, 'cli'), { recursive: true })
   copyFileSync(join(ROOT, 'src/cli/sample.jsonl'), join(folder, 'cli/sample.jsonl'))
 }
