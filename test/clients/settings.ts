@@ -9,7 +9,7 @@ const of = (w: World) => w.agentServer
 const NO_INSTALLING = 'Skills and plugins belong to the agent and cannot be installed.'
 const NO_META = 'The service has no meta profiles.'
 const NO_MCP = 'Only the agent connects to MCP servers.'
-const NO_LOGIN = 'The service has no subscriptions.'
+const NO_LOGIN = 'OpenAI subscriptions are not supported.'
 
 export const SETTINGS: readonly Row[] = [
   works('ServerClient.getRoot', (w) => of(w).server.getRoot(), { title: 'Colloquy' }),
