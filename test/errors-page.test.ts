@@ -27,7 +27,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
     'An id is empty, longer than 200 characters, reserved or malformed Unicode, or has control characters. Choose another id.',
   unknown_conversation: 'The conversation does not exist, or was deleted. Create it.',
   conversation_exists: 'A conversation with this id exists. Open it, or choose another id.',
-  version_conflict: 'Another writer appended or changed the record first. Read it again and retry.',
+  version_conflict: 'Another writer changed the log or record first. Read it again and retry.',
   id_conflict:
     'Another event or item has this id, or another run changed the session. Use a new id, or read the latest state and retry.',
   unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
@@ -251,7 +251,7 @@ function page(): string {
   const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
   return [
     '# Errors\n',
-    'This page lists the error texts of the library, the service and the command by code, except the issues of an invalid event or request body. `…` is a value of the call, and `a / b` means one of the two texts. A test writes this page from the sources.\n',
+    'This page lists the error texts of the library, the service and the command by code, except the issues of an invalid event or request body. `…` is a value of the call, and `a / b` means one of the texts. A test writes this page from the sources.\n',
     '## Library\n',
     'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
     ...library,

@@ -9,10 +9,10 @@ import type { UIChunk, UIPart, UIToolPart } from '../messages/ui/types.ts'
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
- * Returns a function that translates the chunks of one stream; a null chunk ends open parts. The ids of texts
- * and reasoning begin with `to`, and `parts` are the reply's parts that the client already has. Streamed
- * messages never have event ids, because a client would then keep the messages at their streamed positions
- * when the final snapshot arrives.
+ * Returns a function that translates the chunks of one stream; a null chunk ends open parts. `to` is the
+ * prefix of the ids of texts and reasoning, and `parts` are the reply's parts that the client already has.
+ * Streamed messages never have event ids. With event ids, a client would keep the messages at their streamed
+ * positions when the final snapshot arrives.
  */
 export function chunkTranslator(
   to: string,
@@ -41,7 +41,7 @@ export function chunkTranslator(
       { type: EventType.REASONING_END, messageId },
     ]
   }
-  /** Returns a call's first result. Clients add each result as a message, so later results are activities. */
+  /** Returns the event of a call's first result; none for later ones, which clients would add as messages. */
   const result = (toolCallId: string, output: JsonValue = null): AGUIEvent[] => {
     if (ended.has(toolCallId)) return []
     ended.add(toolCallId)

@@ -83,7 +83,7 @@ function filePart({ mediaType, from }: FileRef): ContentPart {
   return { type, source: { type: 'file', value: from.id, provider: from.provider } }
 }
 
-/** Returns a new user message, or the result of a pending call, as an event; otherwise null. */
+/** Returns the event for a new user message or for the result of a pending call; null for other messages. */
 export function messageEventOf(
   message: JsonObject,
   state: State,

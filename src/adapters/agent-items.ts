@@ -10,7 +10,7 @@ import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
-/** Field with an event's items. A reply's first event has all its items, the others have an empty list. */
+/** Field with an event's items. A reply's first event has all items of the reply, its other events none. */
 const ITEMS = 'openai_agents'
 
 /** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */

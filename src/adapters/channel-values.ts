@@ -14,8 +14,8 @@ export type SerializedValue = readonly [type: string, text: string]
 type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is a tree of full chunks, which versions share. `levels` contains the rest of each level after its
- * last full chunk: elements on level 0, ids of chunks on higher levels.
+ * A list is stored as a tree of full chunks, which its versions share. `levels` contains the rest of each
+ * level after its last full chunk: elements on level 0, ids of chunks on higher levels.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 
@@ -27,7 +27,7 @@ const MAX_TEXT = 2 ** 24
 export class ChannelValues {
   readonly #items: Items
   readonly #serde: SerializerProtocol
-  /** Ids of stored chunks by their texts: a lookup is faster than a digest. */
+  /** Ids of stored chunks, by `chunkText`, because a lookup is faster than a digest. */
   readonly #stored = new LRUCache<string, string>({ maxSize: MAX_TEXT, sizeCalculation: sizeOf })
 
   constructor(items: Items, serde: SerializerProtocol) {
@@ -104,6 +104,6 @@ const sizeOf = (name: string, text: string): number => name.length + text.length
 /** Returns the cache key of a chunk. Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
-/** Returns 128 bits of a digest: names of threads and channels may be too long for an item's id. */
+/** Returns 128 bits of a digest, because names of threads and channels may be too long for an item's id. */
 export const digest = (...texts: readonly string[]): string =>
   bytesToHex(sha256(utf8ToBytes(JSON.stringify(texts))).subarray(0, 16))

@@ -56,9 +56,9 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of the calls that opened subagents, by subagent, until the subagent's record contains the id. */
+  /** Ids of calls that opened subagents, by subagent. Deleted once the subagent's record has the id. */
   readonly subagents: Map<string, string>
-  /** Events of side chains that may not be stored yet, by side chain. */
+  /** Events of side chains that are still to be appended, by side chain. Some may already be stored. */
   readonly sides: Map<string, readonly Event[]>
 }
 

@@ -31,11 +31,11 @@ const BATCH = 100
 /**
  * Returns a LangGraph checkpointer over a Colloquy store.
  *
- * Versions of a growing list share their elements: a thread's size grows with its messages, not with their
- * square. A run from an earlier `checkpoint_id` starts a branch. Two runs of a thread are not mixed: `put`
- * throws `id_conflict` when another run has moved the thread to another checkpoint. Pending writes are
- * idempotent by task and index. `serde` writes values as bytes; the default is LangGraph's serializer.
- * `getTuple` is O(size of the values).
+ * Versions of a growing list share elements, so a thread's size is linear in its messages, not quadratic. A
+ * run from an earlier `checkpoint_id` starts a branch. Two runs of a thread are not mixed: `put` throws
+ * `id_conflict` when another run has moved the thread to another checkpoint. Pending writes are idempotent by
+ * task and index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size
+ * of the values).
  * @throws ColloquyError `invalid_argument` without a store, in `put` and `putWrites` for a configuration
  *   without `thread_id`, and in `putWrites` without `checkpoint_id`; the store's errors.
  * @example
@@ -64,7 +64,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
     this.#values = new ChannelValues(items, this.serde)
   }
 
-  /** A random fraction keeps versions of two branches distinct: values are stored by version. */
+  /** Adds a random fraction, so that two branches do not store different values under the same version. */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(super.getNextVersion(current)) + Math.random()
   }

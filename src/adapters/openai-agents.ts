@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, of a reply, or of others' adjacent events. Removing them moves HEAD to `parentId`. */
+/** Items of an event, of a reply, or of other writers' adjacent events. Removal moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
@@ -204,7 +204,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Moves HEAD before the segment of the first replaced item, and appends its earlier items again. */
+/** Moves HEAD before the first replaced item's segment; appends the segment's earlier items, then `items`. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

@@ -25,7 +25,7 @@ export type Layout = (typeof LAYOUTS)[number]
 
 export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
 
-/** Parses the text of an option, `--name`. @throws UsageError for an invalid text. */
+/** Parses the text of the option called `name`. @throws UsageError for an invalid text. */
 type Parse<T> = (text: string, name: string) => T
 
 interface Option<T = unknown> {

@@ -114,7 +114,7 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
   return !isQuarantined(again) || wrap({ ...again, issues: [] }) === wrap({ ...fact, issues: [] })
 }
 
-/** The names that an export writes into its directory; a directory with other names is never replaced. */
+/** Names in an exported directory. A directory that contains anything else is never replaced. */
 const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
 
 export interface Target {

@@ -141,7 +141,7 @@ async function copyAll(copy: Copy, name: string, source: Source): Promise<readon
   return reports
 }
 
-/** Records in each stored subagent which call of its parent opened it. Called after either import. O(facts). */
+/** Records in stored subagents which call opened them, after an import of parent or subagent. O(facts). */
 async function linkSubagents(
   store: Store,
   parentId: string,
@@ -258,7 +258,7 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-/** The id is from the documents, else from --conversation, else the name of the file or folder. */
+/** The conversation id is from the documents, else --conversation, else the name of the file or folder. */
 function planImport({ request }: Copy, name: string, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
@@ -420,7 +420,7 @@ const REPAIRS = {
   unreadable_timestamp: 'has the time of the event before it',
 }
 
-/** Maximum number of listed issues: in a file of the wrong kind, every line has one. */
+/** Maximum number of listed issues, because in a file of the wrong kind every line has an issue. */
 const MAX_ISSUES = 1000
 
 const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => ({
@@ -428,7 +428,7 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   form,
   conversation: id,
   created: false,
-  /** Events in the file, including quarantined ones. */
+  /** Events in the file, including quarantined ones, but without transient ones. */
   events: 0,
   added: 0,
   /** Events that the database already had. */
@@ -437,7 +437,7 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   skipped: 0,
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),
-  /** The new position of HEAD from base_state.json; null when it was not moved. */
+  /** HEAD as base_state.json moves it, and whether this import added the move; null without a move. */
   head: null as { readonly value: string | null; readonly added: boolean } | null,
   notes: [...notes],
 })

@@ -41,7 +41,7 @@ import { condenseView, replayView, stateRows, stuckView, viewRows, viewView } fr
 import { treeLines, type TreeRow, treeView } from './show/tree.ts'
 import { whyView } from './show/why.ts'
 
-/** How to call colloquy here: in its own repository it is not a command of the shell. */
+/** How to call colloquy. In a clone, the shell has no `colloquy` command, so `npm run` starts it. */
 const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
 const HIDDEN_KINDS: readonly string[] = ['ObservationEvent', 'CondensationRequest']

@@ -29,7 +29,7 @@ const PLACEHOLDER = '[An old result was removed here to save tokens.]'
  * placeholder would not shorten.
  *
  * The output depends only on the messages. As a conversation grows, a masked result stays masked, and earlier
- * messages change at most once for each `stride` tokens. Masking twice changes nothing (law K7). O(content).
+ * messages change at most once for each `stride` tokens saved. Masking is idempotent (law K7). O(content).
  * @throws ColloquyError `invalid_argument` for an invalid number. The returned function also throws it if the
  *   counter returns an invalid number.
  * @example

@@ -16,8 +16,8 @@ export interface StuckDetector {
   readonly thresholds: StuckThresholds
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls, unless a nudge already
-   * followed the first of them; else null.
+   * Returns a text for `nudgeMessage` after exactly `action_error` equal failed calls. Otherwise, or if a
+   * nudge already followed the first of these calls, returns null.
    */
   readonly nudge: (state: State) => string | null
   readonly reason: (state: State) => string | null
@@ -182,7 +182,7 @@ export interface StuckThresholds {
    * Default: 3.
    */
   readonly monologue: number
-  /** Number of alternating steps (a, b, a, b) with equal results. Values below 3 count as 3. Default: 6. */
+  /** Number of alternating steps (a, b, a, b) whose results repeat. Values below 3 count as 3. Default: 6. */
   readonly alternating_pattern: number
 }
 

@@ -18,7 +18,7 @@ export interface TokenCounts {
   readonly context_window: number
 }
 
-/** Usage of one model. */
+/** Usage of one model or usage id. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
   /** Sum of the reported costs, usually in US dollars. Records of replies have no cost, and count as 0. */

@@ -187,7 +187,7 @@ async function complete(
   }
 }
 
-/** Returns a progress event for HEAD's or else the latest branch where the call works; otherwise none. */
+/** Returns a progress event for the branch where the call works: HEAD's, or else the latest such branch. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []

@@ -44,8 +44,8 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
- * finished one is interrupted only if a run is `live`, because that run may still be working. Empty for every
- * other status: calls of a waiting conversation always stay pending. O(k log k) for k pending calls.
+ * finished one is interrupted only if a run is `live`, because that run may still be working. Empty for other
+ * statuses except running: calls of a waiting conversation stay pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -114,7 +114,7 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 
 /**
  * Returns the rejections of pending calls, in log order. A waiting conversation becomes idle if all other
- * calls are approved. O(k log k) for k pending calls.
+ * executable calls are approved. O(k log k) for k pending calls.
  * @param actionIds default: all pending calls of HEAD's branch
  * @param reason default: `User rejected the action.`
  * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
@@ -307,7 +307,7 @@ export function lostCallResults(
 /**
  * Returns the ids of the pending calls that were appended since a dead run set the status to running. A run
  * records the start of each call (law P6), so a call without that record never started. Use it only if the
- * run held a lease: other writers may not record starts. O(events since the run began).
+ * run held a lease, because other writers do not always record starts. O(events since the run began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log

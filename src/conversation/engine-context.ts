@@ -64,9 +64,9 @@ interface CachedReplica {
 }
 
 /**
- * The conversations of one engine. Idle replicas (states in memory) are evicted by size, least recently used
- * first, and reopened on use. One idle replica may be larger than the cache: otherwise each use would read
- * its log again.
+ * The conversations of one engine. If idle replicas (states in memory) exceed the cache size, the least
+ * recently used is evicted, and reopened on use. One idle replica may be larger than the cache, because
+ * otherwise each use would read its log again.
  */
 export class EngineContext {
   readonly store: Store
@@ -201,8 +201,8 @@ export class EngineContext {
   }
 
   /**
-   * Deletes a conversation and its children, or counts them.
-   * @param options null: does not count what is deleted, except conversations and items
+   * Deletes a conversation and its children; with `dryRun`, only counts them.
+   * @param options null: counts only the deleted conversations and items
    * @param visited ids to skip; the deleted ids are added
    */
   async deleteCounted(

@@ -120,8 +120,8 @@ export interface Engine {
   /**
    * Recovers every conversation whose run died: its lease expired, or its status is `running` without a
    * lease, as after an import. Unexpired leases are left for a later call, and a failure does not stop the
-   * other recoveries. See `Conversation.recover`. O(unreleased leases, running or never opened conversations,
-   * and events of the recovered ones).
+   * other recoveries. See `Conversation.recover`. O(expired leases, conversations that are running or have no
+   * recorded status, and events of the recovered ones).
    * @example
    * const engine = createEngine({ store: memoryStore() })
    * const recoveries = await engine.recoverAll()
@@ -132,7 +132,7 @@ export interface Engine {
   /**
    * Delivers the events, changes and deletions of all conversations to a handler: at least once, and in order
    * per conversation. Resolves when the start position of `name` is stored. When a conversation is deleted,
-   * its last events may not be delivered, but the deletion is.
+   * the handler may miss its last events, but it always gets the deletion.
    *
    * Each call of the handler gets items of one of 64 shards. When the handler resolves, the position after
    * the items is stored. When the handler throws, the items are delivered again, with growing delays.

@@ -24,7 +24,7 @@ export interface ForkOptions extends Partial<
   /**
    * Id of the event that becomes the fork's HEAD; for a state update, the event before it becomes HEAD. Only
    * the path to HEAD is copied. The whole log up to HEAD is copied if the path has a result of a call on
-   * another branch, or a reply that was requested on another branch. Default: the whole log.
+   * another branch, or a reply that was requested on another branch. Without `from`, the whole log is copied.
    */
   readonly from?: string
 }
@@ -39,10 +39,10 @@ export interface ForkPlan {
 }
 
 /**
- * Returns what a fork copies and appends. `from` is the last event to copy; default: the whole log. If `from`
- * is a state update, which cannot be HEAD, the fork ends at the event before it on its branch (design D7).
- * O(depth · log depth), O(events) if the log up to a position is copied, or O(k log k) for the whole log with
- * k pending calls.
+ * Returns what a fork copies and appends. `from` is the last event to copy; without it, the whole log is
+ * copied. If `from` is a state update, which cannot be HEAD, the fork ends at the event before it on its
+ * branch (design D7). O(depth · log depth), O(events) if the log up to a position is copied, or O(k log k)
+ * for the whole log with k pending calls.
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out its branch.
  * @example

@@ -1,6 +1,6 @@
 /**
- * Durable jobs: store items under a lease that is renewed. A process changes a job only while it holds the
- * lease, then releases or finishes the job. If the process dies, another one claims the job when it is due.
+ * Durable jobs, stored as items under a lease that is renewed. A process changes a job only while it holds
+ * the lease, then releases or finishes the job. If the process dies, another one claims it when due.
  */
 
 import { type RunInOrder, serialQueue, unref } from './async.ts'

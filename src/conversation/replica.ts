@@ -69,7 +69,7 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** Minimum new events before an eviction: a number, and fractions of the log and of the view. */
+/** Minimum new events before an eviction: the largest of a number and fractions of log and view. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
@@ -541,7 +541,7 @@ function readerOf(store: Pick<Store, 'read'>, blobs: BlobMode): Read {
   }
 }
 
-/** Whether all references are in files and tool results, which only requests need. */
+/** Whether all of an event's references are in files and tool results, which only requests need. */
 function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   // An id that is derived from the body needs the whole body.
   if (fact.id === undefined || isQuarantined(fact)) return false
@@ -582,8 +582,8 @@ interface Opened {
 }
 
 /**
- * Between two evictions, the log must grow by this fraction, by one chunk, and by the number of retained
- * events. An eviction costs O(length + retained events), so all evictions of a fold of n events cost O(n).
+ * Between two evictions, the log must grow by the largest of this fraction, one chunk, and the number of
+ * retained events. An eviction costs O(length + retained events), so those of a fold of n events cost O(n).
  */
 const EVICT_PART = 1 / 32
 

@@ -79,7 +79,7 @@ export class StreamedReply {
   }
 
   /**
-   * Returns the end of the part after an offset; null if the part is newer than event `seq`. O(log parts).
+   * Returns the end of the part after an offset; null if it is newer than event `seq` or missing. O(log n).
    */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]
@@ -254,7 +254,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** Returns the text between two positions. O(pieces between + log pieces). */
+  /** Returns the text between two positions. O(k + log n) for k of n pieces. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)

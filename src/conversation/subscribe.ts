@@ -1,4 +1,4 @@
-/** Catch-up subscriptions: every event after a position once, in order, first stored, then live (law B). */
+/** Catch-up subscriptions deliver every later event once, in order: first stored, then live ones (law B). */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
@@ -28,10 +28,10 @@ export type SubscriptionItem =
    */
   | { readonly type: 'reset' }
   /**
-   * The next part of a reply in progress, before any later event. The first deltas have everything streamed
-   * so far, and no character is repeated. To resume, pass the last `offset` as `replyOffset`. A reply that
-   * ends before the reader connects, or while the reader still receives the previous reply, is delivered only
-   * as events.
+   * The next part of a reply in progress, delivered before any later event. The first deltas have everything
+   * streamed so far, and no character is repeated. To resume, pass the last `offset` as `replyOffset`. A
+   * reply that ends before the reader connects, or while the reader still receives the previous reply, is
+   * delivered only as events.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 

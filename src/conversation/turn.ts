@@ -8,7 +8,7 @@ import type { View } from '../view/view.ts'
 /**
  * Whether the turn has ended: no call is pending, no condensation is requested, and the view ends with a
  * final reply or a result of the finish tool. Later system prompts and blank messages are ignored. Any other
- * message, also from the environment, needs a reply. O(size of the ignored units).
+ * message needs a reply, even one from the environment. O(size of the ignored units).
  */
 export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest

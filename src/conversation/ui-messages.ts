@@ -27,9 +27,9 @@ import type { Status } from '../state/status.ts'
 import type { SubscriptionItem } from './subscribe.ts'
 
 export interface UIStreamOptions extends UIMessagesOptions {
-  /** Id of the user's message. Default: the latest on HEAD's branch. */
+  /** Id of the user's message whose reply is streamed. Default: the latest on HEAD's branch. */
   readonly to?: string
-  /** Parts of the client's last message. Default: none. */
+  /** Parts of the reply that the client already has. Default: none. */
   readonly from?: readonly UIPart[]
   /**
    * Starts the run that makes the reply. Called once the stream has subscribed, even if the client
@@ -283,10 +283,10 @@ export interface UIReceiveOptions extends UIMessagesOptions {
 
 /**
  * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its id,
- * and by default rejects the calls that wait (`waiting`). An edited message is appended on a new branch. A
- * repeated post appends nothing. `regenerate` moves HEAD back to the latest version of the user's message.
- * Decisions about calls, and outputs of `pageTools`, are read from all assistant messages. Run the
- * conversation afterwards. O(depth) for `regenerate` after an edit.
+ * and by default rejects the calls that wait for confirmation (`waiting`). An edited message is appended on a
+ * new branch. A repeated post appends nothing. `regenerate` moves HEAD back to the latest version of the
+ * user's message. Decisions about calls, and outputs of `pageTools`, are read from all assistant messages.
+ * Run the conversation afterwards. O(depth) for `regenerate` after an edit.
  * @throws ColloquyError `invalid_argument` for an invalid body; `already_running` for an edit or `regenerate`
  *   during a run; the errors of `append`.
  * @example
@@ -303,7 +303,7 @@ export async function receiveUIMessages(
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
   checkOptionNames(options, 'waiting pageTools blobs service')
   const { waiting = 'reject' } = options
-  if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
+  if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', "must be 'reject' or 'keep'")
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
   const list = Array.isArray(messages) ? (messages as JsonValue[]) : []
   const last = list.at(-1)

@@ -12,8 +12,8 @@ export function encodeEvent(event: Event): string {
 type Encoded = string | { readonly value: unknown }
 
 /**
- * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. A value that JSON
- * cannot represent is omitted from an object, and becomes null elsewhere. O(size · log keys). Accepts any
+ * Returns JSON without spaces, with sorted keys, so that equal values have equal texts. A value of a type
+ * that JSON lacks is omitted from an object, and becomes null elsewhere. O(size · log keys). Accepts any
  * depth.
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'

@@ -29,7 +29,7 @@ export type ErrorCode =
   | 'store_closed'
 
 /**
- * An error that the library throws on purpose. Check its `code` with `hasCode`, not its class: `instanceof`
+ * An error that Colloquy throws on purpose. Check its `code` with `hasCode`, not its class: `instanceof`
  * fails when two copies of the package are installed.
  */
 export class ColloquyError extends Error {
@@ -58,7 +58,7 @@ export const unknownEvent = (event: string, data: Readonly<Record<string, unknow
   )
 
 /**
- * Whether a caught value is an error of this library, from any copy of the package. O(1).
+ * Whether a caught value is a ColloquyError, from any copy of the package. O(1).
  * @example
  * isColloquyError(new ColloquyError('closed', 'The engine is closed.')) // true
  * isColloquyError(new Error('Disk full')) // false
@@ -72,7 +72,7 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 }
 
 /**
- * Whether a caught value is an error of this library with this code.
+ * Whether a caught value is a ColloquyError with this code.
  * @example
  * try { stateAt(initialState(), "nope"); } catch (error) { console.assert(hasCode(error, "unknown_event")); }
  */

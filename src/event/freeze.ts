@@ -8,8 +8,8 @@ import type { JsonValue } from './shapes.ts'
 export const MAX_DEPTH = 512
 
 /**
- * Maximum number of values in one event. It ends the copy of a proxy of endless length, and of nested lists
- * that share items.
+ * Maximum number of values that `copy` visits. It is needed because a proxy can be endless, and nested lists
+ * that share items can expand without limit.
  */
 const MAX_VALUES = 5_000_000
 

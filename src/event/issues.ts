@@ -48,7 +48,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** Creates an issue, with the secrets in `input` masked. Omits `input` if it is a text with a secret's name. */
+/** Creates an issue, with secrets in `input` masked. Omits a text `input` that names `encrypted_content`. */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // `maskSecrets` checks the keys inside `input`, but not the keys of its path.

@@ -61,10 +61,7 @@ export interface ReplyRecord {
   readonly parts?: readonly JsonValue[]
   /** Data that the provider returned but accepts in no request, such as sources, citations and ratings. */
   readonly metadata?: JsonObject
-  /**
-   * Number of waiting calls of the provider's tools that the reply adds, minus the number that it ends.
-   * Omitted if 0.
-   */
+  /** By how much the reply changes the number of waiting calls of the provider's tools. Omitted if 0. */
   readonly waits?: number
   /** Id of the provider's container in which calls of its tools wait. The next request contains this id. */
   readonly container?: string

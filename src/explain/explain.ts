@@ -29,8 +29,8 @@ import { countIn, stretchOf, removedUnits } from './removal.ts'
  * removed with the event, and notes. For another HEAD, pass the state of `stateAt` or `switchTo`.
  *
  * O(entries since the event · log n + view · log n), and with a budget the cost of `fitToBudget`.
- * @param event id of an event or of a summary; or a position in the log, for lines without an id and
- *   repeated ids
+ * @param event id of an event or of a summary; or a position in the log, for a line without an id or with a
+ *   repeated id
  * @param options how your program shortens requests
  * @throws ColloquyError `unknown_event` for an unknown event; `evicted` where a snapshot or `evict` left out
  *   a body.

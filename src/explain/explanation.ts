@@ -40,7 +40,7 @@ export type NoteCode =
   | 'stretch'
   /** A reply is placed before messages that its model had not read. */
   | 'placed'
-  /** A reply made without this message is placed before it. */
+  /** A reply whose model had not read this message is placed before it. */
   | 'passed'
   | 'replaced_prompt'
   | 'says_nothing'

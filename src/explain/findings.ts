@@ -230,8 +230,8 @@ const FINDERS: readonly Finder[] = [
  * task, likely secrets. The worst are first, causes before consequences. Each finding lists its evidence.
  * `explain` explains one event.
  *
- * O(n log n + size). It also writes two requests for each of the latest 64 events that change earlier
- * messages, and at most 13 + 3 · log2(n) per grammar, each O(content of the view).
+ * O(n log n + size). It also writes requests, each O(content of the view): two for each of the latest 64
+ * requests after a change of earlier messages, and at most 16 + 3 · log2(n) per grammar.
  * @param log a state, or a log as for `checkLog`; only lines show what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example
@@ -323,7 +323,7 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   return null
 }
 
-/** Maximum number of changes to check, from the latest. Each needs two requests. */
+/** Maximum number of requests to check for changes, from the latest. Each check writes two requests. */
 const MAX_CHANGES = 64
 
 interface RequestPoint {

@@ -78,7 +78,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** Index in `moves` of the last move to an entry or one of its descendants, by the entry's position. */
+  /** For each entry, by position: the index in `moves` of the last move to it or to a descendant. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {

@@ -217,7 +217,7 @@ function watchStops(report: Report, ended: boolean): LawWatch {
   let finished: Entry | null = null
   /** The event that implied the status `finished`. Checked at the end, because the run may continue. */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
-  /** Whether a model has replied: a log without a model needs no final reply. */
+  /** Whether a model has replied. A log without a model needs no final reply. */
   let hasSpoken = false
   const responses = new Set<string>()
 
@@ -583,8 +583,8 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /**
- * Whether a call certainly needs confirmation. With `ConfirmRisky`, only the risk `HIGH` does: it reaches
- * every threshold.
+ * Whether a call certainly needs confirmation. With `ConfirmRisky`, this is certain only for the risk `HIGH`,
+ * which reaches every threshold.
  */
 const requiresConfirmation = (
   policy: JsonObject | null,

@@ -9,7 +9,7 @@ import type { LogStep } from './load.ts'
 
 interface ReplyStart {
   readonly responseId: string
-  /** HEAD at the request: the recorded event, else the reply's parent; null if HEAD was empty. */
+  /** HEAD at the request, as the reply records it, or else the reply's parent; null if HEAD was empty. */
   readonly head: Checkpoint | null
   readonly isRecorded: boolean
 }

@@ -71,7 +71,7 @@ export interface EvictedBody {
   readonly callId: string | null
   /** LLM response id of an action in the tree; known at least for the first action of each response. */
   readonly responseId: string | null
-  /** Reports position and tool call id of each action on the entry's path, last first. O(path). */
+  /** Reports the position and tool call id of each action on the entry's path, latest first. O(path). */
   readonly eachCall: (report: (seq: number, toolCallId: string) => void) => void
 }
 

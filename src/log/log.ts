@@ -51,7 +51,7 @@ export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undef
   return seq < 0 ? undefined : entry
 }
 
-/** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(calls tried). */
+/** Returns the latest call with this tool call id that `accept` confirms, or undefined. O(calls · log n). */
 export function findCall(log: Log, toolCallId: string, accept: (call: Entry) => boolean): Entry | undefined {
   const seq = log.index.calls.find(toolCallId, (seq) => {
     const entry = log.entries.get(seq)
@@ -109,7 +109,7 @@ interface IndexBase {
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
   readonly #base: IndexBase | null
-  /** The last key that was not found. Usually it is added next, which then needs no lookup. */
+  /** The last key that was not found. It is usually added next, without a second lookup. */
   #missed: string | null = null
 
   constructor(base: IndexBase | null = null) {

@@ -17,7 +17,7 @@ export interface PendingCall extends IndexedCall {
   readonly first: number
 }
 
-/** A call with a working result that no message has completed yet. */
+/** A call that has a working result, and that no message has completed yet. */
 export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }

@@ -167,8 +167,8 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * Returns a list that calls `valuesAt` on each access, except to the last block, which is created at once.
- * Not a method of `Vector`, so that bundles without snapshots omit it.
+ * Returns a list whose last block is created at once. Each access to another block calls `valuesAt`. Not a
+ * method of `Vector`, so that bundles without snapshots omit it.
  * @param valuesAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the list
  */
 export function lazyVector<T>(length: number, valuesAt: BlockMaker<T>): Vector<T> {

@@ -17,7 +17,7 @@ export interface Kind {
   /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
   /**
-   * Fields that are sent back besides the standard fields or, in a part named by a field, besides that field.
+   * Fields that are sent back, besides the standard fields or, with `namedBy`, the field that names the part.
    */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }

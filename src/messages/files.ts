@@ -21,7 +21,7 @@ export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/** Returns the URL of a browser's screenshot, which is base64 or already a data URL; null if it is empty. */
+/** Returns a browser's screenshot, which is base64 or a data URL, as a data URL; null if it is empty. */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -151,7 +151,7 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
-/** Returns the name, if any, and the text of a text file; null for other files. */
+/** Returns the text of a text file, with its name if any; null for blank text and other or missing data. */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType)) return null
   const text = decodeText(decodeBase64(from.data))

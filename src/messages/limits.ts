@@ -18,8 +18,8 @@ export interface Limits extends GrammarKinds {
   readonly origin?: 'completion' | 'responses'
   readonly callId: IdForm
   /**
-   * Returns a function that maps call ids of the log to call ids of a request. Default: `callIds` of
-   * `turns.ts`, in the form of `callId`.
+   * Returns a function that maps call ids of the log to call ids of a request. Default: `callIds(callId)` of
+   * `turns.ts`.
    */
   readonly callIds?: () => (logId: string) => string
   /** Maximum length of a tool's name. Default: 64. */
@@ -28,9 +28,9 @@ export interface Limits extends GrammarKinds {
   readonly parts: PartTable
   /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
-  /** Returns the order of a reply's parts if the reply's record does not list its parts. */
+  /** Returns the order of a reply's parts if no record of this grammar lists them. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Reorders a record's parts, for a provider that accepts only calls after a call. */
+  /** Reorders a record's parts, for a provider that rejects other content after a call. */
   readonly arrange?: (
     message: AssistantMessage,
     refs: readonly PartRef[],
@@ -80,7 +80,7 @@ export interface UserTurn {
   readonly completes?: { readonly callId: string; readonly pieces: readonly Piece[] }
 }
 
-/** A system prompt after the first message. It follows a user's turn, and precedes a reply or is last. */
+/** A system prompt after the first message. It is placed before a reply or at the end. */
 export interface SystemTurn {
   readonly role: 'system'
   readonly texts: readonly TextPiece[]

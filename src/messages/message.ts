@@ -78,13 +78,13 @@ export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | To
 
 /**
  * A cache of written messages and requests, made by `requestCache()`. With it, the next request writes only
- * what is new. The cache keeps nothing of events that are no longer in memory.
+ * what is new. The cache does not keep conversations in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
   /**
-   * Writes a request with a grammar's writer. Returns null if the cache cannot be used, which is so with the
-   * option `callIds`, and after a new system prompt in a grammar that accepts only one prompt.
+   * Writes a request with a grammar's writer. Returns null if the cache cannot be used: with the option
+   * `callIds`, or after a new system prompt in a grammar that accepts only one prompt.
    */
   readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
 }

@@ -136,7 +136,7 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Writes units as messages. Calls `onUnit` after each unit. Its `isOpen` is true if a plain user message that
+ * Writes units as messages. Calls `onUnit` after each unit, with `isOpen` true if a plain user message that
  * follows would be merged into the last message.
  */
 export function writeUnits(

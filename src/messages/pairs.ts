@@ -5,8 +5,8 @@ import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, 
 import { itemAsText, isItem } from './pieces.ts'
 
 /**
- * Returns the half of a pair whose result may be in a later reply; null without an id. Calls of different
- * kinds may share an id, so `kind` is part of the pair's id.
+ * Returns the half of a pair, with `waits` set; null without an id. Calls of different kinds may share an id,
+ * so `kind` is part of the pair's id.
  */
 export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): PairHalf | null =>
   typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null

@@ -34,8 +34,8 @@ export interface WriteOptions {
   /** Model of the request. Replies of other models lose their signed parts. Default: not checked. */
   readonly model?: string
   /**
-   * Whether Chat Completions gets content that is only text as a string, for servers that reject lists.
-   * Default: false.
+   * Whether Chat Completions gets text-only content as a string, for servers that reject lists. Default:
+   * false.
    */
   readonly plainText?: boolean
   /**

@@ -36,7 +36,7 @@ export interface Sight {
 
 export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
-  /** Default: the function `items`. */
+  /** Returns the blocks of a reply's content. Default: `items`. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
   /** Returns the item for a bare text. Default: a user message. */
   readonly textItem?: (text: string) => Wire

@@ -212,8 +212,8 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
 }
 
 /**
- * Returns a list: the part with `placeholder` set. The list is empty for a part without a placeholder, such
- * as reasoning.
+ * Returns the part with `placeholder` set, as a list. The list is empty for a part without a placeholder,
+ * such as reasoning.
  */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
@@ -297,8 +297,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. After the branch's
- * last call, only texts, and unsigned parts without a standard field, are then returned. O(parts).
+ * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Of the parts after
+ * the branch's last call, it returns only texts, and unsigned parts without standard field. O(n).
  */
 function refsOf(
   parts: unknown,

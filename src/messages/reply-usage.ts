@@ -121,7 +121,7 @@ function countsOf(usage: JsonObject): Counts {
   return [finite(input + cached), finite(output + beside), cacheRead, cacheWrite, reasoning]
 }
 
-/** Fields that are not recorded: they follow from the counts, or have no influence on the price. */
+/** Fields not in a record's `usage`: counts, sums of counts, and fields that do not influence the price. */
 const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,

@@ -28,7 +28,7 @@ import { modelName, requestRecord, withoutDate } from './prefix.ts'
 import { ownDigest, partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
-/** An error that a provider or a proxy returns instead of a reply or of the rest of it. */
+/** An error that a provider or a proxy returns instead of a whole reply or the rest of one. */
 export interface Failure {
   readonly type: 'failed'
   readonly explanation: string | null
@@ -60,7 +60,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Returns `caller` as a field to leave out if the caller is `direct`, the model itself (the default). */
+/** Returns the field to leave out: `caller` if it is `direct`, the model itself (the default); else none. */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -98,7 +98,7 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'requires_action',
 ])
 
-/** Makes the record of a reply: facts that its events lack, and the digests of its prefix. */
+/** Makes the record of a reply: facts that its events lack, and digests of its prefix and of its parts. */
 function recordOf(
   raw: RawReply,
   message: AssistantMessage,
@@ -163,8 +163,8 @@ function recordOf(
 }
 
 /**
- * `T` with writable fields, to fill it field by field: spreading a dozen mostly empty objects would be
- * slower.
+ * `T` with writable fields, to fill it field by field, because spreading a dozen mostly empty objects would
+ * be slower.
  */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -248,7 +248,7 @@ type OrderedPart = FieldRef | { readonly other: JsonObject }
 /**
  * Removes repeated calls. Of two calls with the same id, the more complete one stays. In OpenAI Responses,
  * the id alone identifies a call. Elsewhere, servers reuse ids, so a repeated call must also have the same
- * tool, and the same arguments or none. O(parts).
+ * tool, and the same arguments unless one of the two calls has none. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')

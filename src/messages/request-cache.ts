@@ -55,7 +55,7 @@ const SPACING = 64
 /**
  * Returns a cache for `toMessages` and the request writers, for any number of conversations. If an earlier
  * request had the same options, a request costs O(difference) and two copies of the message list. After HEAD
- * moves, at most 64 more messages are written. The cache keeps four requests with different options per
+ * moves, at most about 64 more messages are written. The cache keeps four requests with different options per
  * conversation. The requests equal those written without a cache, byte for byte. Messages and blocks of
  * frozen events are frozen and shared; the message lists belong to the caller.
  * @example

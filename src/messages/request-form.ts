@@ -305,7 +305,7 @@ const FORM = {
 
 /**
  * Returns the rules about the form of a request. A rule without its own source in `sources` has the common
- * `source`, except `text-well-formed`. `known-role` is included only if it has its own source.
+ * `source`; `text-well-formed` then has a fixed one. `known-role` is included only if it has its own source.
  */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,

@@ -20,7 +20,7 @@ const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonl
 }
 
 /**
- * Returns what the model sees of an observation. For an unknown kind, this is the observation's `content`. An
+ * Returns what the model sees of an observation. For most kinds, this is the observation's `content`. An
  * error begins with a fixed line. Deterministic. O(content).
  */
 export function observationContent(observation: Observation): Content[] {

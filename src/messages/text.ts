@@ -162,7 +162,7 @@ export function textOfInput(value: unknown): string {
 /** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
-/** Removes null and empty fields, so that a later event of a stream never removes a value. */
+/** Removes null fields and empty texts, so that a later event of a stream never removes a value. */
 export const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
 

@@ -25,7 +25,7 @@ interface ItemBase {
   readonly id: string
   /** Position of the item's event in the log; items are in this order. */
   readonly seq: number
-  /** Time of the item's event as ISO 8601 text; null if the event has none. */
+  /** Time of the item's event, or else of the latest earlier event with a valid time (ISO 8601); or null. */
   readonly timestamp: string | null
   /** Id of the condensation that removed the item from the model's view; null if it was not removed. */
   readonly forgottenBy: string | null
@@ -66,7 +66,7 @@ export interface MessageItem extends ItemBase {
 
 /**
  * Status of a call. Without a result: `pending`, `waiting` for confirmation, `approved`, `held` by a pause,
- * or `started`. With a result: `working` until a background call is completed, `completed`, `failed`, or
+ * or `started`. With a result: `working` (until the background call ends), `completed`, `failed`, or
  * `rejected` by a user or hook.
  */
 export type TimelineCallStatus =
@@ -83,7 +83,7 @@ export interface TimelineResult {
   readonly id: string
   readonly timestamp: string | null
   readonly content: readonly Content[]
-  /** Output of a call that a page executed; absent for other calls. */
+  /** Output of a call that a web page executed; absent for other calls. */
   readonly output?: JsonValue
 }
 
@@ -308,8 +308,8 @@ function completionsOf(path: readonly PathEntry[]): Map<string, TimelineCompleti
 }
 
 /**
- * Returns the progress reports whose parent is on the path, if the reported call was working there. The
- * reports themselves are usually not on the path. O(entries).
+ * Returns the progress reports whose parent is on the path and for which the call was working at that parent.
+ * The reports themselves are usually not on the path. O(entries).
  */
 function reportsIn({ log }: State, path: readonly Entry[], before: Entry | null): ProgressItem[] {
   const reports: ProgressItem[] = []
@@ -458,7 +458,7 @@ function replyItem(
   }
 }
 
-/** Returns the first reasoning that is not empty. Other fields can repeat it. */
+/** Returns the first reasoning text that is not empty. Several fields can contain the same text. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {

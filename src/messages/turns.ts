@@ -70,7 +70,7 @@ export function turnReader(
     turns.push((state.last = turn))
   }
   /**
-   * Separates the last reply from `next` or from the end, even if `next` has no output and is not written.
+   * Adds the user turn that must precede `next` or the end, even if `next` has no output and is not written.
    */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
@@ -140,8 +140,8 @@ export const resumesPaused: NonNullable<Limits['resumes']> = (last, next, limits
 
 /**
  * Whether a reply after a paused one begins its own turn, because the messages between them were removed.
- * Signed thinking shows this, because it can occur only where a turn starts. A recorded prefix, or a result
- * in the reply, shows that the reply continues the paused one.
+ * Signed thinking shows this unless the paused reply begins with thinking, because a turn contains thinking
+ * only if it begins with it. A reply with a recorded prefix or a result continues the paused one.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false

@@ -53,7 +53,7 @@ export interface Writer<Block extends object> {
 
 export interface RequestWriter<Request extends object, Block extends object, M extends object> {
   readonly limits: Limits
-  /** Ids of pairs that cannot be sent: a call of a provider tool and its result. */
+  /** Ids of pairs (a call of a provider tool and its result) that cannot be sent. */
   readonly refused?: ReadonlySet<string>
   /** Starts a writer, which may change only `messages`, its own `state`, and maps from `newMap`. */
   readonly start: (
@@ -63,7 +63,7 @@ export interface RequestWriter<Request extends object, Block extends object, M e
 }
 
 /**
- * Writes messages as a request. Leaves out the signed parts of a reply whose prefix has changed.
+ * Writes messages as a request. Leaves out a reply's signed parts if text up to them, tools or model changed.
  * @throws `empty_view` if there are no messages.
  */
 export function writeRequest<Request extends object, Block extends object, M extends object>(
@@ -94,8 +94,8 @@ export interface OpenRequest<Request> {
 }
 
 /**
- * Starts a request with the leading system messages. If the grammar accepts them only there, the last later
- * one replaces them.
+ * Starts a request with the leading system messages. If the grammar accepts system messages only at the
+ * start, the last of any later ones replaces the leading ones.
  */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,
@@ -178,9 +178,9 @@ interface ReplyWriter<Block> {
 }
 
 /**
- * Returns a reply's blocks in order. If signed parts are kept, texts before the last one are unchanged,
- * because its signature covers them. Other blank texts are left out. Placeholders replace parts that the
- * grammar lacks.
+ * Returns a reply's blocks in order. If signed parts are kept, texts before the last signed part are
+ * unchanged, because its signature covers them. Other blank texts are left out. Placeholders replace parts
+ * that the grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,

@@ -19,9 +19,9 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record. The
-   * change fails if the record's version is not `expected`; if `expected` is null, it fails if the record
-   * exists.
+   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record.
+   * With a number in `expected`, the change fails unless this is the record's version. With null, it fails if
+   * the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */

@@ -37,7 +37,7 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 
 /**
  * Splits records into elements. A message is one element. A whole request becomes several: one with the
- * fields that are not read, one with its system prompt, and one for each item of its list.
+ * fields that are not read, one with its system prompt, and one for each of its messages or input items.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -114,7 +114,7 @@ function addReply(
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Keeps an element that is not a message. Returns false for a message. */
+/** Adds an element that is no message as a state update or a quarantined line; false for a message. */
 function keepNonMessage(
   { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,
@@ -580,7 +580,7 @@ const READ_FIELDS = [
 const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** A message's parts, with `step-start` before each reply. Adds a note for fields that repeat parts. */
+/** A message's parts, with `step-start` between replies. Adds a note for fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
@@ -608,7 +608,7 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 }
 
 /**
- * Returns the parts of a message without `parts`: its calls, then its text. If a call has no result, the text
+ * Makes parts from other fields of a message: reasoning, calls, then text. If a call has no result, the text
  * precedes the calls.
  */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
@@ -633,8 +633,8 @@ const callIdOf = (part: RawObject): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
 /**
- * Converts parts to parts of AI SDK 5. Without `step-start`, a step starts at a call's new step number, or at
- * text after results.
+ * Converts parts of older AI SDK versions to parts of version 5. Without `step-start`, a step starts at a
+ * call's new step number, or at text or reasoning after a result.
  */
 function partSteps(list: readonly RawObject[]): RawObject[] {
   const hasSteps = list.some(({ type }) => type === 'step-start')

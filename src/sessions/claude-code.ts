@@ -491,8 +491,8 @@ export class Turns {
   }
 
   /**
-   * Moves HEAD to the line at which the client ended the session, if this line and the last line belong to
-   * different prompts. If the next line continues the abandoned branch, `resume` moves HEAD back.
+   * If the client ended the session at a line of another prompt, moves HEAD to that line. If the next line
+   * continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -551,7 +551,7 @@ export class Turns {
   }
 }
 
-/** Commands that the client executed, queued prompts, and lines that it inserted before prompts. */
+/** Queued prompts, commands that the client executed, and lines that it inserted before prompts. */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
@@ -699,7 +699,7 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 
 /**
  * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Kept messages follow
- * the summary, or precede it if they are attached to the boundary. Returns the last kept line or null.
+ * the summary, or precede it if they are attached to the boundary. Returns that line's id or null.
  */
 function addSummary(
   line: Line,

@@ -74,8 +74,8 @@ interface Rollout {
   readonly completed: ReadonlySet<string>
   readonly isCompacted: boolean
   /**
-   * Counts of texts that only events contain, by event type and text. An `item_completed` event may repeat
-   * the text of a message event once, or the reverse.
+   * Counts of texts that only events contain, by event type and text. An `item_completed` event and a message
+   * event can be a pair with the same text.
    */
   readonly inEvents: Map<string, number>
   model: string
@@ -253,7 +253,7 @@ const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(tex
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
 const hasOutput: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
 
-/** Whether a model item or a later event repeats a started or completed item. */
+/** Whether a started or completed item repeats a model item, or is repeated by a later event. */
 const isRepeated: IsTwice = (payload, rollout) => {
   const { type, id } = objectOf(payload['item'])
   if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true

@@ -22,7 +22,7 @@ export function contentOf(value: unknown): Content[] {
   return [valuePart(value)]
 }
 
-/** Returns content as blocks. A text, or the JSON of another value, becomes a block of this type. */
+/** Returns content as blocks; a text, or the JSON of a value that is neither, becomes one of this type. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.

@@ -33,7 +33,7 @@ type Step = Message | ((chat: Chat) => void)
 
 interface Return {
   readonly to: Place | null
-  /** The first `count` of these ids stay in the view; null if everything up to `to` stays. */
+  /** The first `count` of `ids` stay in the view; null if all events up to the place `to` stay. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
@@ -140,8 +140,8 @@ class ChatSteps {
   }
 
   /**
-   * Reads a whole-chat document, each message as a line. Its other fields are left out: they change with
-   * every message, so existing events of a growing file would change.
+   * Reads a whole-chat document, each message as a line. Its other fields are not added as events, because
+   * they change whenever the file grows.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }

@@ -27,7 +27,7 @@ interface ReadLines {
  * reply at the end, for example with only thinking so far, is not read before the next lines are added. A
  * reply that continues after a result becomes a second reply. Reads side chains and links like {@link
  * readClaudeCode}.
- * @param childOf returns the conversation of a subagent by its id, or of a side chain by its name
+ * @param childOf returns the conversation id for a subagent's id, or for a side chain's name
  */
 export function growingClaudeCode(
   childOf: (name: string, isSide: boolean) => string,
@@ -148,7 +148,7 @@ function completeLength(lines: readonly Line[]): number {
   return lines.findIndex(({ reply }, index) => index > before && reply === last.reply)
 }
 
-/** Returns a line's reply: the unwritten reply of the previous line with this id, or else a new reply. */
+/** Returns a line's reply: the previous line's reply if the line continues it, or else a new reply. */
 function growingReply(
   line: Line,
   last: Line | null,

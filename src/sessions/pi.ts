@@ -337,7 +337,7 @@ const textOnly = (block: RawObject, type: string): object =>
 const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'
 
-/** Returns the id of a call without the item id, which pi appends for OpenAI Responses. */
+/** Removes the item id that pi appends to a call's id for OpenAI Responses. */
 const callIn = (id: string): string => id.split('|')[0] ?? ''
 
 function responsesItem(block: RawObject): object {

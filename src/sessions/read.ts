@@ -28,7 +28,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** The event adds levels of nesting, so fewer levels than the maximum are left for the value. */
+/** An event adds levels of nesting around the value, so the value can have fewer levels than the maximum. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
@@ -107,7 +107,7 @@ const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
-/** A test for each format. The first match counts, so specific tests precede general tests. */
+/** Tests of the formats, in order. The first match counts, so specific tests precede general tests. */
 const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
   [

@@ -42,7 +42,7 @@ interface Span {
  * first user message begins a turn too. The children of a turn are a `chat` span for each reply and an
  * `execute_tool` span for each call with a result. The span of a background call lasts until the call is
  * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of their call's
- * `execute_tool` span, or of the first turn if the call has no result.
+ * `execute_tool` span, or of the parent's first turn if the call has no result.
  *
  * Ids are derived from the log, so that sending a trace again is harmless. An event without a time gets the
  * time of the previous event. O(path).
@@ -98,7 +98,7 @@ function treeSpans(
 const spanId = (kind: string, prefix: string, eventId: string): string =>
   hexOf(`${kind} ${prefix}${eventId}`, 16)
 
-/** Time of an event, and of the previous event on the path, tool results included. */
+/** Time of an event, and of the event before it on the path, which may be a tool result. */
 interface Arrival {
   readonly time: bigint
   readonly before: bigint
@@ -126,7 +126,7 @@ function spansOf(
 ): Span[] {
   const spans: Span[] = []
   const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
-  /** The reply of the previous item. Its later calls add no `chat` span. */
+  /** The latest reply, whose later calls add no `chat` span. */
   let reply: TimelineReply | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
@@ -259,7 +259,7 @@ function toolSpan(
   }
 }
 
-/** Returns nanoseconds since 1970, or `before` without a valid time. */
+/** Returns nanoseconds since 1970, or `before` if `timestamp` has no valid time. */
 const instantOf = (timestamp: string | null, before: bigint): bigint => {
   const micros = timestamp === null ? undefined : parseInstant(timestamp)
   // OTLP has no time before 1970, and none after 64 bits of nanoseconds, in the year 2554.

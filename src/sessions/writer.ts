@@ -208,7 +208,7 @@ export class SessionWriter {
 
   /**
    * Adds a reply. `origins`: one for each call, in order, or one for the message; missing origins are derived
-   * from the first. A reader's error for a call is omitted if the file has the call's result.
+   * from the first. Results and errors in `reply` are omitted for calls whose result is in the file.
    */
   reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins

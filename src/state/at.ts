@@ -24,8 +24,8 @@ export function stateAt(state: State, eventId: string): State {
 }
 
 /**
- * Returns the state with HEAD at another event; null empties HEAD. Log, status and error do not change. O(log
- * n).
+ * Returns the state with HEAD at another event, or with an empty HEAD for null. Log, status and error do not
+ * change. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out the event's branch: replay the whole log.
  * @example

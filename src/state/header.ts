@@ -30,8 +30,8 @@ export interface Header {
   /** The error that set the status to `error`; null for other statuses. */
   readonly error: StateError | null
   /**
-   * While paused, the id of the first LLM response since the pause, which may have been requested before it.
-   * Otherwise null.
+   * While paused, the id of the first LLM response since the pause. The response may have been requested
+   * earlier. Otherwise null.
    */
   readonly inFlight: string | null
   /** Policy for confirmations, from the latest `confirmation_policy` update. Null without an update. */
@@ -58,7 +58,7 @@ const INITIAL: Header = Object.freeze({
   callProgress: null,
 })
 
-/** Returns the next header; the same object if equal. O(1), or O(k log k) for k call statuses. */
+/** Returns the next header; the same object if equal. O(1), or O(k log k) for k pending calls. */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   const { event, id: event_id, completed, reported } = step
   const status = nextStatus(header, step)

@@ -32,7 +32,7 @@ export function findEvent(state: State, id: string): Entry | undefined {
 }
 
 /**
- * Returns the entries from the root to an event, which is included. Default: HEAD. Empty for null. O(depth).
+ * Returns the entries from the root to an event (default: HEAD), which is included; empty for null. O(depth).
  * @throws ColloquyError `unknown_event` when the event is not in the tree.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
@@ -223,9 +223,9 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * Returns a function that maps a result on HEAD's branch to the position of the call that it ends, or to
- * null. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a snapshot or
- * `evict` left out the branch state before the result.
+ * Returns a function that maps a result on HEAD's branch to the position of the call that it ends, or to null
+ * if it ends no call. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a
+ * snapshot or `evict` left out the branch state before the result.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
@@ -242,8 +242,8 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
 }
 
 /**
- * Returns a state as canonical JSON, to compare states: header, HEAD, the log without bodies, warnings, and
- * HEAD's branch. O(n).
+ * Returns a state (header, HEAD, the log without bodies, warnings, and HEAD's branch) as canonical JSON, to
+ * compare states. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true

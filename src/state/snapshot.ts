@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks, keyed by each chunk's last entry: an entry always follows the same entries. */
+/** Seals of complete chunks by their last entry, because an entry always follows the same entries. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -62,7 +62,7 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
 }
 
 /**
- * Returns why the tool result at a checkpoint was dropped; null for a result that was not, and for any other
+ * Returns why the tool result at a checkpoint was dropped; null if it was not dropped, and for any other
  * event.
  */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
@@ -80,8 +80,8 @@ export interface SnapshotPart {
 
 /**
  * Returns the parts of a snapshot that changed since an earlier length of the log. With the older parts, they
- * contain the header, the ids, parents, times and kinds of all events, and the bodies of HEAD's view and
- * pending calls.
+ * contain the header, the ids, parents, times and kinds of all events, and the bodies that HEAD's branch
+ * needs.
  *
  * Only the same version of the fold can open a snapshot; otherwise replay the log. O(length - since + view +
  * 4,096), amortised. The first call for a replayed log is O(length).
@@ -128,9 +128,9 @@ export function encodeParts(
  * Returns the state from the parts of a snapshot, in any order. Null if they are incomplete, damaged, or from
  * another conversation or version of the fold. Never throws. The bytes must not change afterwards.
  *
- * Only HEAD's view and pending calls have bodies; `event` of other entries is null. `reduce` works if
- * `canReduce` returns true. `stateAt` throws `evicted` if `isEvicted` returns true; `switchTo` throws it if
- * the snapshot left out the branch. O(bytes); entries are created on access.
+ * Only HEAD's view, calls without a final result, system prompt and last user message have bodies; `event` of
+ * other entries is null. `reduce` works if `canReduce` returns true. `stateAt` throws `evicted` if
+ * `isEvicted` returns true; `switchTo` throws it without the branch. O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -142,8 +142,8 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * Reads the parts of a snapshot; returns null where `decodeSnapshot` does. `lacking`: positions of bodies to
- * read from the log.
+ * Reads the parts of a snapshot; returns null when `decodeSnapshot` does, except for missing bodies.
+ * `lacking`: positions of bodies to read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
@@ -167,8 +167,8 @@ function orNull<T>(read: () => T | null): T | null {
 }
 
 /**
- * Returns the state without the bodies and checkpoints that HEAD's view and pending calls do not need. A
- * snapshot leaves out the same ones. The input stays valid. O(length).
+ * Returns the state without the bodies and checkpoints that HEAD's branch does not need. A snapshot leaves
+ * out the same ones. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null

@@ -126,7 +126,7 @@ function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event
   return starts ? 'running' : status
 }
 
-/** Whether an action begins the first reply after a pause, whose request may have preceded the pause. */
+/** Whether an action begins the first reply after a pause, perhaps requested before the pause. */
 export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
   return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
 }

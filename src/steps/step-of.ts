@@ -194,7 +194,7 @@ export interface ClientStepOptions<Client> extends StepOptions {
 interface Provider {
   readonly limits: Limits
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
-  /** Whether a step without tools describes the tools that the history has called. Default: true. */
+  /** Whether a step without tools describes the tools that were called in the history. Default: true. */
   readonly describesHistory?: boolean
   /** Writes a request. `rest` has the described tools, if any, and all options other than `StepOptions`. */
   readonly write: (
@@ -277,7 +277,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   })
 }
 
-/** Describes the tools in the history: several servers refuse calls in a request without a tool list. */
+/** Describes the tools in the history, because some servers refuse calls in a request without tools. */
 function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))

@@ -310,7 +310,7 @@ class Bytes {
     return base64Of(this.bytes)
   }
 
-  /** Returns the bytes as text if they are UTF-8, else as an image or a file. */
+  /** Returns the bytes as text if they are UTF-8 (no PDF, no control characters), else as image or file. */
   parts(): Content[] {
     if (this.bytes.length === 0) return []
     const text = decodeUtf8(this.bytes)

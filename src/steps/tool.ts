@@ -18,7 +18,7 @@ export type SchemaResult<Output> =
 
 /**
  * A schema of any Standard Schema library, such as zod 4.2 or later, arktype 2.1.28 or later, or valibot with
- * `toStandardJsonSchema`. Tools require `jsonSchema`; its type is optional because the types of some
+ * `toStandardJsonSchema`. Tools require `jsonSchema`, which is optional here because the types of some
  * libraries omit it.
  */
 export interface StandardSchema<Output = unknown> {
@@ -139,8 +139,8 @@ export interface StepTool {
 }
 
 /**
- * A tool in the provider's own format, sent unchanged. With `execute`, the step executes its calls, as in
- * `{ type: 'bash_20250124', name: 'bash', execute }`; otherwise the provider does.
+ * A tool in the provider's own format, sent without conversion. With `execute`, the step executes its calls,
+ * as in `{ type: 'bash_20250124', name: 'bash', execute }`; otherwise the provider does.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']

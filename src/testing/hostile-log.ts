@@ -260,7 +260,7 @@ const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc
   call(always(freshReply), body, mostlyNewCallId(), record)
 const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
   call(always(sameReply), body, mostlyNewCallId(), record)
-/** Generates a call whose reply waits for results of the provider's own tools, or contains such results. */
+/** Generates a call whose reply contains or awaits results of the provider's own tools. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless(),
@@ -338,7 +338,7 @@ const working = (): fc.Arbitrary<Step> => {
   return result(body, anyCall(), always(idAt), always(null))
 }
 
-/** Completions and reports of progress, with a call's id and fields that may override the id. */
+/** Generates completions or progress reports with a call's id, which `fields` may override. */
 const ofCall = (
   fields: fc.Arbitrary<JsonObject>,
   write: (value: JsonObject) => Event,

@@ -32,8 +32,8 @@ export interface ReplayTestOptions {
  * (E1). Facts and states are deep frozen; maps, sets and class instances are compared before and after each
  * call.
  *
- * Calls `reduce` about 30 n times for a log of n events, and reads each state three times. Costs more per event
- * for up to 16 events, because such a log is cut at every index.
+ * Calls `reduce` about 30 n times for a log of n events, and reads each state three times. Costs more per
+ * event for a log of at most 16 events, which is cut at every index.
  * @throws Error with the law, its sentence, the seed and the smallest failing log, as `describeFailure`
  *   writes it.
  * @example

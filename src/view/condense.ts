@@ -149,7 +149,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** Returns the stretches that contain the hits. Usually hits are adjacent, and `stretch` is reused. */
+/** Returns the stretches that contain the hits; reuses `stretch` for a hit after the previous stretch. */
 function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   const ranges: Range[] = []
   const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)
@@ -176,9 +176,7 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/**
- * Returns the first index with `offset` unlisted view events before it. Pending batches have no view events.
- */
+/** Returns the first index with `offset` view events before it that the condensation does not list. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

@@ -90,7 +90,7 @@ export interface Flow {
   /** Whether a thinking loop is open after the units; null if the units do not change this. */
   readonly loop: boolean | null
   readonly paused: boolean | null
-  /** Number of waiting calls after the units: the number before them plus `added`, but at least `floor`. */
+  /** The units change the number of waiting calls from n to max(`floor`, n + `added`). */
   readonly floor: number
   readonly added: number
   /**
@@ -101,7 +101,7 @@ export interface Flow {
 }
 
 const NEVER = Infinity
-/** Maximum change of the number of waiting calls by a reply. It keeps sums exact in any order. */
+/** Maximum number of waiting calls that a reply adds or removes, to keep sums exact in any order. */
 const MAX_WAITS = 2 ** 31
 const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
 
@@ -169,7 +169,7 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
-/** Whether a unit is not a reply of the model: such a unit is a stretch of its own. */
+/** Whether a unit is not a reply of the model, and so is a stretch of its own. */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
 function replyIn(unit: Unit): Event | null {
@@ -283,7 +283,7 @@ function totalsOf(units: readonly Unit[]): Totals {
 
 const TOTALS = new WeakMap<Node<Unit>, Totals>()
 
-/** Returns the totals of a subtree, which versions of a view share. O(1) amortised. */
+/** Returns the totals of a subtree, stored because versions of a view share subtrees. O(1) amortised. */
 function totalsIn(node: Node<Unit>): Totals {
   let totals = TOTALS.get(node)
   if (totals === undefined) {
@@ -297,7 +297,7 @@ function totalsIn(node: Node<Unit>): Totals {
   return totals
 }
 
-/** Returns the number of view events. O(1), but O(log n) at first for a range of another list. */
+/** Returns the number of view events. O(1); for a range of another list, the first call costs O(log n). */
 export const eventsIn = (units: Units): number =>
   units
     .tail()

@@ -93,9 +93,9 @@ export const MAX_PASSED = 1_024
 
 /**
  * Returns the index at which an event's unit is inserted into the view, usually the end. If a reply's record
- * names HEAD at the time of its request, the reply is inserted before the last messages that were logged
- * after this HEAD. Returns null, which also means the end, if more than 1,024 units would follow. O(units
- * passed + log n).
+ * names the HEAD of its request, the reply is inserted before the messages at the end of the view that were
+ * logged after this HEAD. Returns null, which also means the end, if more than 1,024 units would follow.
+ * O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length

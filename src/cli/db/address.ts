@@ -15,7 +15,7 @@ const HIDDEN = '***'
 
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/** Matches the password of a database URL in a line that is cut before its last @. */
+/** Matches a database URL with a password, in the part of a line before the line's last @. */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)

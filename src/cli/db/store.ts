@@ -57,7 +57,7 @@ function cleanError(error: unknown, { label, withoutPassword }: Address): unknow
   return new FileError(error.code, error.message, label)
 }
 
-/** Number of events that are read at a time: a body may be megabytes long. */
+/** Maximum number of events that are read at a time. It is small, because an event may have megabytes. */
 const BATCH = 64
 
 /** A UUID is found with and without dashes. */

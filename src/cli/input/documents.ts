@@ -17,7 +17,7 @@ interface Documents {
   readonly baseState: JsonObject | null
 }
 
-/** Key in a record's metadata for the documents, so that an export writes them back. */
+/** Key of the imported documents in a record's metadata, so that an export can write them back. */
 const KEPT = 'persisted'
 
 const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
@@ -137,7 +137,7 @@ const fieldsOf = (record: Omit<Description, 'createdAt'>) => ({
   ...(record.owner !== null && { owner: record.owner }),
 })
 
-/** Reads `colloquy.json`, which overrides the other documents. Null if it is unreadable. */
+/** Reads `colloquy.json`, which overrides other documents. Null if it is damaged or of another version. */
 export function describeOwn(document: JsonObject): Description | null {
   const [id, zone] = [legalId(document['id']), document['time_zone']]
   const metadata = asObject(document['metadata'])

@@ -49,7 +49,7 @@ export function decodePiece(bytes: Buffer): Decoded {
 
 const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
 
-/** A line whose bytes are not text: quarantined, but placed in the tree if its ids are readable. */
+/** Quarantines a line that is not UTF-8. The line stays in the tree if its ids are readable. */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const msg = 'The bytes are not UTF-8; save the file as UTF-8.'
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind

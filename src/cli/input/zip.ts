@@ -18,7 +18,7 @@ const MAX_FILES = 65_535
 /** Maximum unpacked bytes of a zip, because all its files are in memory together. */
 const MAX_BYTES = 1 << 30
 
-/** Bytes that each file counts besides its content: an empty file also needs memory. */
+/** Bytes that are added to the size of each file, because even an empty file needs memory. */
 const BYTES_PER_FILE = 64
 
 /** Unpacks the needed files into memory. @throws FileError for a damaged zip, or one that is too large. */
@@ -46,7 +46,7 @@ export async function openZip(file: string, isNeeded: (path: string) => boolean)
   }
 }
 
-/** Returns the position of the list of files. It has the checksums, which the zip library ignores. */
+/** Returns the position of the list of files. The list has the checksums, which the zip library ignores. */
 function directoryIn(zip: Buffer): number {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -69,7 +69,7 @@ class DeflatedFile extends ZipPassThrough {
   }
 }
 
-/** Writes files into a folder of a new zip; memory holds one file and all names. The stream joins small writes. */
+/** Writes files into a folder of a new zip. Memory holds one file and all names. */
 export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
   pipeline(zipped(folder, files), createWriteStream(path, { flags: 'wx' }))
 

@@ -119,7 +119,7 @@ function* startLines(
   else yield `  API keys of models are not stored (set ${SECRET} to store them encrypted)`
 }
 
-/** @throws UsageError for a variable that is set without a key: a service must not be open by mistake. */
+/** @throws UsageError if the variable is set but has no key: the service would be open by mistake. */
 function sessionKeys({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []

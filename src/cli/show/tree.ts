@@ -82,7 +82,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** The branch to HEAD, or else the largest, keeps its parent's depth: O(log n) at most. Takes O(n). */
+/** The branch to HEAD, or else the largest, keeps its parent's depth, so depths are O(log n). Takes O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

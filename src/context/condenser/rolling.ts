@@ -26,7 +26,7 @@ export interface CondensationLimits extends Permissions {
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Returns the messages of a state whose tokens are counted. Default: `toMessages`. */
+  /** Returns the messages whose tokens are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
   /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number

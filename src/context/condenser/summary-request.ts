@@ -20,7 +20,7 @@ export interface SummaryRequest {
   readonly prompt: string
 }
 
-/** Maximum input of the summariser, in UTF-16 units. Each retry halves both limits. */
+/** Maximum input of the summariser, per event and in all, in UTF-16 units. Each retry halves both. */
 export interface SummaryBudget {
   /** Maximum for one event; a longer text loses its middle. Default: 10,000. */
   readonly eventBudget?: number

@@ -113,8 +113,8 @@ function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
 const BOUNDARY =
   /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
 /**
- * Matches a line of a private key without an end line. `CUT_LINE` matches the key's last line, which may be
- * cut.
+ * Matches a line of a private key whose END line is missing. `CUT_LINE` matches the key's last line, which
+ * may be cut.
  */
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y

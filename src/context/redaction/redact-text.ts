@@ -13,7 +13,7 @@ export const MAX_ROUNDS = 4
 /** Name of a field, at any depth, whose value only the model's provider can read. */
 export const ENCRYPTED_FIELD = 'encrypted_content'
 
-/** Maximum characters of a secret: longer base64 is a file. */
+/** Maximum characters of a secret. A longer base64 text counts as a file. */
 const MAX_SECRET = 256
 
 const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0

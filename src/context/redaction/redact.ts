@@ -128,7 +128,7 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
 
 /** How the redaction treats a field. */
 type Treatment =
-  /** Any JSON. Fields that no table lists are treated the same. */
+  /** Any JSON, and fields that no table lists. */
   | 'open'
   | 'keep'
   /** Kept if it is an instant, else `open`. */
@@ -397,7 +397,7 @@ function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
   return Object.freeze({ ...line, raw, issues: copyJson(issues).value as object as Quarantined['issues'] })
 }
 
-/** A line may be an event of a later version, so it is redacted as an event. */
+/** A quarantined line may be an event in a later format, so JSON is redacted as an event. */
 function redactRaw(raw: string, rules: RedactionRules): string {
   let body: JsonValue
   try {

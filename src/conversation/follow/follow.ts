@@ -311,7 +311,7 @@ class Share {
 /** Options of a follower. */
 export interface FollowOptions {
   /**
-   * Name of the follower: 1 to 100 characters that an id can contain (design D19). Processes with the same
+   * Name of the follower: 1 to 100 characters, each allowed in an id (design D19). Processes with the same
    * name share the conversations, and resume from the stored position.
    */
   readonly name: string
@@ -325,7 +325,7 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls for changes that no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated, doubled each time, minus jitter. Default: 1,000. */
+  /** Milliseconds before a failed call is repeated, doubled each time, less jitter. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of the doubled `retryDelay`, in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -340,12 +340,12 @@ export interface FollowOptions {
 
 /** This process's share of a follower. */
 export interface Follower {
-  /** Number of the 64 shards that this process holds. */
+  /** How many of the 64 shards this process holds. */
   readonly shards: number
   /** Resolves when the follower has ended: its calls are done and its leases released. */
   readonly closed: Promise<void>
   /**
-   * Ends the follower after its running handlers; a handler must not await this. Resolves when `closed` does.
+   * Ends the follower after its running handlers; no handler must await `close`. Resolves when `closed` does.
    */
   close(): Promise<void>
 }

@@ -19,9 +19,9 @@ type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; re
 const CONDENSATION_REFUSED = 'CondensationRefused'
 
 /**
- * Calls the condenser, and appends its event if the event still fits. The run ends with an error if the event
- * does not shorten the view, or if the condenser refuses a required condensation or ignores a request. A
- * request in the log that was refused before does not end the run again.
+ * Calls the condenser, and appends its event if the event still applies. The run ends with an error if the
+ * event does not shorten the view, or if the condenser refuses a required condensation or ignores a request.
+ * A request in the log that was refused before does not end the run again.
  * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
@@ -67,7 +67,7 @@ const refused = (detail: string): Condensing => ({
   with: [errorEvent(CONDENSATION_REFUSED, detail)],
 })
 
-/** Whether a decision still fits: later events only extend its branch, and none of them is a condensation. */
+/** Whether a decision still applies: later events only extend its branch, and none is a condensation. */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')

@@ -41,8 +41,8 @@ export interface RunContext {
 }
 
 /**
- * Appends a decision's events under the run's lease; nothing after an interrupt, which has ended the run's
- * calls. No other event can get between the state that `decide` reads and the events that it returns.
+ * Appends a decision's events under the run's lease. After an interrupt, which has ended the run's calls,
+ * appends nothing unless `whenAborted`. No event gets between the state that `decide` reads and its events.
  * @throws `lease_lost`.
  */
 export function add(

@@ -93,7 +93,7 @@ export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum number of waits for a brief lease: after about two seconds, its process is probably dead. */
+/** Maximum number of waits for a brief lease, about two seconds in all; then its process is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
@@ -140,8 +140,8 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
 }
 
 /**
- * Minimum and maximum milliseconds between two attempts. The pause doubles while the lease's expiry stays the
- * same.
+ * First and maximum pause between two attempts, in milliseconds. The pause doubles while the lease's expiry
+ * stays the same.
  */
 const MIN_PAUSE = 100
 const MAX_PAUSE = 5_000

@@ -270,7 +270,7 @@ export async function runLoop(
   }
 }
 
-/** With `until: 'settled'`, waits while calls work and nothing else needs a run, or until an interrupt. */
+/** With `until: 'settled'`, waits while calls work and nothing needs a run. An interrupt ends the wait. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries
@@ -297,7 +297,7 @@ async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   else await lease.release()
 }
 
-/** Whether work arrived after a run had ended: an idle conversation that needs a reply, or approved calls. */
+/** Whether an ended run needs a successor: the idle conversation needs a reply, or calls were approved. */
 function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
@@ -506,7 +506,7 @@ async function callLatest(run: RunContext, state: State): Promise<void> {
   }
 }
 
-/** Returns false when there is nothing to run, or a pause followed the run's request. */
+/** Returns false when there is nothing to run, or a pause or interrupt followed the request for the run. */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
@@ -526,7 +526,7 @@ async function startRun(run: RunContext): Promise<boolean> {
   return true
 }
 
-/** Whether the last status change since a position is a pause or an interrupt. */
+/** Whether the log has a pause or interrupt since a position, and no status update after it. */
 function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry

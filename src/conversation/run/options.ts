@@ -13,7 +13,7 @@ import type { Policy } from './policy.ts'
 export interface RunOptions {
   /** Interrupts the run when it is aborted. */
   readonly signal?: AbortSignal
-  /** Which calls need confirmation, in addition to the conversation's policy. Default: none. */
+  /** Decides which calls need confirmation, in addition to the conversation's policy. Default: no calls. */
   readonly policy?: Policy
   /** Functions that the run calls at certain moments. Default: none. */
   readonly hooks?: readonly Hook[]
@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly condenser?: RunCondenser
   /** Maximum number of model calls, after which the run ends with `MaxIterationsReached`. Default: 500. */
   readonly maxIterations?: number
-  /** Called before each model call. A returned reason ends the run in `stuck`. Default: never stuck. */
+  /** Called before each model call. A returned reason ends the run as `stuck`. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean
@@ -45,8 +45,8 @@ export interface RunOptions {
    */
   readonly until?: 'replied' | 'settled'
   /**
-   * Writes your own rows in the transaction of each append (`AppendOptions.within`). If it throws, the
-   * append is rolled back and `run` throws the error.
+   * Writes your own rows in the transaction of each append (`AppendOptions.within`). If it throws, the append
+   * is rolled back and the run ends with this error, which `run` throws if `within` rejects it too.
    */
   readonly within?: NonNullable<AppendOptions['within']>
   /** Milliseconds until the lease expires when it is no longer renewed. Default: the engine's. */
@@ -115,7 +115,7 @@ export function checkRun(step: unknown, options: object): void {
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
     invalidArgument('from', 'must be a log length: an integer of 0 or more')
   if (until !== undefined && until !== 'replied' && until !== 'settled')
-    invalidArgument('until', 'must be replied or settled')
+    invalidArgument('until', "must be 'replied' or 'settled'")
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [index, hook] of hooks.entries()) checkHook(hook, `hooks.${index}`)

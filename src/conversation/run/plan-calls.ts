@@ -82,8 +82,8 @@ export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
 }
 
 /**
- * All calls of replies with pending calls, by LLM response id. A result before these calls ends the search,
- * because real logs repeat response ids. O(events since the reply of the first pending call).
+ * All calls of replies with pending calls, by LLM response id. Before these calls, an observation or another
+ * reply ends the search, because real logs repeat response ids. O(events since the first pending call).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

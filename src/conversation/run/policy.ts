@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 
-/** Whether a user must approve a call. `reply` has all calls of its reply, with or without a result. */
+/** Whether a user must approve a call. `reply` has all calls of the same reply, with or without a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
 /** Tools that change nothing. A reply with a single call of such a tool needs no confirmation. */

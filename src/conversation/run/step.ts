@@ -72,7 +72,7 @@ export interface StepInput {
    * Rejects with an `Error` beyond `maxDepth` or `maxChildren`.
    */
   readonly runChild: RunChild
-  /** Puts the long strings back into a state that was reduced from `state`: see `EngineOptions.blobs`. */
+  /** Puts the long strings back into a state reduced from the input's `state`: see `EngineOptions.blobs`. */
   readonly withBodies: (state: State) => Promise<State>
   /** Reports left-out signed parts to the run's caller. Pass this function to the writer as `onPrefix`. */
   readonly onPrefix: (omitted: LeftOut) => void

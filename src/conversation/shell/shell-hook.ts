@@ -1,4 +1,4 @@
-/** The entry `colloquy/shell`: hooks as commands of the shell. */
+/** The entry `colloquy/shell`: shell commands as hooks. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'

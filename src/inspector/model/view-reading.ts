@@ -23,7 +23,7 @@ export interface Reading {
 
 const SLICE = 64
 
-/** Measures a view, yielding between steps. Units that the reading `before` has are not measured again. */
+/** Measures a view, yielding between steps. Units of the earlier reading `before` are not measured again. */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
@@ -114,7 +114,7 @@ export interface UnitRow {
   readonly summaryOf: string | null
 }
 
-/** Returns a row for each unit. If the stretches' `starts` are null, the rows have no cut points. */
+/** Returns a row for each unit from index `from` on. If `starts` is null, the rows have no cut points. */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
   let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
@@ -141,7 +141,7 @@ function summaryOf(unit: Unit): string | null {
 }
 
 export interface BudgetLine {
-  /** Index in the view before which events are omitted, except fixed events; 0 if everything fits. */
+  /** Index in the view before which events are omitted, except fixed events; 0 if none are omitted. */
   readonly cut: number
   /** Remaining tokens of the budget; negative if even the minimum request exceeds the budget. */
   readonly remaining: number

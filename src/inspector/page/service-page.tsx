@@ -184,7 +184,7 @@ async function findTexts(query: string, cursor: string | null, key: string): Pro
 
 const MAX_TITLES = 2000
 
-/** Milliseconds after new events until the list is read again. */
+/** Milliseconds from new events to the next read of the conversation list. */
 const LISTED_AFTER = 1000
 
 interface Listed {

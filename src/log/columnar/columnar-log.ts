@@ -75,7 +75,7 @@ export class ColumnarLog {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /** Dropped results (U3) on a position's path, in log order. O(path); without dropped results, O(chunks). */
+  /** Positions of dropped results (U3) on the path of `seq`, in log order. O(path), or O(chunks) if none. */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const positions: number[] = []
@@ -84,7 +84,7 @@ export class ColumnarLog {
     return positions.toReversed()
   }
 
-  /** Reports position and tool call id of each action on a position's path, last first. O(path). */
+  /** Reports the position and tool call id of each action on the path of `seq`, latest first. O(path). */
   eachCallOn(seq: number, report: (seq: number, toolCallId: string) => void): void {
     for (let position = seq; position >= 0; position = this.parent(position)) {
       const callId = keyAt(this.chunkOf(position).callIds, position)

@@ -63,7 +63,7 @@ export class Times {
   }
 }
 
-/** Encoding of the texts: UTF-8, or UTF-16 where UTF-8 cannot represent them. */
+/** Code for UTF-8. `UTF_16` is for a column that has a lone surrogate, which UTF-8 cannot represent. */
 const UTF_8 = 0
 const UTF_16 = 1
 
@@ -78,7 +78,7 @@ export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Ar
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
 /**
- * Serializes texts as two sections: first the encoding and the end of each text, then the joined texts.
+ * Serializes texts as two sections: first their common encoding and the end of each, then the joined texts.
  * O(length).
  */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
@@ -111,7 +111,7 @@ export class Texts {
     return this.#ends.length - 1
   }
 
-  /** Returns the text at an index. O(length), the first time O(column). */
+  /** Returns the text at an index. O(length); O(column) the first time. */
   at(index: number): string {
     this.#all ??= this.#read()
     return this.#all.slice(index === 0 ? 0 : this.#ends[index], this.#ends[index + 1])

@@ -157,8 +157,8 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
 }
 
 /**
- * Reads reasoning. Signatures and redacted data of Anthropic are stored in a thinking block, other provider
- * data in `more`.
+ * Reads reasoning. Anthropic's signature or redacted data is stored in a thinking block if it is the only
+ * provider data. Otherwise all provider data is stored in `more`.
  */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
@@ -259,7 +259,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   const { all, open, end, find } = itemsByIndex(({ type }) => type, 'tool-call')
   const isComplete = (): boolean => finish !== null && !isAborted
 
-  /** Adds an event of a text or reasoning. The latest non-null metadata wins, as in the SDK. */
+  /** Adds an event of a text part or reasoning part. The latest non-null metadata wins, as in the SDK. */
   const addEvent = (event: RawObject, type: string, phase: string): readonly StreamingDeltaEvent[] => {
     const { id, providerMetadata, citations } = event
     const index = `${type} ${stringOf(id)}`

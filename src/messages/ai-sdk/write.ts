@@ -21,11 +21,11 @@ import type {
 
 /**
  * Writes messages for the AI SDK, which are valid for any log (law M). If they begin with system messages,
- * pass `allowSystemInMessages` to the SDK, or pass these messages separately as its `instructions`. Provider
- * data, and thinking with Anthropic's signature, are sent only while their reply's prefix is unchanged.
- * Unsigned thinking is sent as a reasoning part without provider data; so is the `reasoning_content` of a
- * reply that has no thinking. OpenAI's reasoning items are left out, because the SDK would send only their
- * ids. O(content).
+ * pass `allowSystemInMessages` to the SDK, or pass the system messages separately as its `instructions`.
+ * Provider data, and thinking with Anthropic's signature, are sent only while their reply's prefix is
+ * unchanged. Unsigned thinking is sent as a reasoning part without provider data; so is the
+ * `reasoning_content` of a reply that has no thinking. OpenAI's reasoning items are left out, because the SDK
+ * would send only their ids. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
@@ -89,8 +89,9 @@ const isUnsigned = (block: Thinking): boolean =>
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * Returns the parts to leave out when a reply is sent without signed parts: all parts with provider data,
- * except files, which are sent without this data. A call and its result are left out together.
+ * Returns the parts to leave out when a reply is sent without signed parts: of the parts that are stored
+ * whole, all with provider data, except files, which are sent without this data. A call and its result are
+ * left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]
@@ -162,8 +163,8 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
 )
 
 /**
- * Writes a part of a result. An image with a web address was moved to a user message before, because a result
- * would need a URL object.
+ * Writes a part of a result. Images with web addresses are already in a user message, because a result would
+ * need a URL object.
  */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'

@@ -19,7 +19,7 @@ import { DATA, LIMITS } from './blocks.ts'
 interface ArgumentPieces {
   readonly add: (call: RawObject) => void
   readonly isOpen: () => boolean
-  /** Returns the arguments, or text that is not JSON if they are incomplete or a piece did not fit. */
+  /** Returns the arguments. If they are incomplete or a piece did not fit, returns text that is not JSON. */
   readonly value: () => unknown
 }
 

@@ -94,7 +94,7 @@ function thoughtPart(step: RawObject): ReplyPart {
   return replyPart.thinking(thinking, step['signature'] || null, more)
 }
 
-/** By type of step: the field with the step's contents, and how their texts are published. */
+/** For each type of step, the field with its contents, and a function that publishes their texts. */
 const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
   ['model_output', ['content', replyDelta.text]],
   ['thought', ['summary', replyDelta.reasoning]],

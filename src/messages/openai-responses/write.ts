@@ -177,7 +177,7 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/** Removes an item's id if it must not be sent; null if the provider requires the id. */
+/** Removes an item's id if the id must not be sent, or returns null if the provider requires it. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
@@ -252,8 +252,8 @@ function requestKey(item: JsonObject): string | null {
 /**
  * Writes the instructions and the input of a Responses request, which are valid for any log (law M). While
  * its reply's prefix is unchanged, a reasoning item with a legal id is sent with its encrypted content,
- * before the item that it led to. Status and plain content of reasoning items are left out, because the
- * provider rejects them, and so are thinking blocks and reasoning text. The answer to a sent item, such as an
+ * before the item that it led to. Thinking blocks and reasoning text are left out, and so are status and
+ * plain content of reasoning items, because the provider rejects them. The answer to a sent item, such as an
  * `mcp_approval_response`, is also sent as an item. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -276,13 +276,13 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of pairs that have only one half in the latest request. */
+/** Ids of pairs of which only one half is an item in the latest request. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap) {
   const ids = newMap<true>()
   let instructions: string | null = null
-  /** For each pair id, whether the first half of the pair in the request is sent as an item. */
+  /** For each pair id, whether the half that is written first is sent as an item. */
   const pairs = newMap<boolean>()
   const split = newMap<boolean>()
   const requests = newMap<true>()

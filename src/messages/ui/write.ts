@@ -18,7 +18,7 @@ import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UITool
 
 /** Options of `toUIMessages`. */
 export interface UIMessagesOptions {
-  /** Names of tools that the page executes. Default: none. */
+  /** Names of tools that the web page executes. Default: none. */
   readonly pageTools?: readonly string[]
   /**
    * `refs`: files of more than 65,536 characters become addresses of the service
@@ -79,7 +79,7 @@ function addressesIn(part: Content, link: Link): (readonly [address: string, tex
  * parts, and other items become `data-…` parts. A pause or interrupt follows the reply that it ended. System
  * prompts are left out. O(path + view + content), O(view) per condensation, and O(log) if there were working
  * calls.
- * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
+ * @param options.pageTools tools that the web page executes; their waiting calls are `input-available`
  * @throws ColloquyError `evicted` if the state is from a snapshot or from `evict`, and lacks the body of an
  *   event; see `Conversation.read`.
  * @example
@@ -111,7 +111,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
-/** A user message and the items of its turn. The message is null in the turn before the first one. */
+/** A user message and the items of its turn. The message is null in the first turn. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null

@@ -79,7 +79,7 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
 
 const owner = optional(text())
 
-/** `true` selects only archived conversations, `false` only the others. Default: all. */
+/** `true` selects only archived conversations, `false` only unarchived ones. Default: all. */
 const archived = optional(boolean())
 
 /** Ignored, because responses never contain skills; some clients send it. */

@@ -1,4 +1,4 @@
-/** Endpoints that read events, for callers with a key. Responses hide only secrets. */
+/** Endpoints that read events, for callers with a key. Responses omit only encrypted content. */
 
 import type { Store } from '../../store/contract/store.ts'
 import { openConversation, type Lifecycle } from '../conversations/conversations.ts'

@@ -74,9 +74,9 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 
 /**
  * Returns a check that rejects requests without a valid key. Except for GET and HEAD, it also rejects
- * cross-site requests without a key in a header: otherwise, any web page could send requests as its visitor. If
- * the service has no keys, pages of allowed origins may send cross-site requests. The check throws HttpProblem
- * 401, 403.
+ * cross-origin requests without a key in a header: otherwise, any web page could send requests as its
+ * visitor. If the service has no keys, pages of allowed origins may send cross-origin requests. The check
+ * throws HttpProblem 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
   return async (request) => {

@@ -48,7 +48,7 @@ interface SandboxesOptions {
   readonly now?: () => number
 }
 
-/** The sandboxes of a service. Starts, pauses and resumes run one after the other to respect the limit. */
+/** The sandboxes of a service. Starts, pauses and resumes them one after the other, within the limit. */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number

@@ -1,4 +1,4 @@
-/** Executes start tasks in the background. Each creates a conversation, and its sandbox if it has one. */
+/** Executes start tasks in the background. Each creates a conversation and, if needed, a sandbox. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'

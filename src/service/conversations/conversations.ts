@@ -83,7 +83,7 @@ const endOf = (events: readonly { readonly seq: number }[]): number => (events.a
 
 interface ClientMessage {
   readonly content: readonly Content[]
-  /** A message with the same key is appended once. */
+  /** Of messages with the same key, only the first is appended. */
   readonly key?: string | undefined
   readonly sender?: string | undefined
 }

@@ -21,7 +21,7 @@ interface CountedUsage {
   readonly count: UsageCount
   readonly start: number
   readonly next: number
-  /** Id of the last counted entry, which shows whether the log was replaced. Null before the first. */
+  /** Id of the last counted entry, which shows whether the log was replaced. Null if no entry is counted. */
   readonly last: string | null
 }
 
@@ -30,7 +30,7 @@ const MAX_CACHED = 10_000
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
 /**
- * Returns usage by usage id (`usage_to_metrics`) and in total (`metrics`). Reads evicted events from the store.
+ * Returns usage by usage id or else model (`usage_to_metrics`), and in total (`metrics`). Can read the store.
  */
 async function statsOf(
   store: Store,
@@ -139,7 +139,7 @@ export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): 
 
 const NEVER = { kind: 'NeverConfirm' } as const
 
-/** Returns a conversation's information and start request fields, without usage; masks secrets. */
+/** Returns a conversation's information and start request fields, without usage; masks encrypted content. */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
   const { metadata } = record

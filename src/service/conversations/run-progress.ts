@@ -23,7 +23,7 @@ export function hasUnfinishedRun(state: State): boolean {
 
 const PAGE_SIZE = 100
 
-/** Whether a run has begun or continued since a position. Reads the store: the state may lack events. */
+/** Whether a run has begun or continued since a position. Reads the store; the state may lack events. */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
   for (let start = from; ; start += PAGE_SIZE) {
     const events = await store.read(id, { from: start, limit: PAGE_SIZE })
@@ -39,14 +39,14 @@ const isOfRun = (fact: Fact): boolean =>
       fact.key === 'execution_status' &&
       fact.value === 'running'))
 
-/** Minimum and maximum milliseconds to wait for another process's lease to expire. */
+/** Minimum milliseconds to wait for another process's lease to expire. */
 const MIN_WAIT = 1_000
 const MAX_WAIT = 60_000
 
 /**
  * Whether another process's active run handles a message: true once a later event of the run appears. False
- * if the status stops being `running`, or if no event appears until the lease expires, but at least 1 and at
- * most 60 seconds.
+ * if the status stops being `running`, or if no event appears in the time that the lease has left (counted as
+ * 1 to 60 seconds).
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

@@ -149,7 +149,7 @@ export async function positionOf(
 }
 
 /**
- * A run that callers wait for until it has a lease, or until its request is stored, so that it survives a
+ * A run for which callers wait until it has a lease, or until its request is stored and thus survives a
  * crash.
  */
 interface RunCommand {
@@ -316,8 +316,8 @@ export class Runs {
 
   /**
    * Ensures that a run handles the events before `from`: the active run, or a new run if the active run is
-   * ending. Waits for a free slot and for the store. A pause after `from` cancels this. Resolves when a run
-   * with a lease will handle the events. After a second, stores a job that any process can execute, and
+   * ending. Waits for a free slot and for the store. A pause after `from` cancels the request. Resolves when
+   * a run with a lease will handle the events. After a second, stores a job that any process can execute, and
    * resolves. Also resolves when no run is needed, or when the run failed, which its log or `onFailure`
    * reports.
    * @param job the stored request, which is deleted when it has been handled
@@ -387,7 +387,7 @@ export class Runs {
   }
 
   /**
-   * Ids of the conversations whose lease this service may hold: their runs have received a step from the agent.
+   * Ids of conversations whose lease this service may hold, because the agent has returned a step for them.
    */
   get ids(): readonly string[] {
     return [...this.#begun]

@@ -1,4 +1,4 @@
-/** Limits the size of responses: a hundred large events could exceed the maximum length of a string. */
+/** Limits the size of responses. A hundred large events could exceed the maximum length of a string. */
 
 import { MAX_PAGE_SIZE, MOST_LOOKED_AT, type Page } from '../../store/contract/query.ts'
 import { countWithin } from '../../store/kit/query/page.ts'

@@ -35,7 +35,7 @@ export const text = (): Parameter<string> => ({
   read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
-/** A text that matches a pattern. The error omits the value: a client may have sent a secret instead. */
+/** A text that matches a pattern. The error omits the value, which may be a secret sent by mistake. */
 export const matching = (pattern: RegExp, msg: string): Parameter<string> => ({
   schema: { type: 'string', pattern: pattern.source },
   omitted: null,

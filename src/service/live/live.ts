@@ -16,7 +16,7 @@ import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './server-frames.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
 
-/** Maximum number of retries after failed reads in a row, and milliseconds before the first retry. */
+/** Maximum number of retries after failed reads in a row. */
 const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 
@@ -182,9 +182,9 @@ class RunEnds {
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
  * events and deltas, until the signal is aborted or the engine is closed. It yields a `full_state` again when
- * the conversation is paused, and as the last frame of every run: a client that started a run waits for that
- * frame. Whenever the log is not the one that the reader has read, the stream yields a `reset` and starts
- * again at the log's first event. A slow client does not delay others. The stream throws
+ * the conversation is paused, and as the last frame of every run, because a client that started a run waits
+ * for that frame. Whenever the log is not the one that the reader has read, the stream yields a `reset` and
+ * starts again at the log's first event. A slow client does not delay others. The stream throws
  * `unknown_conversation` when the conversation is deleted, and the store's error when the store stays
  * unavailable.
  * @throws HttpProblem 422; what the store throws.
@@ -319,7 +319,7 @@ const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 /** Caches frames up to a number of characters. Always keeps the latest frame, which many readers may need. */
 export class FrameCache {
   readonly #chars: number
-  /** Frames by event object: another log may have another event with the same id and position. */
+  /** Frames by event object, because another log may have another event with the same id and position. */
   readonly #cached = new Map<
     Fact,
     { readonly id: string | null; readonly position: number; readonly frame: Frame | null }

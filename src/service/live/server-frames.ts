@@ -87,7 +87,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   })
 }
 
-/** Frame of a delta that ends at `resumeOffset`. Clients ignore events without an id and a time. */
+/** Frame of a delta that ends at `resumeOffset`. It has an id and a time, which clients require. */
 export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
   new Frame(
     'delta',
@@ -123,9 +123,9 @@ export const CLOSE = {
   tooLarge: 1009,
   /** The stream failed: resume after the last position, later. */
   failed: 1011,
-  /** Too many streams: try again later. */
+  /** Too many streams or too much data: try again later. */
   busy: 1013,
-  /** The key is missing, invalid, expired, or in the URL: do not retry with it. */
+  /** The key is missing, invalid, expired or in the URL, or the origin is not allowed: do not retry. */
   unauthorized: 4001,
   /** The conversation does not exist: do not retry. */
   unknown: 4004,

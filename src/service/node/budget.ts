@@ -27,14 +27,14 @@ export class Budget {
 /** Query parameters in which clients send keys. Refused, because proxies and logs record URLs. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/** A `refused` socket is accepted, then closed with the reason: browsers hide a failed upgrade's status. */
+/** A `refused` socket is accepted, then closed with the reason. Browsers hide a failed upgrade's status. */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }
   | { readonly type: 'refused'; readonly reason: string }
 
 /**
- * Checks the key in a header, or in the cookie of a same-site page.
+ * Checks the key in a header, or in the cookie of a same-origin page.
  * @throws HttpProblem 401 for a wrong key in a header, 403 for a key of another organization; what the store
  *   throws.
  */

@@ -182,7 +182,7 @@ const storedOf = (
   ...more,
 })
 
-/** Location of manifest errors: a request contains only the `source` of the manifest. */
+/** Location of manifest errors. A request contains only the `source`, not the manifest itself. */
 const AT = ['body', 'source'] as const
 
 const refused = (msg: string): HttpProblem =>

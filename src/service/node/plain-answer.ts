@@ -42,7 +42,7 @@ export function rawResponse(status: number, detail: string = STATUS_CODES[status
   return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
 }
 
-/** Responds to an upgrade and closes the connection: the peer might never close it. */
+/** Responds to an upgrade and closes the connection, because the peer might never close it. */
 export function refuseUpgrade(raw: Duplex, status: number, detail?: string): void {
   // A peer that disconnects is not a server failure.
   raw.on('error', () => raw.destroy())

@@ -149,7 +149,7 @@ async function directory(path: string): Promise<string> {
   throw new HttpProblem(400, 'The path is not a directory.')
 }
 
-/** Opens a regular file only: a pipe without a peer would block a thread of the shared pool. */
+/** Opens only a regular file, because a pipe without a peer would block a thread of the shared pool. */
 export async function withFile<T>(
   path: string,
   flags: number,

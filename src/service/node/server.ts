@@ -142,7 +142,7 @@ export interface ListenOptions {
   readonly upgrade?: Upgrade
   /**
    * For a service without keys: whether to reject requests whose `Host` is not this machine, and sockets from
-   * pages of other sites. Default: false.
+   * pages of other origins. Default: false.
    */
   readonly onlyLocal?: boolean
   /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */

@@ -265,7 +265,7 @@ const GUARANTEED_BYTES = 2 ** 16
 /** Maximum bytes of the first frame, which contains only a key, and of pings before it. */
 const MAX_FIRST_FRAME = 4_096
 
-/** A frame; its text is null if it is binary. */
+/** A frame; the text of a binary frame is null. */
 interface Received {
   readonly text: string | null
   readonly bytes: number
@@ -437,8 +437,8 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Returns the WebSocket side of a service. Without keys, it rejects sockets from pages of other origins, except
- * `allowOrigins`: browsers let any page open a socket to this machine.
+ * Returns the WebSocket side of a service. Without keys, it rejects sockets from pages of other origins,
+ * except `allowOrigins`, because browsers let any page open a socket to this machine.
  */
 export function createSockets(
   { live, identify, log, allowOrigin, commands }: Service,
@@ -572,8 +572,8 @@ interface UpgradeRequest {
 }
 
 /**
- * Unauthenticated sockets. At the maximum, a new socket evicts the oldest socket of the address that has the
- * most. So clients that send a key immediately get in, and a flood from one address evicts only its own sockets.
+ * Unauthenticated sockets. At the maximum, a new socket evicts the oldest one of the address with the most
+ * sockets. So clients that send a key at once get in, and a flood from an address evicts only its sockets.
  */
 class Unauthenticated {
   readonly #limit: number

@@ -51,7 +51,7 @@ function partsBelow(roots: readonly string[], path: string): string[] {
   throw new HttpProblem(403, 'The path is outside the workspace.')
 }
 
-/** Creates each directory through its parent's open handle, so that none can be replaced meanwhile. */
+/** Creates each directory; on Linux through its parent's open handle, so that no parent can be replaced. */
 async function make(root: string, parts: readonly string[]): Promise<void> {
   let path = root
   let holder = await openDirectory(root)

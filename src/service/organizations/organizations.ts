@@ -80,8 +80,8 @@ export class Users {
 }
 
 /**
- * Returns the credits of an organization (null: of callers without one) as a decimal string. A null result
- * means 0.
+ * Returns the credits of an organization as a decimal string; a null result means 0. `org` is null for
+ * callers without an organization.
  */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
@@ -199,7 +199,7 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Whether the conversation exists: a repeated creation starts nothing, and needs no quota. */
+  /** Whether the conversation exists. A repeated creation then starts nothing and needs no quota. */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null

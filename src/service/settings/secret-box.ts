@@ -96,7 +96,7 @@ function toBase64(bytes: Uint8Array): string {
 interface SealedMapOptions {
   /** Collection of the record. A value encrypted for it cannot be decrypted for another collection. */
   readonly collection: string
-  /** Noun for a value in error messages, which never repeat a name: it may be a secret sent by mistake. */
+  /** Noun for a value in error messages, which never repeat a name that may be a secret sent by mistake. */
   readonly noun: string
   readonly limit: number
 }

@@ -28,7 +28,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/** Checks whether a model can be called. A timeout or a rate limit counts as valid. Never rejects. */
+/** Checks whether a model can be called. A timeout counts as valid. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -80,9 +80,9 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls Chat Completions at `base_url` for one token. Of a failed response, errors contain only the status.
- * Follows no redirect. Sends the key to any address, including private networks and this machine. To forbid
- * this, pass your own `askLlm`.
+ * Calls Chat Completions at `base_url` for one token. Accepts a rate limit (429). Errors contain only the
+ * status of a failed response. Follows no redirect. Sends the key to any address, including private networks
+ * and this machine. To forbid this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
@@ -125,7 +125,7 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
 
 const MAX_REPLY = 64 * 2 ** 10
 
-/** Throws unless the response is a model's: some servers send 200 to any request. */
+/** Throws unless the response is from a model, because some servers send 200 to any request. */
 async function checkReply(response: Response): Promise<void> {
   let text = ''
   const decoder = new TextDecoder()

@@ -45,8 +45,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes every conversation created since `since` (on the store's clock; null: ever) due for sending. For
- * earlier conversations, only new events are sent. Can be repeated.
+ * Makes every conversation due for sending that was created since the time `since` of the store's clock, or
+ * all conversations if `since` is null. For earlier conversations, only new events are sent. Can be repeated.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -120,9 +120,9 @@ async function changesFor(
 }
 
 export interface DeliveryCursor {
-  /** Creation time of the conversation: a later conversation may have its id. */
+  /** Creation time of the conversation, because a later conversation may have its id. */
   readonly born: string
-  /** The position of the next event to send; null for the next appended event. */
+  /** The position of the next event to send; null until a new event is appended. */
   readonly next: number | null
   /**
    * Position after the batch that is being sent, or null. Stored before sending, so that the same message is
@@ -138,7 +138,7 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
 export interface Collections {
-  /** Collection of the job that marks the conversations to send from their beginning. */
+  /** Collection of the job that makes conversations due for sending from their beginning. */
   readonly start: string
   readonly cursors: string
   readonly failing: string
@@ -156,7 +156,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created since this time on the store's clock are sent from their beginning; null: all. */
+  /** Conversations created since this time of the store are sent from their beginning; all if null. */
   readonly since?: string | null
   readonly isDone: boolean
 }
@@ -173,7 +173,7 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** Returns the item of a cursor, due in `dueIn` milliseconds; null for never. */
+/** Returns the item of a cursor. It is due in `dueIn` milliseconds, or never if `dueIn` is null. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,

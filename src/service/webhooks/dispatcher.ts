@@ -320,7 +320,7 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /** Starts a webhook; null while another process marks the conversations to send from their beginning. */
+  /** Starts a webhook; null while another process starts it. */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
     const collections = collectionsOf(webhook.id)

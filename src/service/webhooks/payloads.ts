@@ -112,7 +112,7 @@ export function batchOf(
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
-/** Returns a conversation's message. Its id depends on `createdAt`: a conversation's id can be reused. */
+/** Returns a conversation's message. Its id includes `createdAt`, because conversation ids can be reused. */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
   createdAt: string,

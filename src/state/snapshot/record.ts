@@ -19,7 +19,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit as JSON, with positions for entries. Only a summary stores `first`; other units derive it. */
+/** A unit as JSON, with positions as entries. Only a summary stores `first`; other units derive it. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [

@@ -15,7 +15,7 @@ export const FEED_ROWS = 100_000
 export interface FeedQuery {
   /** The `next` of an earlier page of the same shard. */
   readonly after?: string
-  /** Where to begin without `after`: at the first row (default), or after the last. */
+  /** Where to begin without `after`: at the first row (default), or after the last row. */
   readonly from?: 'start' | 'end'
   /** Only conversations of this shard, 0 to `SHARDS - 1`. Default: all. */
   readonly shard?: number

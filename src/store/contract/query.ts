@@ -55,7 +55,7 @@ export interface EventQuery extends EventFilter {
   readonly cursor?: string
   /** Maximum number of events, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /** A page ends with the event at which its bodies reach this number of bytes. Default: unlimited. */
+  /** A page ends with the event at which the page's bodies reach this number of bytes. Default: unlimited. */
   readonly maxBytes?: number
   /** With `refs`, long strings are references, which `maxBytes` counts as 0 bytes. Default: `whole`. */
   readonly blobs?: BlobMode

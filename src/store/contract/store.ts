@@ -22,8 +22,8 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * the log is the number of facts. The record contains HEAD. A reader sees all of an append or nothing of it.
  *
  * **Acknowledged is durable.** The changes of a resolved call survive a kill of the process. With the
- * adapter's durable setting, the default, they also survive a power failure. The memory store ends with its
- * process.
+ * adapter's durable setting, the default, they also survive a power failure. The memory store loses its data
+ * when its process ends.
  *
  * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp
  * counts as the previous instant (design D10, D15).
@@ -382,7 +382,7 @@ export interface AppendOptions {
    * effects must be in `tx`. It must neither end the transaction nor call the store or the conversation,
    * which wait for it. In SQLite it must be synchronous; PostgreSQL awaits it, within the store's `timeout`.
    * @throws `invalid_argument` in a store without a database, over a PostgreSQL client that cannot hold a
-   *   transaction, for a promise in SQLite, and if it ended the transaction.
+   *   transaction, if it returns a promise in SQLite, and if it ended the transaction.
    * @example
    * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
    */

@@ -183,8 +183,8 @@ export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
 /**
- * Finds a long string by its hash in whole events, to implement `readBlob`; null if it is not there.
- * O(values, and characters of long strings). @throws `invalid_argument`.
+ * Finds a long string by its hash in events without references, to implement `readBlob`; null if no event
+ * contains it. O(values, and characters of long strings). @throws `invalid_argument`.
  */
 export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
   checkRange(range)

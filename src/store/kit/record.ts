@@ -25,7 +25,7 @@ import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1
 
-/** Maximum bytes that every driver can return: some receive a value as hexadecimal text, twice as long. */
+/** Maximum bytes that every driver can return. Some receive hexadecimal text, which is twice as long. */
 const MAX_BYTES = 2 ** 27
 
 /**
@@ -153,7 +153,7 @@ const DIGITS = Array.from({ length: 60 }, (_, number) => String(100 + number).sl
 /** The last formatted day. Formatting a day is slow, and instants of a page often share the day. */
 let day = { start: Number.NaN, text: '' }
 
-/** Fields of a new conversation and of a record, because a record can be passed to copy a conversation. */
+/** Accepted fields of a new conversation. A record is accepted too, to copy a conversation. */
 const FIELDS =
   'id title public tags metadata timeZone parentConversationId sandboxId owner createdAt updatedAt status version headId'
 
@@ -294,7 +294,7 @@ export function checkJsonObject(field: string, input: Given): JsonObject {
   const { value, issues } = copyJson(input)
   const [first] = issues
   if (first !== undefined)
-    return invalidArgument([field, ...first.loc].join('.'), `cannot be kept: ${first.msg.slice(0, -1)}`)
+    return invalidArgument([field, ...first.loc].join('.'), `cannot be stored: ${first.msg.slice(0, -1)}`)
   return isObject(value as JsonValue) ? (value as JsonObject) : invalidArgument(field, 'must be an object')
 }
 
@@ -305,7 +305,7 @@ function checkTimeZone(timeZone: Given): string | null {
     : invalidArgument('timeZone', 'must be an IANA time zone such as Europe/Berlin')
 }
 
-/** Whether every database keeps a text unchanged: no NUL, no lone surrogates, and a maximum length. */
+/** Whether every database keeps a text unchanged: no NUL, no lone surrogates, at most `limit` characters. */
 export const isKeepable = (text: string, limit: number): boolean =>
   !text.includes('\u0000') &&
   !/[\ud800-\udfff]/u.test(text) &&

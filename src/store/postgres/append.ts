@@ -52,7 +52,7 @@ interface Decided {
   readonly decision: AppendDecision
 }
 
-/** Rows that appends to one conversation write, as arguments of the SQL function `append`. */
+/** The rows to write for appends to one conversation, as arguments of the SQL function `append`. */
 interface Entry {
   readonly log: SqlRow
   readonly events: readonly SqlRow[]
@@ -86,10 +86,10 @@ interface Line {
   timer: ReturnType<typeof setTimeout> | null
 }
 
-/** Maximum events in a statement, and characters in their bodies. A single append may have more. */
+/** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum number of attempts while other writers are faster. Before each retry, another write succeeded. */
+/** Maximum number of attempts. Each retry except the first follows another writer's success. */
 const MAX_ATTEMPTS = 50
 
 /**
@@ -150,10 +150,10 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Decides and writes appends as one. Assumes that the log has not changed since this store's last append,
-   * that ids are new, and that leases are held; the server checks this. If an assumption is wrong, or if an
-   * append is rejected or is already stored, decides all again on the server's data. A rejected append does
-   * not reject the others.
+   * Decides appends, and writes them together. Assumes that the log has not changed since this store's last
+   * append, that ids are new, and that leases are held; the server checks this. If an assumption is wrong, or
+   * if an append is rejected or is already stored, decides all appends again on the server's data. A rejected
+   * append does not reject the others.
    */
   async function writeGroup(
     conversationId: string,
@@ -260,8 +260,8 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call and answers each, with null if another transaction has locked the
-   * log. The next call waits for this call for at most {@link CALL_TURN}.
+   * Sends the waiting entries in one call and answers each. A locked log gets null if there are several
+   * entries; a single entry waits for the lock. The next call waits at most {@link CALL_TURN} for it.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true

@@ -1,7 +1,7 @@
 import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 
-/** Default milliseconds until a call of the store without a response fails. */
+/** Default time, in milliseconds, after which a store call without a response fails. */
 const TIMEOUT = 10_000
 
 /** Milliseconds until an attempt to connect fails. */

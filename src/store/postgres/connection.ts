@@ -23,8 +23,8 @@ import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 const UNPREPARED = ['26000', '42P05', '0A000']
 
 /**
- * An empty write, whose commit waits for the synchronous standby. On a standby it writes nothing: rows read
- * there have been replicated.
+ * An empty write, whose commit waits for the synchronous standby. On a standby it writes nothing, because
+ * rows read there have been replicated.
  */
 const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
   FROM ${DURABLE}`
@@ -39,10 +39,10 @@ const MAX_PREPARED = 500
 
 /**
  * Planner settings of the store's own pool, for plans that read rows along an index. Every requested order
- * has an index, but the planner knows only average lengths: with many short conversations, or no statistics,
- * it would read and sort a long log. Sorts without an index still work, but before PostgreSQL 18 their
- * estimated cost would trigger a compilation (`jit`) at each call. A generic plan suits all values; planning
- * again would cost as much as reading a page.
+ * has an index, but the planner knows only average lengths, so with many short conversations, or no
+ * statistics, it would read and sort a long log. Sorts without an index still work, but before PostgreSQL 18
+ * their estimated cost would trigger a compilation (`jit`) at each call. A generic plan suits all values;
+ * planning again would cost as much as reading a page.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -139,7 +139,8 @@ export class Connection {
 
   /**
    * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
-   * Rejects if the work returns true but has ended the transaction.
+   * `work` returns whether anything was written. If it was, the call rejects when the work has ended the
+   * transaction.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -385,8 +386,8 @@ function toStoreError(cause: unknown): ColloquyError {
 }
 
 /**
- * Returns the first line of each message. A failed connection to a host has a message for each of its
- * addresses.
+ * Returns the first line of an error's message. The error of a failed connection has a message for each
+ * address of the host; returns the first line of each.
  */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {

@@ -298,8 +298,8 @@ const eventsOfParts = (
   )
 
 /**
- * Moves the rows of a restored dump to the start of the feed, if this server has lower transaction numbers
- * than the dumped server: readers would not see the rows. O(shards), and once O(rows).
+ * Moves the rows of a restored dump to the start of the feed if this server has lower transaction numbers
+ * than the dumped server, because readers would otherwise not see the rows. O(shards), and once O(rows).
  */
 export function* settleFeed(schema: string): Work<void> {
   yield statement(`UPDATE ${schema}.feed SET moment = least(moment, 0), witness = CASE WHEN moment < 0 THEN 0 ELSE witness END
@@ -310,8 +310,8 @@ export function* settleFeed(schema: string): Work<void> {
 }
 
 /**
- * Each call of `trim` continues after the previous call. In each shard, a row with the moment -1 records the
- * last removed deletion: `witness` and `number` are the deletion's moment and position.
+ * Each call of `trim` continues where the previous call stopped. In each shard, a row with the moment -1
+ * records the last removed deletion: `witness` and `number` are the deletion's moment and position.
  */
 export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   let from: readonly SqlValue[] = [0, 0, 0]

@@ -39,8 +39,8 @@ export type {
  * appended, or if a fact is already in the log or names a parent other than HEAD. Concurrent appends share a
  * round trip and its disk sync. A page of `search` costs two round trips; more with `leafId`, and for large
  * bodies. Snapshots and appends do not wait for each other.
- * @throws `invalid_argument` for invalid options; each call throws the database's errors: `store_unavailable`
- *   also for a missing driver, `store_newer` for a schema of a later version.
+ * @throws `invalid_argument` for invalid options; each call throws the database's errors, `store_unavailable`
+ *   for a missing driver, and `store_newer` for a schema of a later version.
  * @example
  * const store = postgresStore({ url: 'postgres://localhost/app' })
  * store.name // 'postgres'

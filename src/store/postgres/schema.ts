@@ -156,8 +156,8 @@ function schemaStatements(schema: string): string[] {
 /**
  * `feed_moment` orders the feed. Readers see only rows whose moment is below the oldest running transaction
  * (`pg_snapshot_xmin`). A row's moment is at least the number of its transaction, so no row appears before a
- * row already read. The number alone is not enough: a transaction gets it before it waits for the
- * conversation's row, so numbers do not follow a conversation's order. With that row locked,
+ * row already read. The number alone is not enough, because a transaction gets its number before it waits for
+ * the conversation's row, so numbers do not follow a conversation's order. With that row locked,
  * `pg_snapshot_xmax` is above every ended transaction. The FROM clause prevents inlining, so the function
  * sees the latest commits.
  */
@@ -242,7 +242,7 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-/** An entry of `append`: the log before and after, and the ranges of its rows in the list parameters. */
+/** An entry of `append`: the log before and after it, and the ranges of its rows in the list parameters. */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
   shard integer, witness bigint, from_seq integer, from_head text, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,

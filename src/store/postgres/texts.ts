@@ -67,7 +67,7 @@ export const textValues = ({ seq, time, role, size, line }: TextRow): SqlRow => 
 
 /**
  * Returns rows as a list without their last column, and that column as one text, which PostgreSQL reads
- * faster. Line feeds separate its values: JSON and indexed lines contain none.
+ * faster. Line feeds separate the values of this text; JSON and indexed lines contain no line feeds.
  */
 export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
   rows.map((row) => row.slice(0, -1)),
@@ -76,8 +76,8 @@ export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
 
 /**
  * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest
- * texts, rare terms in the index, where a match costs as much as reading `INDEX_COST` texts. The order `rank`
- * needs more hits, so it reads the newest texts only for very frequent terms, visible in a smaller sample.
+ * texts, rare terms in the index, where a match costs as much as reading `INDEX_COST` texts. A search by
+ * `rank` needs more hits, so it reads the newest texts only for very frequent terms, as a small sample shows.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 

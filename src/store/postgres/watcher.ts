@@ -212,7 +212,7 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
 /** Default milliseconds between polls. */
 const POLL_INTERVAL = 1_000
 
-/** Factor by which polls are rarer while notifications arrive: polls then only cover lost notifications. */
+/** Factor by which polls are rarer while notifications arrive: then they only replace lost notifications. */
 const RARELY = 10
 
 /** Wakes watches: at once for writes of this store, and by notification or polling for other writes. */
@@ -226,8 +226,8 @@ export class Watcher {
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
   /**
-   * Conversations of the next poll. A watch that begins during a poll waits for the next one, because the
-   * running query may have read older rows.
+   * Conversations whose watch has begun since the last poll began. A watch that begins during a poll waits
+   * for the next poll, because the running query may have read older rows.
    */
   #begun = new Set<string>()
   #allDue = false
@@ -257,7 +257,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** Also calls `wake` at the first poll. A watch of all conversations (null) starts no polls. */
+  /** Calls `wake` at the first poll and each change. A watch of all conversations (null) starts no polls. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)
@@ -344,9 +344,9 @@ export class Watcher {
 const NOTIFY_PAUSE = 25
 
 /**
- * Notifies other processes after durable appends, outside their transaction: PostgreSQL serializes notifying
- * commits over the whole database, and appends must not depend on listeners. After a crash in between,
- * polling finds the append.
+ * Notifies other processes after durable appends, outside their transaction, because PostgreSQL serializes
+ * notifying commits over the whole database, and appends must not depend on listeners. After a crash in
+ * between, polling finds the append.
  */
 class Notifier {
   readonly #connection: Connection

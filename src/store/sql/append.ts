@@ -105,7 +105,7 @@ export class KnownLog implements AppendContext {
   /** Tree nodes by event id; null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
   readonly #events = new Map<number, StoredEvent>()
-  /** Ids and positions that a decision lacked. */
+  /** Ids and positions that a decision needed, but that were not loaded. */
   readonly #missingIds = new Set<string>()
   readonly #missing = new Set<number>()
 
@@ -180,7 +180,7 @@ export class KnownLog implements AppendContext {
     }
   }
 
-  /** Loads entries by id. For an entry that cannot be HEAD, also loads its ancestors up to one that can. */
+  /** Loads entries by id, and ancestors of an entry that cannot be HEAD, up to one that can be HEAD. */
   *load(ids: Iterable<string>): Work<void> {
     let missing = [...ids].filter((id) => !this.#nodes.has(id))
     while (missing.length > 0) {
@@ -232,7 +232,7 @@ export class KnownLog implements AppendContext {
   }
 }
 
-/** A log that was partly read was deleted before the append. */
+/** The log was deleted after a part of it had been read. */
 export class StaleLog extends Error {}
 
 /** Maximum number of tree nodes that a log keeps between appends. */

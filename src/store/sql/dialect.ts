@@ -131,15 +131,15 @@ export interface Dialect {
   readonly greatest: string
   /** The SQL function that returns a text's position in another text, from 1; 0 if it is absent. */
   readonly find: string
-  /** Appended to a subquery whose rows no other transaction may change until this one is done. */
+  /** Appended to a subquery to lock its rows until the transaction ends. */
   readonly lock: string
   readonly elements: string
   readonly entries: string
   /** A join that looks up at most one row of a table for each row of the tables before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
   /**
-   * Returns the condition for rows with the values of `key`, within the bounds, and the columns that order
-   * them.
+   * Returns the condition for rows with the values of `key` within the bounds, and returns the columns by
+   * which to sort.
    */
   walk(bounds: {
     readonly key: readonly (readonly [column: string, value: string | number | null])[]
@@ -183,7 +183,7 @@ export interface RangeForm {
 }
 
 export interface FeedTrimmer {
-  /** Whether the feed has more rows than must stay. */
+  /** Whether the feed has more rows than it must keep. */
   isLong(): Work<boolean>
   trim(held: readonly (readonly bigint[] | null)[]): Work<void>
 }
@@ -192,7 +192,7 @@ export interface FeedTrimmer {
 export interface Engine {
   readonly dialect: Dialect
   readonly name: string
-  /** Microseconds; null for the database's own clock. */
+  /** Returns microseconds since 1970, or null for the database's own clock. */
   readonly clock: () => ReturnType<Clock> | null
   read<T>(work: () => Work<T>): Promise<T>
   write<T>(work: () => Work<T>): Promise<T>

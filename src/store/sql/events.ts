@@ -38,10 +38,10 @@ type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonl
 
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
-/** Maximum number of ranges in one statement: preparing a longer one costs more than running it. */
+/** Maximum number of ranges in one statement. Preparing a longer statement costs more than running it. */
 const MAX_RANGES = 80
 
-/** Segments of a path in the first statement; the number doubles with each statement. */
+/** Number of a path's segments in the first statement; it doubles with each statement. */
 const FIRST_SEGMENTS = 2
 
 const NO_SEQ = -1
@@ -211,8 +211,8 @@ export function eventReads(d: Dialect) {
   }
 
   /**
-   * Returns the ranges whose kinds and sources occur in the log. Needed if a statement cannot hold all
-   * ranges.
+   * Returns the ranges whose kinds and sources occur in the log. Called if the ranges do not fit into one
+   * statement.
    */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])

@@ -47,7 +47,7 @@ export interface TextMatch {
 }
 
 export interface TextWork {
-  /** SQL condition that the line of text `t` contains the value of its `?`. */
+  /** SQL condition with one `?`: the line of text `t` contains the value. */
   readonly contains: string
   /** Selects `number`, `log` and `seq` of the newest `limit` matching texts, in any order. */
   match(match: TextMatch): Statement

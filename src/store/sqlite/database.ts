@@ -21,8 +21,8 @@ export type SqliteStoreOptions = (
   readonly synchronous?: 'full' | 'normal'
   /**
    * Opens the file read-only: every change throws `store_read_only`. Open a passed `database` read-only too.
-   * The file must already have this version's tables, and its folder must be writable: SQLite creates files
-   * that a read-only connection does not remove. Default: false.
+   * The file must already have this version's tables, and its folder must be writable, because SQLite creates
+   * files there, which a read-only connection does not remove. Default: false.
    */
   readonly readOnly?: boolean
   /** Milliseconds that a call waits for another writer before it fails with `store_busy`. Default: 5,000. */
@@ -56,7 +56,7 @@ export interface ConnectionSource {
 export function connectionSource(options: SqliteStoreOptions): ConnectionSource {
   const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   if (synchronous !== 'full' && synchronous !== 'normal')
-    invalidArgument('synchronous', 'must be full or normal')
+    invalidArgument('synchronous', "must be 'full' or 'normal'")
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file; or pass `database`, an open database')
@@ -137,7 +137,7 @@ function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Se
   if (row !== undefined && row.encoding !== 'UTF-8')
     throw new ColloquyError(
       'store_unavailable',
-      `The database encoding is ${row.encoding}, which sorts ids differently. Use a database in UTF-8.`,
+      `The database encoding is ${row.encoding}, which sorts ids wrongly. Use a database in UTF-8.`,
       { encoding: row.encoding },
     )
   database.exec('PRAGMA foreign_keys = ON')
@@ -266,7 +266,7 @@ export class Connection {
 
   /**
    * Runs work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
-   * Savepoints, which undo a failed part, are slow: they are set only in a second attempt, if a part has
+   * Savepoints, which undo a failed part, are slow, so they are set only in a second attempt, if a part has
    * failed after its first change.
    */
   share<T>(work: (part: Part) => T): T {
@@ -350,7 +350,7 @@ export class Connection {
     }
   }
 
-  /** Runs a part. @throws what the work throws, or the driver's error if SQLite has ended the transaction. */
+  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false

@@ -58,8 +58,8 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 const table = (name: string): string => `colloquy_${name}`
 
 /**
- * Number of events of a log that are indexed together: one by one, each would write a page of every index.
- * Reads visit the events that are not indexed yet. Existing databases depend on this number.
+ * Number of events of a log that are indexed together, because each event alone would write a page of every
+ * index. Reads visit the events that are not indexed yet. Existing databases depend on this number.
  */
 const INDEXED_AT_ONCE = 32
 

@@ -32,8 +32,8 @@ const START: FeedPosition = { position: 0, witness: 0 }
 
 /**
  * Polls `PRAGMA data_version` for other connections' writes, then the feed, to wake only watches of changed
- * conversations. Reopens a failed connection, because a process that only watches makes no calls. Keeps no
- * process alive.
+ * conversations. Reopens a failed connection, because a process that only watches makes no calls. Does not
+ * keep the process alive.
  */
 class Poll {
   readonly watches = new Watches()

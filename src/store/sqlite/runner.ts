@@ -105,7 +105,7 @@ export class Runner {
 
   /**
    * Commits units together. If that fails, commits each alone, unless the database is unavailable. While the
-   * database is busy, units wait together, each until its deadline. One by one, the waits would add up.
+   * database is busy, units wait together, each until its deadline, because separate waits would add up.
    */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
@@ -150,7 +150,7 @@ export class Runner {
     return result
   }
 
-  /** Runs work, and again at growing intervals while the database is busy, until the deadline. */
+  /** Runs work, and repeats it at growing intervals while the database is busy, until the deadline. */
   async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
@@ -195,7 +195,7 @@ export class Runner {
   }
 }
 
-/** Writes units of work in one transaction. A rejected unit affects no other unit; a fault undoes all. */
+/** Writes units of work in one transaction. A rejected unit affects no other; a fault undoes all units. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

@@ -23,9 +23,9 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Spaces separate terms. Deleted terms are overwritten. Positions are not stored: phrases are compared with
- * lines. Pages of the index are small, because a search decodes whole pages, and most searches return few
- * hits.
+ * Spaces separate terms. Deleted terms are overwritten. Positions are not stored, because phrases are
+ * compared with lines. Pages of the index are small, because a search decodes whole pages, and most searches
+ * return few hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
@@ -36,7 +36,7 @@ export const TEXT_INDEX: readonly string[] = [
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-/** Inserts a text. If the other table has the number, fails because `log` is null. */
+/** Inserts a text. If the other table already has the text's number, sets `log` to null and so fails. */
 const insertInto = (table: string, other: string): string =>
   `INSERT INTO ${table} (${COLUMNS}) VALUES (?, CASE WHEN ? NOT IN (SELECT number FROM ${other}) THEN ? END, ?, ?, ?, ?, ?)`
 const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')

@@ -81,7 +81,7 @@ export const CONVERSATIONS: readonly Check[] = [
     const many = await Promise.allSettled(Array.from({ length: 8 }, () => create({})))
     equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
   }),
-  test('record: titles, tags and zones that cannot be kept are invalid_argument, naming the field', async (store) => {
+  test('record: titles, tags and zones that cannot be stored are invalid_argument, naming the field', async (store) => {
     await store.createConversation({ id: 'c' })
     const wrong: readonly (readonly [field: string, value: unknown])[] = [
       ['title', ''],

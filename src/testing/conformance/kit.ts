@@ -86,7 +86,7 @@ export interface ConformanceCase {
  * Returns the cases that every store must pass. They test each sentence of `Store`'s contract, the laws whose
  * numbers begin with C or S, and the amounts of data that a store must support. Run them in sequence; on a
  * slow disk a case may need some seconds.
- * @throws Error for a skip of an unknown case, or without a reason.
+ * @throws Error if `skip` has an unknown case or an empty reason.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })
  * // for (const { name, run } of cases) it(name, run)

@@ -7,7 +7,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { equal, holds } from './assert.ts'
 import { idsOf } from './facts.ts'
 
-/** Returns all items. Fails on a loop, a short page before the last, or an empty page after the first. */
+/** Returns all pages' items. Fails on a loop, an empty later page, or a short page before the last. */
 export async function fullPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
@@ -36,8 +36,8 @@ export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[
 }
 
 /**
- * Fails unless a search finds exactly these events, in both orders and in pages of each size, and counts them.
- * Returns the events.
+ * Fails unless a search finds exactly these events, in both orders and for each page size in `limits`, and
+ * `count` returns their number. Returns the events.
  */
 export async function finds(
   store: Store,

@@ -20,7 +20,7 @@ import { checkLog } from '../../laws/check-log.ts'
 export interface DrivenServer extends ServerClientOptions {
   restart?(how: 'stop' | 'kill'): Promise<ServerClientOptions>
   close(): Promise<void>
-  /** Texts that the server's tool received; needed if the server does not run the case's tool. */
+  /** Returns the texts that the server's tool received; needed if the server does not run the case's tool. */
   touched?(): readonly string[]
   /** The fake provider that the server calls. A rejected request fails the case. */
   readonly provider?: Pick<FakeProvider, 'requests'>
@@ -243,7 +243,7 @@ export class Driver {
 
   /**
    * Returns the fields of each conversation that a restart must not change. While a step hangs, idle
-   * conversations are not compared: a pause and a resume make a conversation idle even if its step hangs.
+   * conversations are not compared, because pause and resume make a conversation idle even if its step hangs.
    */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []

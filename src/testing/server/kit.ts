@@ -515,8 +515,8 @@ export interface ServerCase {
  * Returns the cases that a server must pass to implement docs/interface.md: exact search, paging during
  * writes, live events across reconnects, runs, pause, interrupt, confirmation, the tree, secrets, and
  * restarts and crashes where possible. Each case also checks the logs of its conversations against the laws.
- * Run the cases in sequence: they share a server, which the caller stops.
- * @throws Error for a skip of an unknown case, or without a reason.
+ * Run the cases in sequence, because they share a server. The caller stops the server.
+ * @throws Error if `skip` has an unknown case or an empty reason.
  * @example
  * const cases = serverConformance({ name: 'mine', start: async () => ({ url: 'http://127.0.0.1:3000' }) })
  * // for (const { name, skipped, run } of cases) it.skipIf(skipped !== null)(name, run)

@@ -222,7 +222,7 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
     async () => callsIn(await trial.log(id)).length >= count,
   )
 
-/** Milliseconds of a model's step. */
+/** Duration of a model's step, in milliseconds. */
 const MODEL_STEP = 120
 /** Milliseconds without a new event after which a log is quiet. */
 const QUIET = 3 * MODEL_STEP

@@ -177,7 +177,7 @@ export class Trial {
     }
   }
 
-  /** Retries while the server returns 409: a finished run may still hold its conversation. */
+  /** Retries while the server returns 409, because a finished run may still hold its conversation. */
   async accepted<T>(ask: () => Promise<Received<T>>): Promise<T> {
     return this.until('I1', 'a finished run does not release the conversation', async () => {
       const input = await ask()

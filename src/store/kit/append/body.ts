@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Whether an event equals the stored one (law S). Ignores fields that `input` omits, key order and
- * `ReplyRecord`. A field that only `stored` omits has its default, or null without a default. Quarantined
- * lines compare by text. O(size).
+ * `ReplyRecord`. A field that only `stored` omits counts as its default, or as null if it has none.
+ * Quarantined lines compare by text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
   if (isQuarantined(stored) || isQuarantined(input)) {

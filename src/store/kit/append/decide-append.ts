@@ -106,8 +106,8 @@ export interface AppendContext {
   /** The latest lease; null without one, or after its release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
-   * Returns the tree's entry with this id. The id is one of `idsToLoad`, the id of a parent of an entry that
-   * cannot be HEAD or, in an import, a derived id.
+   * Returns the tree's entry with this id. Called with ids of `idsToLoad`, with ids of parents of entries
+   * that cannot be HEAD and, in an import, with derived ids.
    */
   find(id: string): TreeNode | undefined
   /**
@@ -224,7 +224,7 @@ export function decideAppend(
   checkOptionNames(options, 'expected createdAt mode lease within')
   const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
-  if (!live && mode !== 'import') invalidArgument('mode', 'must be live or import')
+  if (!live && mode !== 'import') invalidArgument('mode', "must be 'live' or 'import'")
   if (options.within !== undefined && typeof options.within !== 'function')
     invalidArgument('within', 'must be a function')
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {

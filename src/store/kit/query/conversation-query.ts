@@ -163,7 +163,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
   return { by, key, keys: rest, titleContains, public: open, from, until, otherFrom, otherUntil }
 }
 
-/** Returns the walk of a count: over the conversations with one key, or over a range of times. O(1). */
+/** Returns the walk of a count: by creation, or by change if only times of change are filtered. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =
@@ -221,7 +221,7 @@ export function keysOf(
   ]
 }
 
-/** Returns the cursor of the page after this record, which only the same query accepts. O(length of the query). */
+/** Returns the cursor of the page after this record, for the same query only. O(length of the query). */
 export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,

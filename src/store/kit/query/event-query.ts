@@ -19,7 +19,7 @@ import type { ReadOptions } from '../../contract/store.ts'
 /** A checked filter, which all stores read in the same way. A field that is null matches all. */
 export interface CheckedEventFilter {
   readonly conversationId: string
-  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS. With `text`, at most MessageEvent. */
+  /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS. With `text`, only MessageEvent remains. */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
   readonly text: string | null
@@ -31,7 +31,7 @@ export interface CheckedEventFilter {
 
 /** A checked query: at most `limit` events after `after`, ordered by (time, seq). */
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
-  /** Number of bytes of bodies at which a page ends; null for no maximum. */
+  /** Total size of bodies, in bytes, at which a page ends; null for no maximum. */
   readonly maxBytes: number | null
   readonly refs: boolean
 }
@@ -99,7 +99,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
-/** Checks options of a read. `from`: null to begin at the first or last fact. @throws `invalid_argument`. */
+/** Checks options of a read. Null `from`: the first or, backward, last fact. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

@@ -20,7 +20,7 @@ const FAULTS: Readonly<Record<CursorFault, string>> = {
 }
 
 /**
- * Returns a cursor with the last item's key, bound to a query. Only letters, digits, `-` and `_`. O(length).
+ * Returns a cursor (letters, digits, `-` and `_`) with the last item's key, bound to a query. O(length).
  * @param scope the name of the query (conversation, filter and order; not the limit)
  */
 export function encodeCursor(scope: string, key: readonly string[]): string {
@@ -96,7 +96,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/** Returns a cursor's position, or null without a cursor. `placeOf` returns null for an impossible key. */
+/** Returns a cursor's position, or null without a cursor. `placeOf` returns null for an invalid key. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
@@ -160,7 +160,7 @@ const REFERENCE_LENGTH = blobText('').length + 64
 
 /**
  * Returns the size of an event's body on a page, in UTF-8 bytes, as databases count it. Long strings count
- * only without `refs`, and references never. O(size). @param event an event that was read with references
+ * unless `refs` is true; references never count. O(size). @param event an event that was read with references
  */
 export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blobs'>, refs: boolean): number {
   const bytes = new TextEncoder().encode(JSON.stringify(fact)).length - REFERENCE_LENGTH * blobs.length

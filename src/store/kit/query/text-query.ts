@@ -32,7 +32,7 @@ export interface TextClause {
   readonly isPrefix: boolean
 }
 
-/** A position in a list by rank. */
+/** A position in a list that is sorted by rank. */
 export interface RankPlace {
   readonly top: bigint | null
   /** Position of the oldest ranked hit; null if it is not known yet. */
@@ -332,7 +332,7 @@ function hitOf(event: FoundText['event'], { includes }: Pick<CheckedTextQuery, '
   }
 }
 
-/** Maximum number of characters of a text whose terms surely all fit in an indexed line. */
+/** Maximum length of a text that surely fits in an indexed line with all its terms. */
 const MAX_PLAIN = 2 ** 16
 
 /**

@@ -12,16 +12,16 @@ export interface Token {
   readonly end: number
 }
 
-/** Maximum number of indexed characters of a text: a `tsvector` has at most 1 MB. */
+/** Maximum number of indexed characters of a text, because a `tsvector` has at most 1 MB. */
 const MAX_INDEXED = 300_000
 
 /** Maximum number of characters to read of a text. Limits the time that regular expressions take. */
 const MAX_READ = 2 ** 20
 
-/** Maximum UTF-16 units of a term; a longer word is split. PostgreSQL's lexemes are below 2 kB. */
+/** Maximum UTF-16 units of a term; a longer word is split. PostgreSQL limits a lexeme to 2 kB. */
 const MAX_TERM = 32
 
-/** Letters of scripts without spaces, and of Korean, where particles are attached. */
+/** Letters of scripts without spaces between words, and of Korean, which attaches particles to words. */
 const UNSPACED =
   '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Mymr}]'
 
@@ -82,7 +82,7 @@ type Add = (word: string, start: number, end?: number) => void
 
 /**
  * Returns the terms of a text in order. A run in a script without spaces becomes letter pairs and its last
- * letter; an identifier becomes its parts and the whole. At most {@link MAX_INDEXED} characters. O(length).
+ * letter; an identifier becomes its parts and the whole. At most {@link MAX_INDEXED} characters in all. O(n).
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
@@ -150,7 +150,9 @@ export function lineOf(text: string): string {
 
 const MAX_ASCII = 20_000
 
-/** Buffer of one line. All terms of an n-character word have, with spaces, at most 3n + 1 characters. */
+/**
+ * Buffer of one line. All terms of an n-character word together have at most 3n + 1 characters with spaces.
+ */
 const units = new Uint8Array(4 * MAX_ASCII + 2)
 /** Created at the first use, because runtimes without `TextDecoder` also load this module. */
 let decoder: InstanceType<typeof TextDecoder> | null = null

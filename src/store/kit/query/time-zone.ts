@@ -6,8 +6,8 @@ const DAY = 86_400_000_000n
 
 /**
  * Returns a timestamp's instant in microseconds since 1970; undefined if it is unreadable. A timestamp
- * without a zone is read in `timeZone` (design D10): a time that a clock change repeats is the first of the
- * two instants, and a skipped time moves later by the gap. O(1).
+ * without a zone is read in `timeZone` (design D10). A time that a clock change repeats means the first of
+ * its two instants; a time that a clock change skips is moved later by the gap. O(1).
  * @param timeZone an IANA name
  */
 export function instantIn(text: string, timeZone: string): bigint | undefined {
@@ -49,7 +49,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** Returns how far a zone is ahead of UTC at an instant, in microseconds. The instant has the same unit. */
+/** Returns how many microseconds a zone is ahead of UTC at an instant (in microseconds since 1970). */
 function offsetAt(timeZone: string, instant: bigint): bigint {
   const seconds = instant / 1_000_000n
   const parts: Record<string, string> = {}
