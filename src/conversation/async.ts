@@ -2,7 +2,6 @@ import { MAX_DELAY } from '../event/check-value.ts'
 
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Returns a function that runs tasks one after another, even after a failure. */
 export function serialQueue(): RunInOrder {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
@@ -61,14 +60,12 @@ export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal
   }
 }
 
-/** Returns whether the work ends in time; if not, the work continues. Throws if the work fails in time. */
 export async function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), milliseconds)
   return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Waits `milliseconds`, or until the signal is aborted. Never rejects. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -88,7 +85,6 @@ const DELAY = 4
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 
-/** Milliseconds to wait: doubled after each failure up to a maximum, then reduced at random by up to half. */
 export function delayAfter(
   failures: number,
   { retryDelay, maxRetryDelay }: { readonly retryDelay: number; readonly maxRetryDelay: number },

@@ -79,10 +79,7 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/**
- * Starts a call's work in this process. After a crash, the job of the work stays in the store for the next
- * run.
- */
+/** After a crash, the job of the work stays in the store for the next run. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -187,7 +184,6 @@ async function complete(
   }
 }
 
-/** Returns a progress event for the branch where the call works: HEAD's, or else the latest such branch. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -229,7 +225,7 @@ export async function takeOverWork(
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
-/** Whether a call is not on HEAD's branch. The call may still be working on its own branch. */
+/** The call may still be working on its own branch. */
 function isOnOtherBranch({ log }: State, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   return action !== undefined && !isOnPathIn(action, log.head)

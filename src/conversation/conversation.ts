@@ -50,7 +50,6 @@ import { openTree, subscribeTree, type TreeSubscriptionItem } from './tree.ts'
 
 const MAX_REASON = 1_000
 
-/** Appends what a decision returns for the latest state. The decision is repeated after a conflict. */
 export const appendDecided = (conversation: Conversation, decide: Decision): Promise<void> =>
   retryConflicts(async () => {
     const state = await conversation.state()

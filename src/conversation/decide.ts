@@ -22,7 +22,6 @@ import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
 import { invalidArgument } from '../event/check-value.ts'
 
-/** Pending calls of HEAD's branch, in log order. */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 

@@ -78,7 +78,6 @@ export class EngineContext {
   readonly #busy = new Map<string, CachedReplica>()
   readonly #idle = new Map<string, CachedReplica>()
   #idleBytes = 0
-  /** Id of the only idle replica that is larger than the cache. */
   #oversized: string | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
@@ -114,7 +113,6 @@ export class EngineContext {
     return this.#busy.size + this.#idle.size
   }
 
-  /** Returns the state without reading the store; null if it is not in memory. */
   cachedState(id: string): State | null {
     return (this.#busy.get(id) ?? this.#idle.get(id))?.open?.state ?? null
   }

@@ -89,7 +89,6 @@ export function planFork(state: State, from?: string): ForkPlan {
   }
 }
 
-/** Whether a result names an event that is not on the path. True if the result's body is evicted. */
 function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }: DroppedEntry): boolean {
   if (reason !== 'orphan_result') return false
   const { event } = entry
@@ -106,7 +105,6 @@ function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): bo
   return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
 }
 
-/** Whether an entry may approve calls. True for a state update whose body is evicted. */
 function mayApprove(entry: Entry): boolean {
   const { event } = entry
   if (event === null) return eventKindOf(entry) === 'ConversationStateUpdateEvent'
@@ -158,11 +156,9 @@ function endedCalls(
 const openCalls = (calls: Branch['pendingCalls']): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(calls).map(({ entry }) => entry)
 
-/** In the copy, the result of a call that began in the source. */
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
-/** In the copy, the result of a call that had not begun in the source. */
 const NOT_COPIED =
   'The conversation was copied before this call had a result. The copy does not execute it; whether the original does is not known here.'
 
@@ -170,7 +166,7 @@ const PAGE_SIZE = 500
 /** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
-/** Writes a fork. Events keep their ids, derived ones too. Deletes the fork if an append fails. */
+/** Events keep their ids, derived ones too. Deletes the fork if an append fails. */
 export async function writeFork(
   store: Store,
   source: ConversationRecord,

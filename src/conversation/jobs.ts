@@ -176,7 +176,7 @@ export class Jobs<T extends object> {
 /** Works on a job, then releases or finishes it; otherwise the job is due when its lease ends. */
 type Work<T extends object> = (job: Job<T>) => Promise<void>
 
-/** Works on jobs of one kind in the background. A process does not work on a job twice at the same time. */
+/** A process does not work on a job twice at the same time. */
 export class JobWorker<T extends object> {
   readonly #jobs: Jobs<T>
   readonly #work: Work<T>

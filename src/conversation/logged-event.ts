@@ -1,5 +1,3 @@
-/** An event as a live conversation returns it: plain JSON, without the store's own fields. */
-
 import type { Fact } from '../event/quarantine.ts'
 
 /** An event of the log, at its position. */

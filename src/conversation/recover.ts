@@ -20,7 +20,6 @@ export interface Recovery {
 /** Duration of a recovery's lease in milliseconds. The lease is renewed until the recovery ends. */
 const TTL = 10_000
 
-/** Ends the run of a dead process. With `unheld`, only if there is no lease, as after an import. */
 export async function recover(
   store: Store,
   replica: Replica,
@@ -52,7 +51,6 @@ export type ConversationRecovery = { readonly conversationId: string } & (
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }
 )
 
-/** Recovers conversations one at a time, even if some fail. @throws the store's errors if listing fails. */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const { store } = context
   const all: ConversationRecovery[] = []
@@ -103,7 +101,6 @@ const recoverLeased: RecoverOne = async (context, id) => {
   return recovery
 }
 
-/** Returns null for a conversation that has a lease or needs no recovery. */
 const recoverUnheld: RecoverOne = async (context, id) => {
   const { store } = context
   if ((await store.getLease(id)) !== null) return null

@@ -35,7 +35,7 @@ export interface Look {
 }
 
 export interface CommitOptions {
-  /** Version that the caller expects. Default: `any`. */
+  /** Default: `any`. */
   readonly expected?: ExpectedVersion
   /** Whether to decide again after another writer has appended. Default: false. */
   readonly depends?: boolean
@@ -451,7 +451,6 @@ export class Replica {
     return log.entries.length - this.#restedAt >= Math.max(EVICT_EVENTS, growth) || this.#isChunkDue
   }
 
-  /** Whether a snapshot is due and a chunk of the columnar log was completed since the last attempt. */
   get #isChunkDue(): boolean {
     const { length } = this.#state.log.entries
     return Math.floor(length / CHUNK_SIZE) > Math.floor(this.#triedAt / CHUNK_SIZE) && this.#isSnapshotDue
@@ -520,7 +519,7 @@ const referring = new WeakSet<object>()
 
 export const hasReferences = ({ event }: Pick<Entry, 'event'>): boolean => referring.has(event ?? referring)
 
-/** Returns an entry's event. @throws `evicted` if it is not in memory, or has references for long strings. */
+/** @throws `evicted` if the event is not in memory, or has references for long strings. */
 export function wholeEvent(entry: Entry): Event | null {
   if (hasReferences(entry))
     throw new ColloquyError(
@@ -618,10 +617,7 @@ async function replayWhole(read: Read, id: string): Promise<State> {
   return (await foldOn(read, id, empty, false)) ?? empty
 }
 
-/**
- * The snapshot's state with bodies from the log. Null without a snapshot, or if the snapshot does not match
- * the log.
- */
+/** Null without a snapshot, or if the snapshot does not match the log. */
 async function openSaved(
   read: Read,
   { id, createdAt }: ConversationRecord,
@@ -700,7 +696,7 @@ async function foldOn(read: Read, id: string, state: State, evicts: boolean): Pr
   }
 }
 
-/** Folds events into a state. Null when they need what the state has evicted. O(log n) per event. */
+/** Returns null when the events need what the state has evicted. O(log n) per event. */
 function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
   let current = state
   try {

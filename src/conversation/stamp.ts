@@ -90,7 +90,7 @@ export function stampEvents(
   return decodedLists.has(events) ? decodedList(stamped) : stamped
 }
 
-/** Stamps the events whose id the store does not have. Null if all ids are new to the store. */
+/** Null if all ids are new to the store. */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -36,7 +36,7 @@ export interface ReplyPart {
 export const isShorter = (offset: ReplyLength, other: ReplyLength): boolean =>
   offset.content < other.content || offset.reasoning < other.reasoning
 
-/** A reply that is being streamed. Its text only grows, so positions in it stay valid. */
+/** The text only grows, so positions in it stay valid. */
 export class StreamedReply {
   readonly id: string
   readonly isOwn: boolean
@@ -119,7 +119,7 @@ export class StreamedReply {
   }
 }
 
-/** The streamed replies of one conversation. Only the latest is kept. */
+/** Only the latest reply is kept. */
 export class Replies {
   readonly news = new Listeners<null>()
   beforeEnd: (() => Promise<void>) | null = null
@@ -254,7 +254,7 @@ export class GrowingText {
     this.#length += text.length
   }
 
-  /** Returns the text between two positions. O(k + log n) for k of n pieces. */
+  /** O(k + log n) for k of n pieces. */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = firstFrom(this.#pieces, ({ start, text }) => start + text.length <= from)

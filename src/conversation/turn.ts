@@ -28,7 +28,7 @@ function lastRendered({ units }: View): Unit | undefined {
   return undefined
 }
 
-/** Whether a request would contain this unit. Always true for a completion. */
+/** Whether a request would contain this unit. */
 const isRendered = (unit: MessageUnit): boolean =>
   unit.completes !== undefined || renderMessage(unit.item.event) !== null
 

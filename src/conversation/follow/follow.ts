@@ -37,7 +37,6 @@ const shardsOf = (name: string): string => `${FOLLOWERS}${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const shardId = (shard: number): string => String(shard).padStart(2, '0')
 
-/** Stores the start position of a new follower. Does nothing if the position is stored already. */
 export async function storeStart(store: Store, name: string, from: FollowerParts['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, shardId(0))) !== null) return
@@ -355,10 +354,6 @@ const OPTIONS = 'name from limit concurrency leaseTtl pollInterval retryDelay ma
 const NUMBER_OPTIONS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
 const NAME_LENGTH = 100
 
-/**
- * Starts a follower. Resolves when its start position is stored.
- * @throws ColloquyError `invalid_argument` for invalid options, and the store's errors.
- */
 export async function follow(
   context: EngineContext,
   options: FollowOptions,

@@ -19,7 +19,7 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { errorAfter, errorAfterEmptyReplies, isEmptyOutput, isOutOfRoom, requestIf } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** Calls the step before any `await`, and appends what the step yields. */
+/** Calls the step before any `await`. */
 export async function callStep(
   run: RunContext,
   state: State,

@@ -56,7 +56,6 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   return isOnlyRequested && (await readLatest(run, wasRefused)) ? proceed : refused(message)
 }
 
-/** Returns a CondensationRequest if needed. Empty without a condenser, or if another request is unhandled. */
 export const requestIf = (isTooLong: boolean, { condenser }: RunContext, { branch }: State): Event[] =>
   isTooLong && condenser !== null && !branch.view.unhandledCondensationRequest
     ? [{ kind: 'CondensationRequest', source: 'environment' }]
@@ -116,7 +115,6 @@ export const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
-/** Whether a step produced only state updates, or only empty replies. */
 export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
   if (replies.length > 0) return replies.every(isEmptyReply)

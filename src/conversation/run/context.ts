@@ -1,5 +1,3 @@
-/** State that the parts of a run share, and the function with which they append. */
-
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { LeftOut } from '../../messages/prefix.ts'

@@ -101,7 +101,6 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
     const lease = await store.acquireLease(conversationId, owner, ttl)
     if (lease !== null) return lease
     const other = await store.getLease(conversationId)
-    // Released meanwhile.
     if (other === null) continue
     if (isOfRun(other) || waits === MAX_WAITS) throw alreadyRunning(other)
     await backOff(waits + 1)

@@ -77,8 +77,8 @@ function callHooks(
 }
 
 /**
- * Shows a message to the hooks. A hook can block the message even if the conversation was paused meanwhile.
- * If the run is interrupted meanwhile, nothing is recorded.
+ * A hook can block the message even if the conversation was paused meanwhile. If the run is interrupted
+ * meanwhile, nothing is recorded.
  */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
@@ -94,7 +94,7 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/** User messages on HEAD's branch from a position on. Skips evicted messages, which are in no view. */
+/** Skips evicted messages, which are in no view. */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const prompts: Prompt[] = []
   for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
@@ -129,7 +129,7 @@ const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * Executes calls. The log records their start first, so that no call starts twice. A call does not start if a
+ * The log records the start of the calls first, so that no call starts twice. A call does not start if a
  * pause, a policy or a result has excluded it in the meantime.
  */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
