@@ -53,7 +53,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A running count. Adding an event takes O(its size). */
+/** Adding an event takes O(its size). */
 export interface UsageCount {
   /** Pass events in log order. */
   readonly add: (event: Event) => void

@@ -341,7 +341,6 @@ function* prefixFindings({ state, grammars: [grammar], messages }: Scene): Itera
   }
 }
 
-/** Replies whose provider reports that their request did not extend the previous one. */
 function* reportedFindings({ state }: Scene): IterableIterator<FindingDraft> {
   for (const entry of state.log.entries)
     for (const { text, isBreak } of entry.event === null ? [] : reportsOf(entry.event))

@@ -130,7 +130,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
   return isHeadOn ? [...over] : null
 }
 
-/** Returns the result of a call; null while the call is pending at `below`. */
+/** Null while the call is pending at `below`. */
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null

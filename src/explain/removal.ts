@@ -19,7 +19,7 @@ interface Removal {
   readonly verdict: Reason<VerdictCode>
 }
 
-/** Finds what removed the subject from the view; null while it is in the view. */
+/** Returns null while the subject is in the view. */
 export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const by = firstBetween(subject.entry, below, ({ branch }) => findUnit(branch.view, subject) === undefined)
   if (by === null) return null
@@ -53,7 +53,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that a condensation removed, in order. Costs as much as folding the condensation. */
+/** Costs as much as folding the condensation. */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
@@ -89,7 +89,6 @@ export function isListed(
   )
 }
 
-/** The units that are forgotten together with a unit, including itself. */
 export function stretchOf(units: readonly Unit[], unit: Unit): readonly Unit[] {
   const starts = stretchStarts(units)
   const start = starts[units.indexOf(unit)]

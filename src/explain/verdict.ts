@@ -136,7 +136,6 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
   return `HEAD went to another branch with ${quote(by.id)}, which ${describeParent(by)}`
 }
 
-/** The last entry that can be HEAD, at or below an event, or null. */
 function lastBelow({ log }: State, entry: Checkpoint): Checkpoint | null {
   for (let seq = log.entries.length - 1; seq >= entry.seq; seq -= 1) {
     const one = log.entries.get(seq) as Checkpoint

@@ -11,7 +11,7 @@ import type { Checkpoint, State } from '../state/state.ts'
 /** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
-/** Loads an item. Facts are decoded again, because the checks rely on their types. */
+/** Facts are decoded again, because the checks rely on their types. */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {
@@ -36,7 +36,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** Returns a valid quarantined line, or null. Reads each field once, because it may be a getter. */
+/** Reads each field once, because it may be a getter. */
 function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isRecord(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item

@@ -39,7 +39,6 @@ export function switchTo(state: State, eventId: string | null): State {
   return { conversationId, header, log: moved, branch: branchOf(head) }
 }
 
-/** Returns the entry with this id in the tree. @throws ColloquyError `unknown_event`. */
 export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   const entry = findEventIn(log, eventId)
   if (entry !== undefined) return entry

@@ -19,10 +19,7 @@ export function listDroppedResultsIn(branch: Branch): DroppedResult[] {
   })
 }
 
-/**
- * Returns why a result was dropped. O(1), or O(calls with its tool call id · log n) if the fold could not
- * decide.
- */
+/** O(1), or O(calls with its tool call id · log n) if the fold could not decide. */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (call: Entry): boolean => isOnPathIn(call, entry.parent)
   return reason ?? (findCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')

@@ -114,7 +114,7 @@ function approvalsAfter(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Deep-freezes a header. Skips frozen parts, which are deep-frozen already. */
+/** Skips frozen parts, which are deep-frozen already. */
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)

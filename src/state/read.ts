@@ -1,5 +1,3 @@
-/** Functions that read a state: its events, branches, view, calls and warnings. */
-
 import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
 import type { JsonValue } from '../event/shapes.ts'

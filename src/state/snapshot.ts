@@ -52,7 +52,7 @@ function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | 
   return fits ? chunk : undefined
 }
 
-/** The seal of a complete chunk. O(1) if this process has read or written the chunk. */
+/** O(1) if this process has read or written the chunk. */
 function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   const complete = completeAt(log, index, size)
   if (complete !== undefined) return complete.seal
@@ -61,10 +61,7 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
-/**
- * Returns why the tool result at a checkpoint was dropped; null if it was not dropped, and for any other
- * event.
- */
+/** Null if the tool result was not dropped, and for any other event. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const { seq } = checkpoint
   if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
@@ -149,10 +146,7 @@ export function readSnapshot(parts: readonly SnapshotPart[], conversationId: str
   return orNull(() => readParts(parts, conversationId))
 }
 
-/**
- * Returns the state with the bodies in `facts`; null if a body is missing or does not match the snapshot.
- * Never throws.
- */
+/** Null if a body is missing or does not match the snapshot. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }

@@ -49,7 +49,6 @@ export function initialState(options: StateOptions = {}): State {
   }
 }
 
-/** Branch state at an entry of a state's log; the empty branch for null. O(1). */
 export function branchOf(entry: Entry | null): Branch {
   // Every entry of a state's log is a checkpoint, which the type of the log does not express.
   return entry === null ? EMPTY_BRANCH : (entry as Checkpoint).branch

@@ -61,7 +61,6 @@ export interface StatusStep {
   readonly completed: PendingCall | null
 }
 
-/** Fields of the header before an event, which decide the status after the event. */
 type StatusBefore = { readonly status: Status; readonly inFlight: string | null }
 
 /** Returns the status from the first matching row of the status table (design section 3). */
@@ -93,7 +92,6 @@ export function nextStatus(before: StatusBefore, step: StatusStep): Status {
   }
 }
 
-/** Returns the status that a state update sets, or null. */
 export function statusNamed(key: unknown, value: unknown): Status | null {
   const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
   const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null

@@ -129,7 +129,7 @@ export function buildSummaryPrompt({ previousSummary, events, maxTokens }: Summa
   return [...task, ...earlier, ...texts].join('\n\n').toWellFormed()
 }
 
-/** Wraps a text in a tag. The text cannot close the tag, not even by a loosely written end tag. */
+/** The text cannot close the tag, not even by a loosely written end tag. */
 const tagged = (name: string, attributes: string, text: string): string =>
   `<${name}${attributes}>\n${text.replace(/<(?=\s*\/\s*(?:event|summary)\b)/gi, '<\\')}\n</${name}>`
 

@@ -85,7 +85,7 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/** Returns a finder of the patterns' matches. If the regex engine fails, the whole text is a hit. */
+/** If the regex engine fails, the whole text is a hit. */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {
@@ -119,7 +119,7 @@ const BOUNDARY =
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** Finds private keys. One pattern for a whole key would take quadratic time. */
+/** One pattern for a whole key would take quadratic time. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
@@ -182,7 +182,7 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** Returns the parts of a key in lower case. A mask becomes a part that no name has. */
+/** A mask becomes a part that no name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),

@@ -24,10 +24,7 @@ interface TextOptions {
   readonly bytes?: boolean
 }
 
-/**
- * Masks every secret. A text whose masks keep creating matches is masked whole, so the function is
- * idempotent.
- */
+/** A text whose masks keep creating matches is masked whole, so the function is idempotent. */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // In bytes, patterns would match by chance; a literal secret does not.
@@ -56,10 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/**
- * Returns a sealed text unchanged, or null if it contains a literal secret. A sealed text with a mask would
- * be useless.
- */
+/** Null if the text contains a literal secret: a sealed text with a mask would be useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
@@ -142,7 +136,7 @@ function jsonKeys(text: string): ReadonlySet<string> {
   return keys
 }
 
-/** Returns the redacted token, or null if the token is sealed and stays unchanged. */
+/** Null if the token is sealed and stays unchanged. */
 function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
   if (!token.startsWith('"')) {
     const mask = redactNumber(token, rules)

@@ -1,5 +1,3 @@
-/** Redacts events. Their ids, kinds and times stay, so that the log keeps its view and status. */
-
 import { checkOptionNames } from '../../event/check-value.ts'
 import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
@@ -17,7 +15,7 @@ import { keyNumbers } from './mask.ts'
 import { redactField, redactNumber, redactSealed, redactText, ENCRYPTED_FIELD } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** Rules, and the paths that they must not change. In a path, `*` means every item of a list. */
+/** In a path, `*` means every item of a list. */
 interface RedactionWalk {
   readonly rules: RedactionRules
   /** Paths of values and of keys. The path of a key begins with `key:`. */
@@ -126,7 +124,6 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
   return isClean && redacted === thinking && !isOpen(signature) ? null : redacted
 }
 
-/** How the redaction treats a field. */
 type Treatment =
   /** Any JSON, and fields that no table lists. */
   | 'open'
@@ -220,7 +217,7 @@ const OPEN_FIELDS = [
   'rejection_reason',
 ] as const satisfies readonly EventField[]
 
-/** Every field of every kind. If the tables below lack a field, the code does not compile. */
+/** If the tables below lack a field, the code does not compile. */
 type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
 
 /** Ids, references, enums and numbers. */
@@ -250,7 +247,7 @@ const OTHER_FIELDS: { readonly [F in Exclude<EventField, ListedField>]: Treatmen
   tools: TOOL,
 }
 
-/** The fields of events. A field has the same meaning in all kinds. */
+/** A field has the same meaning in all kinds of events. */
 const EVENT: Treatments = {
   ...all('open', OPEN_FIELDS),
   ...all('keep', KEPT_FIELDS),
@@ -273,7 +270,6 @@ const SECRET_UPDATE: Treatments = { ...EVENT, value: 'secret' }
 
 const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** A state update's value is secret if its key is the name of a secret. */
 function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Treatments {
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
   return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
@@ -329,7 +325,7 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** Redacts facts. If an event of a reply is masked, all events of that reply lose their signatures. */
+/** If an event of a reply is masked, all events of that reply lose their signatures. */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()

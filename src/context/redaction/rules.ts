@@ -72,7 +72,7 @@ export function redactionRules(options: RedactionOptions = {}): RedactionRules {
   })
 }
 
-/** Returns the secret, trimmed. The message of an error must not quote the secret. */
+/** The message of an error must not quote the secret. */
 function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)

@@ -249,7 +249,7 @@ export function writeHead(
   ])
 }
 
-/** Parses a head part. Null when it is damaged, of another version, or not a head part. O(view). */
+/** Null when the part is damaged, of another version, or not a head part. O(view). */
 export function readHead(bytes: Uint8Array): Head | null {
   const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
   if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null
