@@ -56,7 +56,6 @@ export function frozen<T extends object>(value: T): T {
   return value
 }
 
-/** Generates tool names. The tool `finish` ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
   weighed(
     [8, fc.constantFrom('terminal', 'think', 'my_tool', 'finish')],

@@ -106,7 +106,6 @@ export function same(law: string, what: string, actual: unknown, expected: unkno
   hold(law, is === should, () => `${what}\n  is        ${is}\n  should be ${should}`)
 }
 
-/** Calls a function that must not throw. @throws LawBroken if the function throws. */
 export function total<T>(law: string, what: string, run: () => T): T {
   try {
     return run()

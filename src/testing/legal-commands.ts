@@ -6,7 +6,7 @@ import { plainContent } from './content.ts'
 import { always, shape, weighed } from './shape.ts'
 import { words } from './text.ts'
 
-/** A tool call of a planned reply. `action` is null if the arguments are invalid. */
+/** `action` is null if the arguments are invalid. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null
@@ -130,7 +130,6 @@ export interface LegalLength {
   readonly maxCommands?: number
 }
 
-/** Generates a plan. By default, nine of ten plans have at most 45 commands; the others have at most 90. */
 export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
     fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })

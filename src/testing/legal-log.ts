@@ -38,7 +38,7 @@ export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
 
-/** Writes the events of a plan. Accepts any plan: commands that a server would refuse are skipped. */
+/** Accepts any plan: commands that a server would refuse are skipped. */
 export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   const server = new Server(plan)
   for (const command of plan.commands) server.obey(command)
@@ -161,10 +161,6 @@ class Server {
     })
   }
 
-  /**
-   * Whether the model may reply: a user has written, no call is pending, and the conversation is not paused or
-   * being deleted. If so, sets the status `running`.
-   */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -275,7 +271,6 @@ class Server {
     if (call !== undefined) this.#answerCall(call, result)
   }
 
-  /** Appends the result of a call. While calls wait for confirmation, skips all results except rejections. */
   #answerCall(call: ActionEntry, { form, content }: Do<'result'> | Do<'settle'>): void {
     const waits = this.#is('waiting_for_confirmation') && form !== 'rejected'
     if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))

@@ -183,7 +183,7 @@ function withOwnMaps<T>(value: T): T {
   return [...copies.keys()].some((one) => one instanceof Map || one instanceof Set) ? copy : value
 }
 
-/** Returns a function that copies a value. Shared and circular values are copied once. */
+/** Shared and circular values are copied once. */
 function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
   const begin = <T extends object>(value: object, copy: T): T => {
     copies.set(value, copy)

@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 
 type Parts<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
-/** Generates plain objects with all `required` fields and any of the `optional` fields. */
 export function shape<R extends object>(required: Parts<R>): fc.Arbitrary<R>
 export function shape<R extends object, O extends object>(
   required: Parts<R>,

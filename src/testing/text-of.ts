@@ -14,10 +14,6 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
 }
 
-/**
- * Returns an object for a value that JSON cannot represent, and any other value unchanged. Does not convert
- * nested values.
- */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }

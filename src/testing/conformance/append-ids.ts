@@ -21,7 +21,6 @@ const broken = (raw: string, id?: string): Quarantined => ({
   ...(id === undefined ? {} : { id, parent_id: null, event_kind: 'Later' }),
 })
 
-/** Fails unless stored events have the positions, ids, parents and times that `replay` computes. */
 function isReplay(events: readonly StoredEvent[], { log }: State): void {
   const expected = [...log.entries].map(({ seq, id, parent, inTree, timestamp }) => {
     const time = timestamp === null ? 0n : (parseInstant(timestamp) as bigint)

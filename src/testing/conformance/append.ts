@@ -268,7 +268,6 @@ export const APPEND_SHAPE: readonly Check[] = [
   ),
 ]
 
-/** Returns, for each event, the stored parent and the parent in the event's body. */
 const parentsOf = (events: readonly StoredEvent[]): string[] =>
   events.map(({ parentId, fact }) => `${parentId}, ${(fact as Event).parent_id}`)
 

@@ -12,7 +12,6 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
     throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)
 }
 
-/** Fails unless a call fails with a ColloquyError of this code. Returns the error. */
 export async function rejects(
   code: ErrorCode,
   what: string,
@@ -28,7 +27,6 @@ export async function rejects(
   throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
 }
 
-/** Makes all calls at once. Fails unless each call fails with the code that is its key. */
 export async function rejectsAll(
   calls: Readonly<Partial<Record<ErrorCode, () => Promise<unknown>>>>,
 ): Promise<void> {
@@ -36,7 +34,6 @@ export async function rejectsAll(
   await Promise.all(entries.map(([code, call]) => rejects(code, code, call)))
 }
 
-/** Fails unless, for each value, a call fails with this code and with the data that `dataOf` returns. */
 export async function rejectsEach<T>(
   code: ErrorCode,
   values: Iterable<T>,

@@ -10,7 +10,6 @@ import { finds, searchAll } from './pages.ts'
 
 type Replace = NonNullable<Store['replaceEvents']>
 
-/** A check of `replaceEvents`. A store without this method passes. */
 const check = (name: string, run: (trial: Trial, replace: Replace) => Promise<void>): Check => ({
   name: `replace: ${name}`,
   async run(trial) {

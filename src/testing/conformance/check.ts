@@ -22,7 +22,6 @@ export interface Trial {
   readonly runsOf: (whole: number) => number
 }
 
-/** A test of one rule of the store contract. */
 export interface Check {
   readonly name: string
   readonly reopens?: true

@@ -11,7 +11,6 @@ const READER = 'reader'
 
 const storedIds = async (store: Store, id: string): Promise<(string | null)[]> => idsOf(await store.read(id))
 
-/** Returns the rows that begin with a prefix, in order, without the prefix. */
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
   const matches: string[] = []
   const keep = (list: readonly string[]): void => {

@@ -51,7 +51,6 @@ type Place = Pick<TextHit, 'conversationId' | 'id'>
 
 const placeOf = ({ conversationId, id }: Place): string => `${conversationId} ${id}`
 
-/** Returns the conversation id and event id of each hit, in order. */
 async function findAll(store: Store, query: TextQuery): Promise<string[]> {
   const hits = await fullPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
   return hits.map(placeOf)

@@ -179,7 +179,6 @@ interface BytePlan {
 
 const lost = (): Error => new TypeError('terminated: the connection was lost')
 
-/** Never resolves; rejects with the signal's reason when the client aborts. */
 function never(signal: AbortSignal, onLeft: () => void): Promise<never> {
   return new Promise((_, reject) => {
     const leave = (): void => {

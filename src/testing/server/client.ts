@@ -20,7 +20,7 @@ export interface ServerClientOptions {
   readonly WebSocket?: typeof WebSocket
 }
 
-/** A conversation. Servers may add fields, or leave optional ones out. */
+/** Servers may add fields, or leave optional ones out. */
 export interface ServerConversation extends Readonly<Record<string, unknown>> {
   readonly id: string
   readonly execution_status: Status
@@ -177,7 +177,6 @@ async function responseTo(
   return fetch(request)
 }
 
-/** A frame of a live stream. */
 export interface LiveFrame {
   /**
    * `event`: an event of the log. `delta`, `state`, `caught_up`, `reset`, `error`: a frame that only the

@@ -414,7 +414,6 @@ const keepsMessages: Prepared = async (trial) => {
   }
 }
 
-/** Checks that after a crash the conversation comes to rest, and that the next message gets a reply. */
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
@@ -426,7 +425,6 @@ const settlesReply: Prepared = async (trial) => {
   }
 }
 
-/** Checks that after a crash an interrupted call has one result, and is not executed again. */
 const settlesCalls: Prepared = async (trial) => {
   const id = await trial.begin()
   const word = `k-${id}`

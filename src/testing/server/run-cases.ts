@@ -32,7 +32,6 @@ const sentTexts = (messages: readonly SentMessage[]): string[] =>
     ]
   })
 
-/** Checks that each request begins with the whole previous request. */
 export async function holdPrefixes(trial: Trial, id: string): Promise<void> {
   const requests = (await trial.requests(id)).map(sentTexts)
   requests.slice(1).forEach((request, index) => {
