@@ -109,7 +109,6 @@ interface BundleOptions {
   readonly output?: OutputOptions
 }
 
-/** Writes the entries and the command as modules that share chunks. */
 export async function bundleLibrary(folder: string, options: BundleOptions): Promise<void> {
   const { more = {}, external, output = {} } = options
   const paths = ['cli/main', ...entries().values()]

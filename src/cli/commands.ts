@@ -468,7 +468,6 @@ export const TABLE: Readonly<Record<CommandName, AnyCommand>> = COMMANDS
 
 export const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-/** Whether results are JSON, because of --json or of a report's format. */
 export const printsJson = ({ options }: Request): boolean =>
   ('json' in options && options.json === true) || ('format' in options && options.format === 'json')
 

@@ -120,7 +120,6 @@ const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.js
 export interface Target {
   readonly output: string
   readonly kind: 'file' | 'directory'
-  /** Whether to replace an existing file or an earlier export. */
   readonly force: boolean
 }
 

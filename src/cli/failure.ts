@@ -12,7 +12,7 @@ export function fail(message: string): never {
 /** An input that cannot be used. The exit code is 1, and the other inputs are still processed. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  /** Code of the error; part of the `--json` contract. */
+  /** Part of the `--json` contract. */
   readonly code: string
   /** The file or database that cannot be used; null for the input that the command is processing. */
   readonly subject: string | null

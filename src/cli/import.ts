@@ -1,5 +1,3 @@
-/** Copies conversations from files into a database, and reports the result for each. */
-
 import { createHash } from 'node:crypto'
 import { basename, extname, relative, resolve } from 'node:path'
 import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
@@ -211,7 +209,6 @@ async function create(
   }
 }
 
-/** Sets the time zone of an empty conversation. Rejects a different zone for a conversation with events. */
 async function checkZone({ store, request }: Copy, record: ConversationRecord): Promise<ConversationRecord> {
   const { timezone: timeZone } = request.options
   if (timeZone === undefined || timeZone === (record.timeZone ?? 'UTC')) return record
@@ -258,7 +255,6 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-/** The conversation id is from the documents, else --conversation, else the name of the file or folder. */
 function planImport({ request }: Copy, name: string, sidecarFiles: SidecarFiles | null): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
@@ -298,7 +294,6 @@ function parseDocument(name: string, bytes: Buffer | undefined, notes: string[])
 const idOfName = (name: string): string =>
   isLegalId(name) ? dashed(name) : `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 
-/** Maximum number of facts that are appended at a time. */
 const BATCH = 200
 
 /** A file that begins with this many lines without any JSON is rejected as another kind of file. */

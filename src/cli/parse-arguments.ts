@@ -90,7 +90,6 @@ function parseOptions(command: CommandName, inputs: ReadonlyMap<string, readonly
   return values
 }
 
-/** Checks what a command reads: files, or a database and one of its conversations. @throws UsageError */
 function checkInput(name: CommandName, files: readonly string[], options: OptionValues): void {
   const { input, options: table } = TABLE[name]
   const [hasFile, hasDatabase] = [files.length > 0, 'db' in options]

@@ -234,7 +234,6 @@ function endOnError(error: unknown): never {
   process.exit(1)
 }
 
-/** Runs the command that the process was started with, and ends the process with its exit code. */
 export async function runProcess(): Promise<void> {
   // Node 22 reports its SQLite as experimental on standard error, which scripts search for failures.
   process.removeAllListeners('warning')

@@ -163,7 +163,6 @@ export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, page: Pa
   })
 }
 
-/** Deletes conversations as a service does over HTTP. */
 export async function deleteConversations({ options }: RequestOf<'delete'>, page: Page): Promise<number> {
   const { db, conversation, owner, tag, before, 'dry-run': dryRun = false } = options
   return page.attempt(aboutFile(db.label), async () => {

@@ -1,5 +1,3 @@
-/** The start of any text on one line, safe to show whatever its source. */
-
 // Characters that move the cursor, change colours, hide or reorder text are never shown as they are.
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Co}\u00ad\u061c\u200b-\u200c\u200e-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu

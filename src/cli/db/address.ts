@@ -28,7 +28,6 @@ function hideLogin(line: string): string {
   return end < 0 ? line : line.slice(0, end).replace(PASSWORD, `$1:${HIDDEN}`) + line.slice(end)
 }
 
-/** Parses a database address. @throws UsageError for another kind of URL, and for a database in memory. */
 export function addressOf(target: string): Address {
   if (POSTGRES.test(target)) return postgresAddress(target)
   if (SCHEME.test(target)) throw new UsageError('--db must be a file or a postgres:// URL')

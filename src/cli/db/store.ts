@@ -13,7 +13,7 @@ interface Access {
   readonly fullText?: boolean
 }
 
-/** Calls `work` with an open store. Errors contain no password; the store's errors name the database. */
+/** Errors contain no password; the store's errors name the database. */
 export async function withStore<T>(
   address: Address,
   access: Access,

@@ -1,5 +1,3 @@
-/** Opens any input: a file, a directory, a zip or standard input. */
-
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -28,7 +26,6 @@ export interface Piece {
 
 const ZIP = Buffer.from('PK\u0003\u0004')
 
-/** The first bytes of files that are not text in UTF-8, and what the user can do with such a file. */
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
   { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
@@ -165,7 +162,6 @@ function trimmed(text: Buffer): Buffer {
   return start < 0 ? text.subarray(text.length) : text.subarray(start)
 }
 
-/** Yields the items already read from an iterator, then its remaining ones. */
 export async function* follow<T>(read: readonly T[], iterator: AsyncIterator<T>): AsyncIterableIterator<T> {
   try {
     yield* read
@@ -250,7 +246,6 @@ const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonl
 
 const isNeeded = (path: string): boolean => isDocument(baseOf(path)) || eventNumber(baseOf(path)) !== null
 
-/** Number of event files that are read at a time. */
 const BATCH = 64
 
 async function openDirectory(directory: string): Promise<Opened> {

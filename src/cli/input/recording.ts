@@ -33,7 +33,7 @@ interface Decoded extends Loaded {
 
 const UNCHANGED = { upcasts: [], warnings: [] }
 
-/** Reads the event in a piece of text. Never throws; an unreadable piece is quarantined. */
+/** Never throws; an unreadable piece is quarantined. */
 export function decodePiece(bytes: Buffer): Decoded {
   const text = bytes
     .toString('utf8')
@@ -49,7 +49,7 @@ export function decodePiece(bytes: Buffer): Decoded {
 
 const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
 
-/** Quarantines a line that is not UTF-8. The line stays in the tree if its ids are readable. */
+/** The line stays in the tree if its ids are readable. */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const msg = 'The bytes are not UTF-8; save the file as UTF-8.'
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
@@ -168,7 +168,7 @@ export type Problems = ReturnType<typeof newProblems>
 
 type Form = Opened['form'] | null
 
-/** Adds the problems of one read fact. At most `limit` issues and `limit` warnings are listed. */
+/** At most `limit` issues and `limit` warnings are listed. */
 export function noteRead(
   problems: Problems,
   { line, fact, upcasts, warnings, broken: why }: ReadFact,
@@ -207,7 +207,7 @@ export interface Recording extends Readonly<Problems> {
   readonly lines: readonly number[]
 }
 
-/** Reads and folds one file in chunks. @throws FileError if nothing in the file could be read. */
+/** @throws FileError if nothing in the file could be read. */
 export async function readRecording(file: string, io: Io, from?: From): Promise<Recording> {
   const recording = await collect(await openFacts(file, from, io), null)
   const { broken, lines, form } = recording

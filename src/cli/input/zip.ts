@@ -69,7 +69,7 @@ class DeflatedFile extends ZipPassThrough {
   }
 }
 
-/** Writes files into a folder of a new zip. Memory holds one file and all names. */
+/** Memory holds one file and all names. */
 export const writeZip = (path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> =>
   pipeline(zipped(folder, files), createWriteStream(path, { flags: 'wx' }))
 

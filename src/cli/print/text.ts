@@ -122,7 +122,6 @@ const unpainted: Paint = (_tone, text) => text
 const painted: Paint = (tone, text) =>
   tone === 'text' || text === '' ? text : styleText(LOOKS[tone], text, { validateStream: false })
 
-/** Paints on a terminal, or anywhere with FORCE_COLOR, but never with NO_COLOR. */
 export function paintFor(isTTY: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   if ((env['NO_COLOR'] ?? '') !== '') return unpainted
   const force = env['FORCE_COLOR']

@@ -9,10 +9,10 @@ import { FileError, rejectRead } from '../failure.ts'
 import { errorPosition, valueOf } from '../input/open.ts'
 import type { Io } from '../print/io.ts'
 
-/** What the file configures. An omitted option has Colloquy's default. */
+/** An omitted option has Colloquy's default. */
 export type Config = ReturnType<typeof configOf>
 
-/** Reads the file. Relative paths in it start at its folder. @throws FileError that lists all mistakes. */
+/** Relative paths in it start at its folder. @throws FileError that lists all mistakes. */
 export async function readConfig(file: string | undefined, { env }: Pick<Io, 'env'>): Promise<Config> {
   if (file === undefined) return configOf({}, '.', () => '')
   const refusal = (problems: readonly string[]) => new FileError('unreadable', problems.join('; '), file)

@@ -137,7 +137,6 @@ function secretOf({ env }: Io): string | null {
   return fail(`${SECRET} must have at least ${MIN_SECRET_LENGTH} characters: unset it, or set a longer one`)
 }
 
-/** Loads a module's step and run options (export `run`). @throws FileError for a module without a step. */
 async function loadAgent(file: string) {
   const refusal = (why: string) => new FileError('unreadable', why, file)
   const exported = (await import(pathToFileURL(resolve(file)).href).catch((error: unknown) => {

@@ -40,7 +40,7 @@ export const inWords = (code: string): string => code.replaceAll('_', ' ')
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
   warnings.map(({ line, ...issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
-/** The repairs of a state, by line. Repairs of other branches are left out. */
+/** Repairs of other branches are left out. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   return byLine([

@@ -9,7 +9,6 @@ import { FileError } from '../failure.ts'
 import { counted, fit, glimpse, hideSecrets, pad, safe, toJson, width } from '../print/text.ts'
 import type { Page, Subject, View } from './page.ts'
 
-/** Returns a state's messages, within a budget of estimated tokens if set. @throws FileError `over_budget` */
 function messagesOf(state: State, budget: number | undefined): readonly NeutralMessage[] {
   if (budget === undefined) return toMessages(state)
   const fitted = fitToBudget(state, estimateTokens, budget)
@@ -17,7 +16,7 @@ function messagesOf(state: State, budget: number | undefined): readonly NeutralM
   throw new FileError('over_budget', fitted.reason.message)
 }
 
-/** Returns messages as a request of a grammar; unchanged for `neutral`. @throws ColloquyError `empty_view` */
+/** @throws ColloquyError `empty_view` */
 function inFormat(format: string, messages: readonly NeutralMessage[]): unknown {
   const grammar = GRAMMARS.find(({ name }) => name === format)
   if (grammar === undefined) return messages

@@ -31,7 +31,7 @@ export type Subject<Name extends FileCommand> = RequestOf<Name> & {
   readonly title: string
 }
 
-/** Shows a recording as JSON or as lines of text. @throws FileError, ColloquyError */
+/** @throws FileError, ColloquyError */
 export interface View<Name extends FileCommand> {
   readonly json: (subject: Subject<Name>) => Readonly<Record<string, unknown>>
   readonly show: (page: Page, subject: Subject<Name>) => Iterable<string>
@@ -90,7 +90,6 @@ export const LISTED = 12
 
 export class Page {
   readonly io: Io
-  /** Whether results are JSON, one object on a line. */
   readonly json: boolean
   readonly paint: Paint
   readonly columns: number
@@ -215,7 +214,6 @@ export class Page {
     if (problems.length > limit) yield `  and ${problems.length - limit} more: colloquy check shows them all`
   }
 
-  /** Yields, for each group, the rows of its first few findings, then the sentences of its rules. */
   *findingRows(findings: readonly FindingRow[]): IterableIterator<string> {
     const quoted = new Set<string>()
     const labelColumns = widest(findings.map(({ label }) => label))
@@ -231,7 +229,6 @@ export class Page {
     }
   }
 
-  /** The sentences of rules and laws, each once. */
   *sentenceRows(rules: readonly (string | null)[], quoted: Set<string>): IterableIterator<string> {
     for (const rule of rules) {
       const sentence = rule === null ? null : (ruleOf(rule) ?? sentenceOf(rule))

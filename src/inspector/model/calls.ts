@@ -45,7 +45,7 @@ export interface WorkStatus {
   readonly progress: CallProgress | null
 }
 
-/** The status of a call at a position. A completed call has the status of its completion. */
+/** A completed call has the status of its completion. */
 export function workStatus(
   replayed: Replayed,
   position: number,
@@ -80,7 +80,6 @@ export function childNames(
   return names
 }
 
-/** Id of an action, or of the action that an observation or completion belongs to. */
 export function callOf(event: Event | null): string | null {
   if (event === null) return null
   if (event.kind === 'ActionEvent') return event.id ?? null

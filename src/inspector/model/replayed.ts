@@ -56,7 +56,7 @@ export function usageAt({ states }: Replayed, position: number): Usage {
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** Usage of a log. An event with a repeated id does not count, as in the tree. */
+/** An event with a repeated id does not count, as in the tree. */
 export function usageIn({ facts }: LogDocument): Usage {
   const seen = new Set<string>()
   return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
@@ -91,8 +91,8 @@ export function startedBy(
 }
 
 /**
- * Returns findings. If a reply's grammar has encrypted content, requests are not checked, because browsers do
- * not receive this content.
+ * If a reply's grammar has encrypted content, requests are not checked, because browsers do not receive this
+ * content.
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings

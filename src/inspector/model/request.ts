@@ -31,8 +31,8 @@ export interface Request {
 }
 
 /**
- * Writes a request. If the grammar has encrypted content, reply records are not checked, because browsers do
- * not receive this content.
+ * If the grammar has encrypted content, reply records are not checked, because browsers do not receive this
+ * content.
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)

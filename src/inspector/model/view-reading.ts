@@ -114,7 +114,7 @@ export interface UnitRow {
   readonly summaryOf: string | null
 }
 
-/** Returns a row for each unit from index `from` on. If `starts` is null, the rows have no cut points. */
+/** If `starts` is null, the rows have no cut points. */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
   let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)

@@ -61,7 +61,6 @@ export function EventLinks({
   )
 }
 
-/** A link to another conversation; if the page lacks the conversation, its name and where to find it. */
 export function ConversationLink({
   family: { titles, choose, find },
   name,

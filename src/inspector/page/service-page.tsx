@@ -214,7 +214,6 @@ async function listPage(key: string, next = ''): Promise<ListPage> {
   return (await response.json()) as ListPage
 }
 
-/** If the request fails, the title is the id. */
 async function readTitle(id: string, key: string): Promise<LogTitle> {
   try {
     const response = await fetchWithKey(`api/conversations/${encodeURIComponent(id)}`, key)
@@ -224,7 +223,6 @@ async function readTitle(id: string, key: string): Promise<LogTitle> {
   }
 }
 
-/** Returns up to `MAX_TITLES` conversations, and the linked one if it is not among them. */
 async function listConversations(key: string, linked: string | null): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MAX_TITLES;) {

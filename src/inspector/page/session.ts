@@ -102,7 +102,6 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
 /** Maximum time for which the page is blocked, in milliseconds. */
 const TURN = 40
 
-/** Folds a log in short turns, and lets the page draw between them. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   let turn = performance.now()

@@ -1,4 +1,4 @@
-/** The timeline of events. Only its visible rows are rendered. */
+/** Only visible rows are rendered. */
 
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
