@@ -124,7 +124,6 @@ export const workspacesBody = closedBody({
 })
 export const parentsBody = closedBody({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) })
 
-/** A message over a socket. Runs the conversation unless `run` is false. */
 export const socketMessage = closedBody({ ...sentMessage, run: z.boolean().default(true).optional() })
 
 export const sessionMessage = bodyOf(z.looseObject({ ...messageFields, role: z.string() }))

@@ -200,7 +200,7 @@ export const runOperations = (lifecycle: Lifecycle): Operation[] => [
   }),
 ]
 
-/** Pauses a conversation. A second PauseEvent is appended only to stop an active or requested run. */
+/** A second PauseEvent is appended only to stop an active or requested run. */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
@@ -238,7 +238,7 @@ function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<stri
   )
 }
 
-/** Appends the events that `decide` returns for the latest state. Returns the new log length. */
+/** Returns the new log length. */
 async function appendDecision(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],

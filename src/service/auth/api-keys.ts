@@ -93,7 +93,6 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
   }
 }
 
-/** Whether a time in milliseconds is within the window: `not_before <= now < expires_at`. */
 export const isWithin = (
   { not_before, expires_at }: Pick<ApiKeyInfo, 'not_before' | 'expires_at'>,
   now: number,

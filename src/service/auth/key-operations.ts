@@ -100,7 +100,6 @@ function orgOf({ headers }: Request): string | null {
   throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 
-/** Converts a time to UTC with milliseconds; null if omitted. @throws HttpProblem 422. */
 function readTime(name: string, input: string | null | undefined): string | null {
   if (input === undefined || input === null) return null
   const micros = isInstant(input) ? parseInstant(input) : undefined

@@ -133,7 +133,7 @@ async function describeAppConversation(
   }
 }
 
-/** Changes the fields in the request. Null clears a field, but leaves `public` unchanged. */
+/** Null clears a field, but leaves `public` unchanged. */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
   id: string,

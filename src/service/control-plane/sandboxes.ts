@@ -122,7 +122,7 @@ export class Sandboxes {
   }
 
   /**
-   * Starts a sandbox. Queries the state of each sandbox that may be running.
+   * Queries the state of each sandbox that may be running.
    * @throws HttpProblem 409 without a provider and for a sandbox of another machine, 404 for an unknown spec.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
@@ -212,14 +212,14 @@ export class Sandboxes {
     return false
   }
 
-  /** Pauses a sandbox. If it runs in another process, stores a request for that process to pause it. */
+  /** If it runs in another process, stores a request for that process to pause it. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
     const isElsewhere = isUp(await this.state(id))
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** Resumes a sandbox. If another process owns it, stores a request for that process to resume it. */
+  /** If another process owns it, stores a request for that process to resume it. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()

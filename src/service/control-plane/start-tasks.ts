@@ -83,7 +83,7 @@ export const publicTask = ({
 
 const startKey = (taskId: string): string => `start-${taskId}`
 
-/** Creates a task's conversation, sends its first message and starts a run. Skips what an earlier attempt did. */
+/** Skips what an earlier attempt did. */
 async function makeConversation(
   lifecycle: Lifecycle,
   task: StoredTask,
@@ -146,7 +146,6 @@ async function make(
   }
 }
 
-/** A child inherits its parent's repository and model unless the request sets them. */
 function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
   const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
@@ -265,8 +264,8 @@ export class StartTasks {
   }
 
   /**
-   * Starts a task. @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an
-   * unknown parent or sandbox.
+   * @throws HttpProblem 409 for a used id, 413 for a request that is too large, 422 for an unknown parent or
+   *   sandbox.
    */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
@@ -435,10 +434,7 @@ export class StartTasks {
     await this.#forgetStart(task)
   }
 
-  /**
-   * Deletes the sandbox of a failed start. Keeps a sandbox in the status ERROR, so that its error stays
-   * readable.
-   */
+  /** Keeps a sandbox in the status ERROR, so that its error stays readable. */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {
     if (!isOwn || id === null || (await this.#context.sandboxes.state(id)).status === 'ERROR') return
     await this.release(id)

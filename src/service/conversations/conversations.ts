@@ -41,8 +41,8 @@ export async function openConversation(
 }
 
 /**
- * Opens a conversation and calls `append`. Does not look up a conversation that is in memory, because the
- * append fails if it was deleted. @throws HttpProblem 404; what `append` throws.
+ * Does not look up a conversation that is in memory, because the append fails if it was deleted.
+ * @throws HttpProblem 404; what `append` throws.
  */
 export async function appendTo<T>(
   lifecycle: Lifecycle,
@@ -63,7 +63,6 @@ export async function appendTo<T>(
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/** Returns null for the error of a deleted conversation; rethrows any other error. */
 export function ifDeleted(error: unknown): null {
   if (isUnknown(error)) return null
   throw error
@@ -89,8 +88,7 @@ interface ClientMessage {
 }
 
 /**
- * Appends a user message, and runs the conversation if `run` is true. If no slot is free for the run, appends
- * nothing.
+ * If no slot is free for the run, appends nothing.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(

@@ -35,7 +35,6 @@ const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9
 /** Path segments that are not ids: the names of other operations, and dot segments. */
 const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-text', 'count'])
 
-/** Rejects the id of a new conversation if no URL could contain it. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
   if (id === null || !NOT_IN_PATHS.has(id)) return
   const msg = 'Value error, the id is reserved: URLs use it for another path'

@@ -1,4 +1,4 @@
-/** Lists of conversations. Their cursors stay valid even if the next page is read with another store filter. */
+/** Cursors stay valid even if the next page is read with another store filter. */
 
 import type {
   ConversationFilter,

@@ -8,7 +8,6 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 
-/** Whether a crashed run left requested work undone. */
 export function hasUnfinishedRun(state: State): boolean {
   const { header, branch, log } = state
   const message = branch.lastUserMessage

@@ -166,7 +166,7 @@ function release(command: RunCommand): void {
   command.durable = Promise.withResolvers()
 }
 
-/** The runs of one service. A lease in the store prevents a second run of a conversation in any process. */
+/** A lease in the store prevents a second run of a conversation in any process. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
@@ -272,7 +272,7 @@ export class Runs {
   }
 
   /**
-   * Starts a run. Resolves when the run has begun or ended. After a second, leaves the run to `join`.
+   * Resolves when the run has begun or ended. After a second, leaves the run to `join`.
    * @param from the length of the log
    * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what the
    *   agent, the store and `join` throw.

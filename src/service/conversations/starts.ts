@@ -100,7 +100,6 @@ export class Starts {
     await this.#records.remove(ref)
   }
 
-  /** Removes the secrets of a planned conversation, unless the conversation exists after all. */
   async forgetUnlessMade({ id, metadata }: Planned): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return

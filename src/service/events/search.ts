@@ -65,7 +65,7 @@ export interface EventPageBody extends PageBody<Event> {
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/** Returns the store's filter. The store omits hidden kinds, so a page is full if enough events match. */
+/** The store omits hidden kinds, so a page is full if enough events match. */
 export function filterOf(
   conversationId: string,
   { kind = null, kind__eq = kind, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,

@@ -116,7 +116,6 @@ const secretSource = z.union([
   z.looseObject({ kind: z.literal('LookupSecret'), url: text(1, 4_096) }),
 ])
 
-/** Secrets for the agent, by name. A value is the secret itself or its source. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))
 
 /** Fields of a start request that the agent receives. */

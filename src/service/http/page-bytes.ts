@@ -11,10 +11,7 @@ export const MAX_PAGE_BYTES = 8 * 2 ** 20
 /** Number of items that are read before their size is checked. */
 const READ_FIRST = 8
 
-/**
- * Returns the items with these ids. @throws HttpProblem 413 if several items together exceed the size of a
- * page.
- */
+/** @throws HttpProblem 413 if several items together exceed the size of a page. */
 export async function readByIds<T extends object>(
   ids: readonly string[],
   what: string,
@@ -52,7 +49,6 @@ export const CURSOR_PAGING = {
   limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
 
-/** A page of a list by name; `page_id` is the last name of the previous page. */
 export function pageByName<T extends { readonly name: string }>(
   list: readonly T[],
   { page_id: after, limit }: ValuesOf<typeof CURSOR_PAGING>,
@@ -106,7 +102,6 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
   return { items, next_page_id: next }
 }
 
-/** The first items of a list that fit into one page. */
 export const firstInBytes = <T extends object>(list: readonly T[], limit: number): readonly T[] =>
   list.slice(0, countWithin(list, limit, MAX_PAGE_BYTES, jsonLength))
 

@@ -30,7 +30,6 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
   return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
-/** Appends a frame's message and runs the conversation, unless `run` is false. Returns a failure or null. */
 export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,
@@ -45,7 +44,7 @@ export async function sendFrameMessage(
   return null
 }
 
-/** Appends a session socket's message and always runs the conversation. Ignores other fields of the frame. */
+/** Ignores other fields of the frame. */
 export async function sendSessionMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,

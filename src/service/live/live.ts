@@ -77,7 +77,6 @@ export class Live {
   }
 
   /**
-   * Starts a stream.
    * @throws HttpProblem 404 for an unknown conversation, 422 for an invalid start, 429 for too many readers,
    *   503 when the service is shutting down; the store's errors.
    */
@@ -316,7 +315,7 @@ const reportsStatus = (fact: Fact, status: Status): boolean =>
 
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-/** Caches frames up to a number of characters. Always keeps the latest frame, which many readers may need. */
+/** Always keeps the latest frame, which many readers may need. */
 export class FrameCache {
   readonly #chars: number
   /** Frames by event object, because another log may have another event with the same id and position. */

@@ -71,7 +71,7 @@ export class Frame {
     return `{"type":"${this.type}","position":${this.position},${resumeOffset}"event":${this.#event}${this.#blobs}}`
   }
 
-  /** The text as UTF-8. Do not change the bytes, which all readers share. */
+  /** Do not change the bytes, which all readers share. */
   bytes(format: Format): Uint8Array {
     return (this.#bytes[format] ??= encoder.encode(this.text(format)))
   }

@@ -26,8 +26,8 @@ export const LIVE_QUERY = {
 } as const
 
 /**
- * The start parameters of a request. `after_event_id` and `after` take precedence over `resend_mode`. If a
- * request has `after_event_id` and `after`, the event must be at that position.
+ * `after_event_id` and `after` take precedence over `resend_mode`. If a request has `after_event_id` and
+ * `after`, the event must be at that position.
  */
 export interface StartValues {
   readonly after: number | null

@@ -213,7 +213,6 @@ function pauseStored(directory: string): void {
   if (pid === null) writeClaim(directory, { ...state, status: 'PAUSED' }, null)
 }
 
-/** Whether another process that is alive runs the sandbox. */
 const isElsewhere = ({ pid, began }: Claim): boolean =>
   pid !== null && pid !== process.pid && startTimeOf(pid) === began && isAlive(pid)
 

@@ -271,7 +271,7 @@ interface Received {
   readonly bytes: number
 }
 
-/** Received frames in order. Until `open` is called, reads one short frame only. */
+/** Until `open` is called, reads one short frame only. */
 class Inbox {
   readonly #socket: WebSocket
   readonly #budget: Budget
@@ -378,8 +378,8 @@ export class Outlet {
   }
 
   /**
-   * Sends a frame. Returns a promise if the queue is full: await it before sending more. The promise rejects
-   * with SlowReader when the peer reads nothing for `writeTimeout`.
+   * Returns a promise if the queue is full: await it before sending more. The promise rejects with SlowReader
+   * when the peer reads nothing for `writeTimeout`.
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
@@ -424,7 +424,6 @@ export class Outlet {
   }
 }
 
-/** Sockets of one service. */
 export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly size: number

@@ -81,8 +81,8 @@ export class Commands {
   }
 
   /**
-   * Starts a command. `output` resolves when the command has ended. If the command cannot be run, `output`
-   * rejects, and readers receive an output event with the error.
+   * `output` resolves when the command has ended. If the command cannot be run, `output` rejects, and readers
+   * receive an output event with the error.
    * @throws HttpProblem if `cwd` is missing or invalid.
    */
   async start(body: {
@@ -170,7 +170,6 @@ export class Commands {
   }
 }
 
-/** Returns an absolute `cwd` unchanged; creates a relative `cwd` in the folder of the sandboxes. */
 async function folderIn(files: SandboxFiles, cwd: string | null): Promise<string> {
   if (cwd === null) throw new HttpProblem(400, '`cwd` is missing. Pass the folder of a sandbox.')
   if (cwd.startsWith('/')) return cwd

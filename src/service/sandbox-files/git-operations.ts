@@ -25,7 +25,7 @@ const STATUSES: Readonly<Record<string, GitChange['status']>> = {
 
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
-/** Pattern of a revision. It matches no option of git. */
+/** Matches no option of git. */
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
 
 function checkRef(ref: string | null): void {

@@ -44,8 +44,8 @@ export class AgentProfiles extends SealedMap {
   }
 
   /**
-   * Stores a profile. An existing profile keeps its id; a masked secret keeps its stored value if the address
-   * that receives it is unchanged.
+   * An existing profile keeps its id; a masked secret keeps its stored value if the address that receives it
+   * is unchanged.
    * @throws HttpProblem 409 beyond the limit, 413 for a profile that is too large, 422 for a secret that
    *   would be sent to another address.
    */

@@ -1,4 +1,4 @@
-/** Operations for settings, profiles and MCP servers. No response contains a secret. */
+/** No response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'

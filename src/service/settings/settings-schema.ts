@@ -137,7 +137,7 @@ export const newServerBody = silent(
 
 export const serverBody = silent(bodyOf(server))
 
-/** An agent profile. The client defines all other fields. */
+/** The client defines all other fields. */
 const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })
 
 export const agentProfileBody = silent(bodyOf(agentProfile))

@@ -28,7 +28,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/** Checks whether a model can be called. A timeout counts as valid. Never rejects. */
+/** A timeout counts as valid. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -54,7 +54,7 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 
 const PART_LENGTH = 5
 
-/** Redacts secrets. Returns null if five adjacent characters of a secret remain, in any letter case. */
+/** Returns null if five adjacent characters of a secret remain, in any letter case. */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
   let scrubbed

@@ -173,7 +173,7 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** Returns the item of a cursor. It is due in `dueIn` milliseconds, or never if `dueIn` is null. */
+/** It is due in `dueIn` milliseconds, or never if `dueIn` is null. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,

@@ -43,14 +43,14 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
-/** Returns why a request failed. A fetch error has the reason in its cause, not in its message. */
+/** A fetch error has the reason in its cause, not in its message. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns all headers. The service's headers replace configured headers, in any letter case. */
+/** The service's headers replace configured headers, in any letter case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
   required: Readonly<Record<string, string>>,

@@ -49,7 +49,7 @@ export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchd
   return { child, go }
 }
 
-/** Signals a process group. Returns false if the group has no process. */
+/** Returns false if the group has no process. */
 export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
   try {
     return pid !== undefined && process.kill(-pid, signal)

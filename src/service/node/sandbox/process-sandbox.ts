@@ -242,7 +242,7 @@ const inherited = (): Record<string, string> =>
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
 
-/** Requests a health check. Returns null for a good response, else the problem. Never rejects. */
+/** Returns null for a good response, else the problem. Never rejects. */
 async function probe(url: string, timeout: number): Promise<string | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })
