@@ -109,7 +109,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns AG-UI events that the reply's chunks lack: activities, shared state, requested details. */
+/** Returns AG-UI events that the reply's chunks lack. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

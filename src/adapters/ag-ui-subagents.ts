@@ -1,5 +1,3 @@
-/** Subagents of a conversation as events and messages of the AG-UI protocol. */
-
 import { type AGUIEvent, EventType, type Message } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Engine } from '../conversation/engine.ts'

@@ -135,7 +135,7 @@ async function* streamRun(
   }
 }
 
-/** Returns the AG-UI events of log entries, without those that a reply's chunks contain. @throws `evicted`. */
+/** @throws ColloquyError `evicted`. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const appended = state.log.entries.slice(start)
   if (appended.length === 0) return []

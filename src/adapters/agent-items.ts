@@ -156,7 +156,6 @@ function inputParts(part: Content): object[] {
   return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
 }
 
-/** Returns a message, call, reasoning or compaction as an item of a Responses reply; otherwise null. */
 function toWire(item: AgentInputItem): object | null {
   const fields = item as unknown as JsonObject
   const { id, status } = fields

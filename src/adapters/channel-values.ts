@@ -101,7 +101,7 @@ export class ChannelValues {
 
 const sizeOf = (name: string, text: string): number => name.length + text.length
 
-/** Returns the cache key of a chunk. Elements are JSON or ids, which contain no line breaks. */
+/** Elements are JSON or ids, which contain no line breaks. */
 const chunkText = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
 /** Returns 128 bits of a digest, because names of threads and channels may be too long for an item's id. */

@@ -108,7 +108,6 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   return events
 }
 
-/** Returns the fact's event; empty for a quarantined line, and for a state update that does not move HEAD. */
 const factEvents = ({ fact }: SessionFact): Event[] =>
   isQuarantined(fact) || (fact.kind === 'ConversationStateUpdateEvent' && fact.key !== 'leaf_event_id')
     ? []
@@ -125,7 +124,7 @@ export const linesIn = (fact: Fact): string | null =>
     ? fact.value
     : null
 
-/** Returns the event that contains lines. It is in no view. */
+/** The event is in no view. */
 export const linesEvent = (text: string, timestamp: string): Event => ({
   ...updateEvent(LINES, text),
   id: crypto.randomUUID(),

@@ -60,7 +60,6 @@ interface Change<T> {
 export function colloquySession(options: { readonly conversation: Conversation }): ColloquySession {
   checkOptionNames(options, 'conversation')
   const { conversation } = options
-  /** Makes a change in one append. After a conflict, decides again on the new history. */
   const change = <T>(decide: (history: () => readonly Segment[], state: State) => Change<T>): Promise<T> =>
     retryConflicts(async () => {
       const { result, events, expected } = await conversation.read((state) => {
@@ -242,7 +241,6 @@ function segmentsOf(state: State): Segment[] {
   return segments.map(({ parentId, items, others }) => ({ parentId, items: items ?? itemsOfEvents(others) }))
 }
 
-/** Returns the ids of the pending actions at HEAD, or at `head`, by call id. */
 function pendingIds(state: State, head?: string | null): Map<string, string> {
   const calls = listPendingCalls(head === undefined ? state : switchTo(state, head))
   return new Map(calls.map(({ entry: { id, event } }) => [event.tool_call_id, id]))

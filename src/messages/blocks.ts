@@ -65,7 +65,6 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
-/** Returns the additional fields that a provider accepts back; null if it accepts none. */
 export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): JsonObject | null {
   if (more === null) return null
   const entries = Object.entries(more).filter(
@@ -77,7 +76,7 @@ export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): 
 const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
   ownField(accepted, field)?.(value) === true
 
-/** Whether a value is encodable JSON without a cache mark. Only the writer assigns and counts marks. */
+/** Only the writer assigns and counts cache marks. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
 export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {

@@ -2,7 +2,6 @@ export interface CacheControl {
   readonly cache_control?: { readonly type: 'ephemeral'; readonly ttl?: CacheTime }
 }
 
-/** How long the provider keeps a cached prefix. */
 export type CacheTime = '5m' | '1h'
 
 export interface MarkState {

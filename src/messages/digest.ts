@@ -18,7 +18,6 @@ export function followedBy(before: Digest, next: Digest): Digest {
   }
 }
 
-/** Combines several digests in order, under a tag for their kind. O(parts). */
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
@@ -28,10 +27,7 @@ export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
  */
 const DIGESTS = new WeakMap<object, ({ readonly text: string; readonly digest: Digest } | undefined)[]>()
 
-/**
- * Returns a text's digest, cached by `source`. `slot` is the index of the text in its source. O(length) the
- * first time.
- */
+/** `slot` is the index of the text in its source. O(length) the first time. */
 export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = DIGESTS.get(source)

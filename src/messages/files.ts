@@ -21,7 +21,6 @@ export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/** Returns a browser's screenshot, which is base64 or a data URL, as a data URL; null if it is empty. */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -63,7 +62,6 @@ function readDataUrl(url: string): Image | null {
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Returns the media type of an image by the extension of its address. Default: `image/jpeg`. */
 export function typeOfUrl(url: string): string {
   const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
   return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
@@ -151,7 +149,6 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
-/** Returns the text of a text file, with its name if any; null for blank text and other or missing data. */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType)) return null
   const text = decodeText(decodeBase64(from.data))
@@ -233,7 +230,7 @@ function readAudio({ input_audio }: JsonObject): Reading | null {
   return format === 'mp3' ? dataReading(data, 'audio/mpeg') : null
 }
 
-/** Reads a file part. The content is in `file` in Chat Completions, and in `data` in the AI SDK. */
+/** The content is in `file` in Chat Completions, and in `data` in the AI SDK. */
 function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
   if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
   if (isText(data))

@@ -38,10 +38,6 @@ export interface Limits extends GrammarKinds {
   ) => readonly PartRef[]
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /**
-   * Returns which half of a pair a part is: a call of the provider's own tool, or its result; null for other
-   * parts.
-   */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /**
@@ -108,7 +104,7 @@ export interface Call {
   readonly source: NeutralToolCall
 }
 
-/** The result of a call; an error result is never empty. */
+/** An error result is never empty. */
 export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]

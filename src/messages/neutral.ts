@@ -26,7 +26,6 @@ interface RenderedMessage {
   readonly plain: boolean
 }
 
-/** Returns an event's message; null for a tool message, a system prompt, or an event without content. */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   if (event.kind === 'CondensationSummaryEvent')
     return renderUser([{ type: 'text', text: event.summary }], null, true)
@@ -40,7 +39,6 @@ export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMess
 
 export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 
-/** Whether the model can see a part: false for blank text and for an image part without images. */
 export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
@@ -185,7 +183,6 @@ function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): S
   return hasContent(content) ? [{ role: 'system', content }] : []
 }
 
-/** Maximum number of calls that an error message names; the error's data names all calls. */
 const MAX_NAMED_CALLS = 5
 
 function refusePending(batches: readonly BatchUnit[]): void {

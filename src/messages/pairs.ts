@@ -4,10 +4,7 @@ import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairHalf, PairState, Turn } from './limits.ts'
 import { itemAsText, isItem } from './pieces.ts'
 
-/**
- * Returns the half of a pair, with `waits` set; null without an id. Calls of different kinds may share an id,
- * so `kind` is part of the pair's id.
- */
+/** Calls of different kinds may share an id, so `kind` is part of the pair's id. */
 export const pairHalf = (half: PairHalf['half'], kind: string, id: unknown): PairHalf | null =>
   typeof id === 'string' ? { half, id: `${kind} ${id}`, waits: true } : null
 

@@ -29,7 +29,7 @@ const BY_NAME: PartForm = { as: 'name' }
 
 const PART_FORMS = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/** Returns a part's form in a grammar. The form of a frozen part is cached; other parts may change. */
+/** The form of a frozen part is cached; other parts may change. */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = PART_FORMS.get(part)
   if (known?.table === table) return known.form
@@ -152,10 +152,7 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/**
- * Returns a function that writes a piece. It copies blocks unchanged, because the grammar's table has made or
- * checked them.
- */
+/** Blocks are copied unchanged, because the grammar's table has made or checked them. */
 export const blockWriter =
   <Block>(text: (text: string) => Block, image: (image: Image) => Block) =>
   (piece: Piece): Block => {

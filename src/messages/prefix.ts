@@ -153,9 +153,6 @@ export function modelName(model: unknown): string | null {
  */
 export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
-/**
- * Whether `model` wrote the reply in this grammar. False if `model` is empty or the reply's model is unknown.
- */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
   const { model: named, requested_model: requested = named } = reply
   const isKnown = reply.grammar === grammar && typeof requested === 'string' && model !== ''

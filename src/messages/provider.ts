@@ -43,8 +43,8 @@ export interface SeenParts {
 }
 
 /**
- * Returns functions that read requests. `prompt` and `list` name the fields with the system prompt and the
- * messages. The request can also be the list itself, and the messages can be one text.
+ * `prompt` and `list` name the fields with the system prompt and the messages. The request can also be the
+ * list itself, and the messages can be one text.
  */
 export const sightOf = (
   prompt: string,
@@ -59,10 +59,6 @@ export const sightOf = (
   contentBlocks: contents,
 })
 
-/**
- * Returns functions that read the blocks of messages. `field` names the field with the parts. `blocksOf`
- * receives each part and the role of its message. The role of a reply is `model`.
- */
 export const partsSeen = (
   field: string,
   model: string,

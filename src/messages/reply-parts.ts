@@ -64,7 +64,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Returns the part as a cache key, or null if it is not frozen. Parts of a log are frozen. */
+/** Parts of a log are frozen. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -211,10 +211,6 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
 }
 
-/**
- * Returns the part with `placeholder` set, as a list. The list is empty for a part without a placeholder,
- * such as reasoning.
- */
 export function unsent(ref: OtherRef): OtherRef[] {
   const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]

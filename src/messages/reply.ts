@@ -34,9 +34,6 @@ export interface Failure {
   readonly explanation: string | null
 }
 
-/**
- * Returns the `error` of a reply, or of the object that a provider sends instead of a reply; null if absent.
- */
 export function failureOf({ error }: RawObject): Failure | null {
   return error === null || error === undefined
     ? null
@@ -270,7 +267,6 @@ const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
   (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
 
-/** Ranks a call's arguments: 0 for an empty object, 1 for unreadable arguments, else 1 plus their length. */
 function fullness({ arguments: text, input }: ReplyCall): number {
   const parsed = readArguments(text, input)
   if (parsed === null) return 1
@@ -286,8 +282,8 @@ interface OrderedParts {
 }
 
 /**
- * Groups parts by kind. A reasoning item is stored with the next call that has no reasoning item yet, or with
- * the message if the reply has no calls. Items that remain are stored as whole parts.
+ * A reasoning item is stored with the next call that has no reasoning item yet, or with the message if the
+ * reply has no calls. Items that remain are stored as whole parts.
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const { reasoning, places } = placeReasoning(parts)
@@ -384,7 +380,7 @@ export type ReplyOutcome =
  */
 export type Endings = Readonly<Record<string, Exclude<ReplyOutcome['type'], 'done' | 'tool_calls'>>>
 
-/** Returns the early end for a stop reason, or null. `detail`: an explanation, or the text so far. */
+/** `detail`: an explanation, or the text so far. */
 export function endingBy(endings: Endings, reason: string, detail: unknown = null): ReplyOutcome | null {
   const type = Object.hasOwn(endings, reason) ? endings[reason] : undefined
   if (type === undefined) return null
@@ -452,7 +448,6 @@ export const CUSTOM = 'calls of custom tools are not supported'
 
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
-/** Reads each item as parts; the last item of a truncated reply is read as cut off. */
 export const readParts = (
   items: readonly RawObject[],
   ending: ReplyOutcome | null,
@@ -577,7 +572,7 @@ export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions)
 
 const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
-/** Makes a call's observation. The action has no id yet, so `action_id` is the call's id. */
+/** The action has no id yet, so `action_id` is the call's id. */
 const observation = (
   ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
   { text, isError }: { readonly text: string; readonly isError: boolean },
@@ -634,10 +629,7 @@ function reasonAgainst(
   return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/**
- * Returns a call's action. The action's own `kind` replaces an argument named `kind`, which remains only in
- * the call's text.
- */
+/** The action's own `kind` replaces an argument named `kind`, which remains only in the call's text. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

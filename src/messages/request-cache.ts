@@ -214,7 +214,7 @@ function freezeNew({ list, points }: KnownRequest): void {
 const isShared = (message: NeutralMessage): boolean =>
   Object.isFrozen(message) && Object.isFrozen(message.content)
 
-/** Freezes a value and everything in it, except bytes, which cannot be frozen. */
+/** Bytes cannot be frozen. */
 function freeze(value: unknown): void {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
     Object.values(Object.freeze(value)).forEach(freeze)

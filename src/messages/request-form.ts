@@ -39,9 +39,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/**
- * Returns a value as text for an error. Objects are not converted, because one may have no usable `toString`.
- */
+/** Objects are not converted, because one may have no usable `toString`. */
 export const label = (value: unknown): string =>
   typeof value === 'object' ? 'an object or null' : String(value)
 
@@ -209,10 +207,7 @@ function recordFaults(
 /** Findings cached by view, so that the rules of one provider share one walk through the request. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/**
- * Returns a rule's check for one kind of fault. All these checks of a provider must have the same shape and
- * root.
- */
+/** All checks of one provider must have the same shape and root. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -250,7 +245,7 @@ interface Visit {
   readonly isCycle: boolean
 }
 
-/** Visits all values. It is not a generator, because nested generators cost O(depth) per value. */
+/** This is not a generator, because nested generators cost O(depth) per value. */
 function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void): void {
   const ancestors = new Set<unknown>()
   const walkFrom = (value: unknown, path: string, name: string): void => {
@@ -266,7 +261,6 @@ function walk(root: unknown, rootPath: string, visit: (visited: Visit) => void):
   walkFrom(root, rootPath, '')
 }
 
-/** Finds values that are not JSON: undefined, functions, class instances, infinite numbers, cycles. */
 export function notJson(
   root: unknown,
   rootPath: string,
@@ -284,7 +278,7 @@ export function notJson(
   return findings
 }
 
-/** Finds strings and field names with a lone surrogate; strict JSON parsers refuse the whole body. */
+/** Strict JSON parsers refuse a body with a lone surrogate. */
 export function illFormedText(root: unknown, rootPath: string): Finding[] {
   const findings: Finding[] = []
   walk(root, rootPath, ({ value, path, name }) => {

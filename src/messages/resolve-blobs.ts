@@ -31,9 +31,6 @@ export async function resolveBlobs<M extends object>(
   return mapStrings(messages, resolve) as readonly M[]
 }
 
-/**
- * Returns a value with all its strings changed by `change`. Objects and lists in which no string changed are
- * not copied.
- */
+/** Objects and lists in which no string changed are not copied. */
 export const mapStrings = (value: unknown, change: (text: string) => string): unknown =>
   mapDeep(value, (each) => (typeof each === 'string' ? change(each) : each))

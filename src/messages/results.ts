@@ -19,10 +19,7 @@ const PROJECTIONS: Readonly<Record<string, (observation: Observation) => readonl
   SleeptimeComputeObservation: sleeptime,
 }
 
-/**
- * Returns what the model sees of an observation. For most kinds, this is the observation's `content`. An
- * error begins with a fixed line. Deterministic. O(content).
- */
+/** Returns what the model sees of an observation. O(content). */
 export function observationContent(observation: Observation): Content[] {
   const show = ownField(PROJECTIONS, observation.kind)
   const body = show === undefined ? contentIn(observation) : show(observation)
@@ -105,10 +102,6 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 /** Caches calls, so that digests of their arguments stay cached too. */
 const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/**
- * Returns the call as the provider wrote it, but with the event's `tool_call_id`, and with `tool_name` if its
- * name is blank.
- */
 function readCall({
   tool_call,
   tool_call_id,
@@ -125,12 +118,11 @@ function readCall({
   }
 }
 
-/** Default reason for a rejection. */
 const REJECTED = 'User rejected the action'
 
 /**
- * Returns a result's tool message. It has the call's id, because a result matched by its action id can have
- * another tool call id. The middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * The message has the call's id, because a result matched by its action id can have another tool call id. The
+ * middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

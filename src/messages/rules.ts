@@ -125,7 +125,6 @@ const SHARED = {
   Record<string, [string, (turns: readonly Turn[], messages: readonly RequestMessage[]) => Iterable<Finding>]>
 >
 
-/** Returns the shared rules that `sources` names, each with its source. */
 export const sharedRules = <
   V extends { readonly turns: readonly Turn[]; readonly messages?: readonly RequestMessage[] },
 >(

@@ -133,7 +133,6 @@ export const typed = <const F extends Fields>(
 ): Shape<Flat<{ type: string } & RecordOf<F>>> =>
   either(forms.map((fields) => record({ type: string, ...fields }))) as never
 
-/** Text without lone surrogates. */
 export const text = /* @__PURE__ */ where(string, (value) => value.isWellFormed())
 
 export const visibleText = /* @__PURE__ */ where(text, (value) => !isWhitespace(value))

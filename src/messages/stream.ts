@@ -14,7 +14,7 @@ interface StreamReader {
   readonly whole: () => object
 }
 
-/** Collects a stream. If it fails or breaks off, the reply keeps the content that live readers have seen. */
+/** If the stream fails or breaks off, the reply keeps the content that live readers have seen. */
 export function collectStream(
   read: (reply: never, options: ReadOptions) => Reply,
   options: ReadOptions,
@@ -59,7 +59,6 @@ export interface StreamItem {
    * version.
    */
   readonly unplaced: Set<string>
-  /** Whether the stream has ended the item. */
   isEnded: boolean
 }
 
@@ -82,7 +81,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   return {
     all,
     byIndex,
-    /** Begins an item. A start that repeats the id of the item at its index continues that item. */
+    /** A start that repeats the id of the item at its index continues that item. */
     open(index: unknown, start: RawObject, id = start['id']): StreamItem {
       const known = byIndex.get(index)
       if (known !== undefined && id !== undefined && known.start['id'] === id) return known
@@ -95,7 +94,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
       const item = byIndex.get(index)
       if (item !== undefined) item.isEnded = true
     },
-    /** Finds an item. Streamed arguments whose index has no call go to the latest call. */
+    /** Streamed arguments whose index has no call go to the latest call. */
     find(index: unknown, kind: unknown): StreamItem | undefined {
       const known = byIndex.get(index)
       if (known !== undefined && !known.isEnded && kindOf(known.start) === kind) return known
@@ -104,7 +103,6 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   }
 }
 
-/** Joins the pieces of an object: `streamed` fields are joined, and other fields have their last value. */
 export function joinPieces(pieces: readonly RawObject[], streamed: readonly string[]): RawObject {
   const fields = new Map<string, unknown[]>()
   for (const piece of pieces) gather(fields, piece)
@@ -115,7 +113,7 @@ export function joinPieces(pieces: readonly RawObject[], streamed: readonly stri
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
 
-/** Collects the values of each field. They are joined at the end, so that the cost is linear. */
+/** Values are joined at the end, so that the cost is linear. */
 export function gather(fields: Map<string, unknown[]>, piece: RawObject): void {
   for (const [field, value] of Object.entries(piece)) {
     if (value === null || value === undefined) continue
@@ -125,10 +123,6 @@ export function gather(fields: Map<string, unknown[]>, piece: RawObject): void {
   }
 }
 
-/**
- * Concatenates the values if one of them is a list; joins them if the last is a text. Otherwise returns the
- * last value.
- */
 export function joinValues(values: readonly unknown[]): unknown {
   if (values.some(Array.isArray)) return values.flat()
   const last = values.at(-1)
@@ -173,7 +167,7 @@ export interface DeltaField {
 /** Fields of deltas, by their path in the delta. The reader collects them; the fake provider streams them. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** Adds a delta. A field that is not in `fields` extends the block's field of the same name. */
+/** A field that is not in `fields` extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined

@@ -6,10 +6,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const TEXT_TYPE =
   /^(?:text\/|message\/|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)(?:$|;)|application\/(?:yaml|toml|ndjson|jsonl|jsonlines|json-lines|javascript|ecmascript|typescript|sh|sql|graphql|csv|markdown)(?:$|;)|(?:application\/(?:octet-stream|x-[\w.-]+|vnd\.ms-excel)|video\/mp2t)?$)/i
 
-/**
- * Whether a file can be text. Windows labels CSV files as Excel, and browsers label TypeScript files as
- * video.
- */
+/** Windows labels CSV files as Excel, and browsers label TypeScript files as video. */
 export const isTextFile = (mediaType: string | null): boolean => TEXT_TYPE.test(mediaType ?? '')
 
 export function decodeBase64(base64: string): Uint8Array {

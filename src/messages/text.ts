@@ -65,7 +65,6 @@ function unwrap(text: string): string {
   return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 
-/** Whether a value is nested deeper than `depth` levels. Recursion stops at that depth. */
 function isDeep(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (depth === 0) return true
@@ -81,10 +80,6 @@ function repaired(value: JsonObject): JsonObject {
   return JSON.parse(json) as JsonObject
 }
 
-/**
- * Returns the name, cut to `maxLength`, with an underscore in place of each character except ASCII letters,
- * digits, `_` and `-`; `tool` if it is empty. O(length).
- */
 export function toolName(name: string, maxLength = 64): string {
   return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }
@@ -146,10 +141,6 @@ export const textOfContents = (items: readonly RawObject[]): string =>
 
 const NO_OBJECTS: readonly RawObject[] = Object.freeze([])
 
-/**
- * Returns a text unchanged, null as `{}`, and any other value as JSON. Returns invalid JSON for a value
- * nested too deep.
- */
 export function textOfInput(value: unknown): string {
   if (typeof value === 'string') return value
   try {

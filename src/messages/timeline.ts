@@ -345,10 +345,6 @@ function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): strin
 
 const withoutSuffix = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
 
-/**
- * Statuses of calls without a result, by id. While the conversation waits for confirmation, each executable
- * call that is not approved is `waiting`.
- */
 function pendingStatuses({ header, branch }: State): Map<string, TimelineCallStatus> {
   const statuses = new Map<string, TimelineCallStatus>(
     header.callStatuses.map(({ action_id, grant }) => [action_id, grant]),
@@ -458,7 +454,7 @@ function replyItem(
   }
 }
 
-/** Returns the first reasoning text that is not empty. Several fields can contain the same text. */
+/** Several fields can contain the same text. */
 function reasoningOf(
   source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {

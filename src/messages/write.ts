@@ -25,9 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/**
- * Adds blocks to a list in the last message. A frozen message is shared by requests, so a copy replaces it.
- */
+/** A frozen message is shared by requests, so a copy replaces it. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]

@@ -114,7 +114,6 @@ function addReply(
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Adds an element that is no message as a state update or a quarantined line; false for a message. */
 function keepNonMessage(
   { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,
@@ -164,8 +163,8 @@ function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) 
 }
 
 /**
- * Adds a system prompt. A later message with the role `system` becomes a message of the environment; the
- * prompt field of a later request replaces the prompt.
+ * A later message with the role `system` becomes a message of the environment; the prompt field of a later
+ * request replaces the prompt.
  */
 function addPrompt(
   element: Element,
@@ -413,7 +412,6 @@ function outputItem(item: RawObject): RawObject {
   return { ...item, type: 'message', content: listOfBlocks(content, 'output_text').map(asOutputPart) }
 }
 
-/** Returns a model's text part as output, even if it was sent back as input. */
 const asOutputPart = (part: RawObject): RawObject =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 

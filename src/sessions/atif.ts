@@ -46,7 +46,7 @@ interface TrajectoryPlace {
 
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/** Returns the first unused name, or null. Trajectories of one run may share a session id. */
+/** Trajectories of one run may share a session id. */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
   if (unused === undefined) return null

@@ -119,7 +119,6 @@ function readLines(
   }
 }
 
-/** Whether a file belongs to a subagent: all lines with an id are part of a side chain. */
 const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
@@ -338,7 +337,7 @@ interface Lines {
   readonly repeated: readonly number[]
 }
 
-/** Separates side chains from other lines. A file with side chains only is read as one session. */
+/** A file with side chains only is read as one session. */
 function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
@@ -472,7 +471,7 @@ export class Turns {
     this.#leads = null
   }
 
-  /** Returns the line's origin. If the line starts a branch, its event follows the parent line's event. */
+  /** If the line starts a branch, its event follows the parent line's event. */
   originOf(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
@@ -571,7 +570,7 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   return leads
 }
 
-/** Whether the client inserted a line. False for the boundary of a compaction, which starts a new history. */
+/** The boundary of a compaction starts a new history. */
 const isInserted = ({ type, fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||

@@ -28,7 +28,6 @@ interface Message {
   readonly name: string
 }
 
-/** A message, or a change of the chat. */
 type Step = Message | ((chat: Chat) => void)
 
 interface Return {
@@ -111,7 +110,7 @@ function matchHistory(
   return count
 }
 
-/** The steps of a file. A growing message, which the file repeats, has its final content. */
+/** A growing message, which the file repeats, has its final content. */
 class ChatSteps {
   about: RawObject = {}
   readonly steps: Step[] = []
@@ -176,7 +175,6 @@ class ChatSteps {
     this.#list = this.steps
   }
 
-  /** Adds a record's fields except messages. An update of only `lastUpdated` is counted, not added. */
   #addUpdate(key: string, object: RawObject, record: SessionRecord): void {
     this.about = { ...this.about, ...object, messages: undefined }
     const { messages: _, ...value } = object
@@ -251,7 +249,6 @@ function readMessage(
   }
 }
 
-/** Returns a text that is equal for messages with the same content, calls and results. */
 function identityOf(fields: RawObject): string {
   const { type } = fields
   const { parts, calls } = partsWithoutCalls(fields)
@@ -398,7 +395,6 @@ const isDone = ({ status, result }: RawObject): boolean =>
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
-/** Returns content as a list of parts. Values other than objects and texts become JSON. */
 function listOf(value: unknown): readonly (string | RawObject)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all
@@ -409,7 +405,7 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** Reads a list of parts as results. A result is a response and the parts that follow it. */
+/** A result is a response and the parts that follow it. */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {

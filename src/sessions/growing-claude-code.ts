@@ -116,7 +116,6 @@ class GrowingChain {
     this.#waiting.push(line)
   }
 
-  /** Reads the added lines, except an incomplete reply at the end. */
   read(): readonly SessionFact[] {
     const complete = this.#waiting.splice(0, completeLength(this.#waiting))
     for (const line of complete) {

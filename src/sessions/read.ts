@@ -78,7 +78,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
 }
 
-/** Whether a record is an event of this library. Chats of Gemini CLI have a kind too. */
+/** Chats of Gemini CLI have a kind too. */
 const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   typeof kind === 'string' &&
   !('type' in fields) &&
@@ -154,7 +154,7 @@ function isUI(fields: RawObject): boolean {
   return messagesIn(fields).some(isUI)
 }
 
-/** Whether a message has parts with types. Parts of Gemini's own messages have no types. */
+/** Parts of Gemini's own messages have no types. */
 const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 

@@ -68,7 +68,7 @@ export function toSpans(source: State | StateTree, options: SpanOptions = {}): O
   }
 }
 
-/** A conversation in a trace. Events of two conversations may have the same id, so span ids have a prefix. */
+/** Events of two conversations may have the same id, so span ids have a prefix. */
 interface TracedConversation {
   readonly id: string
   readonly prefix: string

@@ -52,10 +52,6 @@ export interface SessionResult {
   readonly child?: string | undefined
 }
 
-/**
- * Returns the origins of a reply's calls: for one call the reply's origin, for several calls copies of it
- * with numbered ids.
- */
 export function callOrigins(origin: Origin, count: number, separator: string): readonly Origin[] {
   const id = origin.id ?? `line-${origin.line}`
   if (count < 2) return [origin]
@@ -148,7 +144,6 @@ export class SessionWriter {
     this.keep({ line, raw: JSON.stringify(value), value: value as JsonValue }, what)
   }
 
-  /** The objects of a list. Other items, and a value that is not a list, are quarantined. */
   objectsIn(list: unknown, what: string, line: number): readonly RawObject[] {
     if (list === null || list === undefined) return []
     const all: readonly unknown[] = Array.isArray(list) ? list : []
@@ -246,7 +241,6 @@ export class SessionWriter {
     }
   }
 
-  /** Adds the result of a call, even of an unknown call. A repeated result is only counted. */
   result({ callId, tool, content, isError, child }: SessionResult, origin: Origin): void {
     const call = this.#call(callId)
     // Without an id, equal results may be of different calls.
@@ -329,7 +323,7 @@ export class SessionWriter {
     if (id !== null && this.#head !== null) this.#head.remaining = hasSummary ? all : remaining
   }
 
-  /** Moves HEAD to an event, or to the start if `to` is null. The next event follows HEAD. */
+  /** Moves HEAD to an event, or to the start if `to` is null. */
   goBack(to: Place | null, origin: Origin): void {
     this.update('leaf_event_id', to?.id ?? null, origin)
     this.#head = to
@@ -343,7 +337,6 @@ export class SessionWriter {
     return call
   }
 
-  /** Returns `id` or, if it is used or invalid, an unused id. */
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size

@@ -242,7 +242,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** Converts a tool of the SDK. Does not check arguments, because the SDK has checked them. */
+/** Arguments are not checked here, because the SDK has checked them. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined

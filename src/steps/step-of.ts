@@ -129,7 +129,7 @@ async function completionFrom(
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** Returns the result of a call. Output that no event can contain becomes JSON text. Never throws. */
+/** Output that no event can contain becomes JSON text. Never throws. */
 function outputResult(call: Call, output: ToolOutput, blocks: PartTable['kinds']): CallResult {
   const result = resultWith(call, readToolResult(output, blocks))
   return decodeEvent(result).ok ? result : storableResult(call, readAsText(output))
@@ -288,7 +288,6 @@ function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): re
   }))
 }
 
-/** The messages of a request if the view has no messages. */
 const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]

@@ -25,7 +25,7 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/** Reads an output as JSON text. Used for an output whose fields an event cannot contain. Total. */
+/** Used for an output whose fields an event cannot contain. Total. */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
@@ -70,7 +70,7 @@ const asTextContent = (text: string): Content[] =>
 
 const MAX_CAUSES = 5
 
-/** Returns the message of an error, and the messages of its causes. Never throws. */
+/** Never throws. */
 export function errorText(error: unknown, depth = 0): string {
   try {
     if (!isError(error)) {
@@ -115,7 +115,6 @@ function observationIn(value: unknown, blocks: Kinds): Observation | null {
     : null
 }
 
-/** Reads the result of an MCP client's `callTool`; null for other values. */
 function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (!isObject(value)) return null
   const {
@@ -310,7 +309,6 @@ class Bytes {
     return base64Of(this.bytes)
   }
 
-  /** Returns the bytes as text if they are UTF-8 (no PDF, no control characters), else as image or file. */
   parts(): Content[] {
     if (this.bytes.length === 0) return []
     const text = decodeUtf8(this.bytes)
@@ -412,7 +410,6 @@ function snapshot(root: unknown): unknown {
   }
 }
 
-/** Returns the result of `toJSON`; the value itself if this method is missing or throws. */
 function convert(value: object): unknown {
   try {
     const { toJSON } = value as { readonly toJSON?: unknown }

@@ -181,7 +181,6 @@ function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-/** Returns a call's arguments as the schema returns them, or the reason why they do not fit the schema. */
 export async function checkArguments(
   { parameters }: Pick<StepTool, 'parameters'>,
   call: ActionEvent,
@@ -207,16 +206,12 @@ export interface ToolDescription {
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
-/**
- * Removes the fields that only the step uses, such as `execute`. A tool without `execute` is sent unchanged.
- */
 export function providerDescription(tool: ProviderTool): ProviderTool {
   if (typeof tool.execute !== 'function') return tool
   const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
   return description
 }
 
-/** Converts a provider's tool to a step tool, which accepts any arguments; null if no step executes it. */
 export function executableOf(tool: ProviderTool): StepTool | null {
   const { execute, name, description, repeatable, background: isBackground, resume } = tool
   if (typeof execute !== 'function' || typeof name !== 'string') return null

@@ -162,7 +162,7 @@ export type AiSdkReplyPart =
   | AiSdkReasoning
   | Needs<'tool-call' | 'tool-result' | 'file' | 'reasoning-file' | 'custom'>
 export type AiSdkPart = AiSdkText | ShapeOf<typeof userFile>
-/** A part of a tool result. A `custom` part is specific to one provider. */
+/** A `custom` part is specific to one provider. */
 export type AiSdkResultPart =
   | AiSdkText
   | { type: 'file'; mediaType: string; data: { type: 'data'; data: string } }

@@ -1,7 +1,4 @@
-/**
- * The AI SDK as a grammar. It has no fake provider. It has no rules either, because the `ai` package checks
- * messages itself.
- */
+/** This grammar has no fake provider, and no rules, because the `ai` package checks messages itself. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'

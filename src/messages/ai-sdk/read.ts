@@ -157,8 +157,8 @@ function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart
 }
 
 /**
- * Reads reasoning. Anthropic's signature or redacted data is stored in a thinking block if it is the only
- * provider data. Otherwise all provider data is stored in `more`.
+ * Anthropic's signature or redacted data is stored in a thinking block if it is the only provider data.
+ * Otherwise all provider data is stored in `more`.
  */
 function reasoningPart(thinking: string, more: JsonObject | null): ReplyPart {
   const options = objectOf(more?.['providerOptions'])
@@ -218,7 +218,7 @@ const errorMessage = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** Returns a value as JSON. Returns null if that fails, because a tool can return any value. */
+/** Returns null if a value is not JSON, because a tool can return any value. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {
@@ -232,10 +232,7 @@ const TEXT_EVENT = /^(text|reasoning)-(start|delta|end)$/
 const WHOLE_PART =
   /^(?:custom|source|(?:reasoning-)?file|tool-(?:call|result|error|approval-(?:request|response)))$/
 
-/**
- * Fields of a text or reasoning part that arrive in a stream. Metadata of an unfinished part is dropped,
- * because only the last metadata contains all encrypted reasoning.
- */
+/** Metadata of an unfinished part is dropped, because only the last metadata has all encrypted reasoning. */
 const DELTAS: DeltaFields = {
   text: { to: 'text', as: 'text' },
   providerMetadata: { to: 'providerMetadata', as: 'value', onlyWhole: true },
@@ -259,7 +256,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   const { all, open, end, find } = itemsByIndex(({ type }) => type, 'tool-call')
   const isComplete = (): boolean => finish !== null && !isAborted
 
-  /** Adds an event of a text part or reasoning part. The latest non-null metadata wins, as in the SDK. */
+  /** The latest non-null metadata wins, as in the SDK. */
   const addEvent = (event: RawObject, type: string, phase: string): readonly StreamingDeltaEvent[] => {
     const { id, providerMetadata, citations } = event
     const index = `${type} ${stringOf(id)}`

@@ -49,7 +49,6 @@ const start = (list: AiSdkMessage[]) => ({
 
 type Part = AiSdkReplyPart | AiSdkPart
 
-/** Writes a reply. If it ends in reasoning, a fixed text part is added at its end. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
   const { refs, message } = turn
   const sealed = sealedIn(refs)
@@ -162,10 +161,7 @@ const blockOf = /* @__PURE__ */ blockWriter<AiSdkPart>(
       : { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } },
 )
 
-/**
- * Writes a part of a result. Images with web addresses are already in a user message, because a result would
- * need a URL object.
- */
+/** Images with web addresses are already in a user message, because a result would need a URL object. */
 const resultPart = (piece: Piece): AiSdkResultPart =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

@@ -88,10 +88,7 @@ const BROWSER_STATE = {
   ),
 } as const
 
-/**
- * Fields of a user's parts, by type. They include no cache marks, because only the writer assigns and counts
- * these.
- */
+/** These fields include no cache marks, because only the writer assigns and counts them. */
 export const USER_FIELDS = {
   text: TEXT,
   image: IMAGE,
@@ -194,10 +191,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/**
- * Returns which half of a pair a block is. A server tool's call and its result share an id. Calls of MCP
- * servers have a separate set of ids.
- */
+/** A server tool's call and its result share an id. Calls of MCP servers have a separate set of ids. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use') return pairHalf('call', type, id)
   if (typeof type !== 'string') return null

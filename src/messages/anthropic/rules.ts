@@ -72,10 +72,7 @@ export const serverRules: Rules<View> = {
   ],
 }
 
-/**
- * Finds calls of server tools without a result, and results without a call. A user message that has only
- * results of client tools does not end a reply.
- */
+/** A user message that has only results of client tools does not end a reply. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()
@@ -304,7 +301,6 @@ function viewOf(request: unknown, target: Target) {
     messages,
     system: blocksOf(body['system'], 'system', 'system'),
     blocks,
-    /** `blocks`, and the blocks in results. */
     all: [...blocks, ...results.flatMap(({ inner }) => inner)],
     calls: messages.flatMap(callsOf),
     results,
@@ -341,10 +337,6 @@ const resultsOf = ({ role, blocks }: Message) =>
     return { ...result, inner }
   })
 
-/**
- * Returns a turn for each message. The turn of an assistant message has its calls, and the results in the
- * next message. The turn of another message has its own results, unless an assistant message precedes it.
- */
 const turnsIn = (messages: readonly Message[]): Turn[] =>
   messages.map((message, index): Turn => {
     if (message.role === 'assistant')

@@ -95,7 +95,6 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
     },
     close,
     request(messages: OpenMessage[]): AnthropicRequest {
-      // The container in which the calls of the last reply wait.
       const container = state.last?.waits === true && state.last.message.reply?.container
       return {
         // System messages have only texts.
@@ -107,7 +106,7 @@ function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap)
   }
 }
 
-/** Writes a reply. Thinking must not end a message, so a fixed sentence follows thinking at the end. */
+/** Thinking must not end a message, so a fixed sentence follows thinking at the end. */
 function reply(
   turn: AssistantTurn,
   keepsSigned: boolean,

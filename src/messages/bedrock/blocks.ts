@@ -43,10 +43,7 @@ export const KINDS = {
   toolRemoval: USERS,
 } as const satisfies Kinds
 
-/**
- * Writes a PDF from its bytes, with an empty name. `toBedrock` assigns the name, which must be unique in the
- * request.
- */
+/** `toBedrock` assigns the name, which must be unique in the request. */
 function writeFile(file: FileRef): JsonObject | null {
   return 'data' in file.from && isPdf(file)
     ? { document: { format: 'pdf', name: '', source: { bytes: { $bytes: file.from.data } } } }

@@ -1,5 +1,3 @@
-/** Bedrock's `Converse` format as a grammar. Its fake provider signs reasoning, and streams JSON events. */
-
 import { defineGrammar } from '../grammar.ts'
 import { argumentObject, errorsBy, isTextBlank, partsSeen, reasonOf, seenText, spoken } from '../provider.ts'
 import type { ReplyAbout, SeenBlock, SpokenProvider, Wire } from '../provider.ts'
@@ -15,7 +13,7 @@ const stopReasonOf = (contents: readonly Wire[], about: ReplyAbout): string =>
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 
-/** Returns a block's stream events. Only calls and their results have a start event. */
+/** Only calls and their results have a start event. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   const { start, deltas } = spoken(block, DELTAS)
   const isAnnounced = (start['toolUse'] ?? start['toolResult']) !== undefined

@@ -114,7 +114,6 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** A block's kind: the name of its first field. For a citation, it is `text`. */
 function kindOf(block: RawObject): string | undefined {
   const [field] = Object.keys(block)
   return field === 'citation' ? 'text' : field

@@ -57,10 +57,7 @@ function start(list: BedrockMessage[]) {
   }
 }
 
-/**
- * Adds a text before the first document if no text precedes it. Ignores later texts, so that a longer history
- * changes no earlier block.
- */
+/** Ignores later texts, so that a longer history changes no earlier block. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
@@ -68,10 +65,7 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
   return hasText ? [...blocks] : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/**
- * Writes a reply. The provider refuses reasoning as the last block, so a fixed text follows reasoning at the
- * end.
- */
+/** The provider refuses reasoning as the last block, so a fixed text follows reasoning at the end. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
   const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {

@@ -25,7 +25,7 @@ interface ArgumentPieces {
 
 type Path = readonly (string | number)[]
 
-/** Collects a call's arguments. O(piece). Its objects have no prototype, so that any field name is safe. */
+/** O(piece). The objects have no prototype, so that any field name is safe. */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true
@@ -153,7 +153,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let candidate: RawObject = {}
   const parts: StreamedPart[] = []
-  /** Calls that wait for more pieces. */
   let openCalls: StreamedPart[] = []
 
   const addPart = (part: RawObject): void => {
@@ -192,10 +191,6 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/**
- * Whether a piece continues a call: its id and name are missing, or equal the call's. A call without an id
- * accepts any id.
- */
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {
     const [own, known] = [stringOf(piece[field]), stringOf(call[field])]

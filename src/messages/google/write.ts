@@ -31,9 +31,6 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
   const state = {
-    /**
-     * Whether the last content is a user message without results. If so, further user parts are added to it.
-     */
     isOpen: false,
   }
   return {
@@ -75,7 +72,6 @@ function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   return isObject(call) && call[field] === null
 }
 
-/** Writes a reply. If the reply has only thoughts, a fixed sentence is added to it. */
 function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[] {
   const { refs, message } = turn
   const first = refs.find(({ kind }) => kind === 'call')
@@ -116,15 +112,15 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
 }
 
 /**
- * Removes a part's signature. A signed image gets the placeholder signature instead, because the provider
- * would refuse the image without a signature.
+ * A signed image gets the placeholder signature, because the provider would refuse the image without a
+ * signature.
  */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
-/** Writes a result. Images follow the text, wherever the tool put them. */
+/** Images follow the text, wherever the tool put them. */
 function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GooglePart {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>

@@ -1,7 +1,4 @@
-/**
- * The grammar of Gemini's Interactions API. Its fake provider signs thoughts, and requires a signed thought
- * before a turn's first call.
- */
+/** The fake provider signs thoughts, and requires a signed thought before a turn's first call. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
@@ -33,10 +30,6 @@ function eventsOf(step: Wire, index: number): readonly Wire[] {
   ]
 }
 
-/**
- * Returns the blocks of a step as the provider sees them. A placeholder signature counts as no signature, and
- * unsigned thoughts are ignored.
- */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step
   const isUser = type === 'user_input' || type === 'function_result'

@@ -84,7 +84,7 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
         : replyPart.other(part)
     })
 
-/** Reads a thought as its summary's text. A summary that is not one plain text is also stored whole. */
+/** A summary that is not one plain text is also stored whole. */
 function thoughtPart(step: RawObject): ReplyPart {
   const summary = objectsOf(step['summary'])
   const thinking = textOfContents([{ content: summary }])
@@ -100,7 +100,7 @@ const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) =
   ['thought', ['summary', replyDelta.reasoning]],
 ])
 
-/** Fields that arrive in pieces. A delta of a model output can itself be a content. */
+/** A delta of a model output can itself be a content. */
 export const DELTAS: DeltaFields = {
   text: { type: 'text', to: 'content.0.text', as: 'text' },
   content: { type: 'thought_summary', to: 'summary', as: 'list' },
@@ -184,10 +184,7 @@ function addPart(item: StreamItem, part: RawObject): readonly StreamingDeltaEven
   })
 }
 
-/**
- * Returns the part of a step that a delta adds. `known` is the step at the delta's index. The delta of a
- * provider's tool is itself a part of a step.
- */
+/** `known` is the step at the delta's index. The delta of a provider's tool is itself a part of a step. */
 function partOf(delta: RawObject, known?: StreamItem): RawObject {
   const { type, content, annotations } = delta
   const kind = known?.isEnded === false ? known.start['type'] : undefined

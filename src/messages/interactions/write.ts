@@ -48,7 +48,6 @@ function start(list: InteractionsStep[]) {
   }
 }
 
-/** Joins adjacent contents into one output. A content with `begins` starts a new one. */
 function joinContents(blocks: readonly (InteractionsBlock & { begins?: boolean })[]): InteractionsStep[] {
   const outputs = runsOf(blocks, (one, next) => isContent(one) && isContent(next) && next.begins !== true)
   return outputs.map(([first, ...others]) => {

@@ -1,5 +1,3 @@
-/** The Chat Completions grammar. Its fake provider signs nothing and returns no reasoning. */
-
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
 import { collectOpenAIChat, ENDINGS, fromOpenAIChat } from './read.ts'

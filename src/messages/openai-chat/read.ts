@@ -155,12 +155,10 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Whether two ids or names are both known, and different. */
 const isAnother = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other
 
 /**
- * Returns the whole value of a field. Signed reasoning that broke off loses its last item, because half a
- * signed or encrypted value is invalid.
+ * Signed reasoning that broke off loses its last item, because half a signed or encrypted value is invalid.
  */
 function wholeField(field: string, values: readonly unknown[], isWhole: boolean): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
@@ -195,7 +193,7 @@ function wholeItems(pieces: readonly unknown[]): unknown[] {
   )
 }
 
-/** Joins pieces into blocks. Pieces have no index; a signature or data completes a block. */
+/** Pieces have no index; a signature or data completes a block. */
 const wholeBlocks = (pieces: readonly RawObject[]): RawObject[] =>
   runsOf(pieces, ({ type, signature, data }, next) => type === next['type'] && !signature && !data).map(
     wholeObject,
@@ -270,7 +268,7 @@ export const fromOpenAIChat = replyReader<ChatReply>(LIMITS, (raw, broken) => {
   }
 })
 
-/** Returns a reply's id. Ollama has only a thousand ids, so the time is appended to them. */
+/** Ollama has only a thousand ids, so the time is appended to them. */
 function idOf({ id, created }: RawObject): string {
   const responseId = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
@@ -303,10 +301,7 @@ function endingOf(choice: RawObject, { content, refusal }: RawObject): ReplyOutc
   return endingBy(ENDINGS, reason, detail) ?? (isRefused ? { type: 'refused', explanation: refusal } : null)
 }
 
-/**
- * Returns the parts of a reply's content, which is a text or a list. A list that was collected from a stream
- * can contain plain strings, too.
- */
+/** A list that was collected from a stream can contain plain strings, too. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
@@ -330,7 +325,7 @@ const thoughtIn = (content: unknown): string =>
 const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** Returns a text part; an empty list for an empty string, which many servers send when there is no text. */
+/** Many servers send an empty string when there is no text. */
 const plainText = (text: string): ReplyPart[] => (text === '' ? [] : [replyPart.text(text)])
 
 const refusalPart = (text: string): ReplyPart[] =>
@@ -351,7 +346,7 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [replyPart.other(raw)]
 }
 
-/** Joins adjacent plain texts. A thought separates texts, even if the thought is not stored. */
+/** A thought separates texts, even if the thought is not stored. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const parts = content.flatMap((part) =>
     isThinking(objectOf(part)) ? [null, ...contentPart(part)] : contentPart(part),

@@ -146,7 +146,7 @@ function write({ from, name, mediaType }: FileRef): JsonObject | null {
   }
 }
 
-/** Accepts the status of an item that has ended. The provider rejects unfinished items. */
+/** The provider rejects unfinished items. */
 const ended = /* @__PURE__ */ where(string, (status) => !/(?:ing|in_progress)$/.test(status))
 const MCP = { id: id, server_label: string, name: string, arguments: string } as const
 const SEARCH = {
@@ -250,10 +250,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/**
- * Whether reasoning can be sent. It needs a legal id and encrypted content, because the provider stores
- * nothing.
- */
+/** Reasoning needs a legal id and encrypted content, because the provider stores nothing. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return isItemId(id, 'rs') && !!encrypted_content && encrypted_content.isWellFormed()
@@ -275,7 +272,7 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
 
 const PAIR = /^(program|tool_search|(?:shell|apply_patch|computer|local_shell)_call)(_call|_output)?$/
 
-/** Returns the half of a pair; null without a `call_id`, because the provider then requires no pair. */
+/** Returns null without a `call_id`, because the provider then requires no pair. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const [, call, end] = PAIR.exec(stringOf(type)) ?? []
   if (call === undefined || typeof call_id !== 'string') return null

@@ -85,7 +85,6 @@ interface PieceKind {
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
 
-/** Fields that arrive in pieces, by event name. The reader collects them, the fake provider sends them. */
 export const PIECES: Readonly<Record<string, PieceKind>> = {
   output_text: textKind('message', 'content', 'output_text', 'text', replyDelta.text),
   refusal: textKind('message', 'content', 'refusal', 'refusal', replyDelta.text),
@@ -129,10 +128,7 @@ function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly
   return publish?.(delta) ?? []
 }
 
-/**
- * Returns the index of the part to which a piece without an index belongs. This is the first part of its
- * type, or else a new part.
- */
+/** Returns the index of the part to which a piece without an index belongs. */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -198,9 +194,7 @@ function streamedItems() {
       match.whole = mergeWhole(latest, match)
       match.isEnded ||= type === 'response.output_item.done'
     },
-    /**
-     * Adds the last event's items. The event may have items that no earlier event had, and may lack items.
-     */
+    /** The last event may have items that no earlier event had, and may lack items. */
     addLast: (last: readonly RawObject[]): void => {
       const known = last.map(matchOf).map((match, index) => match ?? sameText(last[index] ?? {}, index))
       const limits: number[] = []
@@ -239,7 +233,7 @@ function streamedItems() {
   }
 }
 
-/** Whether a value is a usable index. Adding 1 to a huge number would have no effect. */
+/** Adding 1 to a huge number would have no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 
@@ -250,7 +244,6 @@ const callIdOf = ({ start, whole }: StreamItem): string =>
 
 const textOfItem = (item: RawObject): string => textOfContents([{ content: item['summary'] }, item])
 
-/** Returns an item's later version, with the earlier version's value for each empty field. */
 const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
   whole === null
     ? later
@@ -379,8 +372,8 @@ const resultOf = (item?: RawObject) => {
 }
 
 /**
- * Returns the parts of a message. The first part also has the message's phase, and the message's id if
- * `isNamed` or if the message is not a single plain text.
+ * The first part also has the message's phase, and the message's id if `isNamed` or if the message is not a
+ * single plain text.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])

@@ -245,9 +245,7 @@ const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/**
- * Returns an item's step; an empty list for calls and outputs of a server, which can be anywhere in a turn.
- */
+/** Calls and outputs of a server can be anywhere in a turn. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }

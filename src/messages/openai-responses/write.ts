@@ -43,8 +43,8 @@ interface ReplyItems {
 }
 
 /**
- * Returns the items of a reply. Items after omitted reasoning lose their ids, because the provider rejects
- * such an id without the reasoning before the item. Reasoning without a following item is left out.
+ * Items after omitted reasoning lose their ids, because the provider rejects such an id without the reasoning
+ * before the item. Reasoning without a following item is left out.
  */
 function replyItems(
   turn: AssistantTurn,
@@ -137,17 +137,9 @@ function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
-/**
- * Whether a text starts a new message, because it has a message's id or phase. A text without these continues
- * the message before it.
- */
 const beginsMessage = (more: JsonObject | null): boolean =>
   more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
 
-/**
- * Returns a message in its original form if its id may be sent, and otherwise in the short form, with its
- * text and phase.
- */
 function messageItem(
   texts: readonly MessageText[],
   mayName: (id: unknown) => boolean,
@@ -177,7 +169,6 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/** Removes an item's id if the id must not be sent, or returns null if the provider requires it. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
@@ -194,8 +185,8 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
 })
 
 /**
- * Returns a call in the form of its type. A call becomes a function call if this form cannot represent its
- * result, or requires an id that must not be sent.
+ * A call becomes a function call if the form of its type cannot represent its result, or requires an id that
+ * must not be sent.
  */
 function callItem(
   call: Call,
@@ -242,7 +233,6 @@ const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
   tool_search_output: 'call_id',
 }
 
-/** Key of the approval request or tool search that an item makes or answers; null for other items. */
 function requestKey(item: JsonObject): string | null {
   const field = REQUEST_IDS[String(item['type'])]
   const id = item[String(field)]
@@ -425,11 +415,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   },
 }
 
-/**
- * Returns the fields and the output of a call in the form of `kind`. A result that is one item of this form
- * is sent as it is. Returns null for an unknown kind, without a result, or if the form cannot represent the
- * result.
- */
+/** A result that is one item of this form is sent as it is. */
 function typedForm(kind: unknown, call: Call, result: Result | undefined) {
   const form = ownField(FORMS, String(kind))
   if (form === undefined || result === undefined) return null

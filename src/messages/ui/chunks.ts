@@ -1,5 +1,3 @@
-/** Chunks that turn the message of an AI SDK client into the current version. */
-
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
@@ -91,10 +89,7 @@ const isProgress = (part: UIPart): part is UIDataPart => part.type === 'data-pro
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/**
- * Returns the chunks that add a part. For a text or reasoning part, `id` is its index, not counting step
- * parts.
- */
+/** For a text or reasoning part, `id` is its index, not counting step parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
@@ -128,7 +123,7 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   ]
 }
 
-/** Whether a call has the same outcome in both parts. After HEAD moves, it can have another result. */
+/** After HEAD moves, a call can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
   return from.state === to.state && isEqualJson(outcomeOf(from), outcomeOf(to))
 }
@@ -167,10 +162,7 @@ function outcomeChunks(part: UIToolPart): UIChunk[] {
   }
 }
 
-/**
- * Returns the chunks of a decision. The approval request is first, because the AI SDK accepts a decision only
- * after it.
- */
+/** The approval request is first, because the AI SDK accepts a decision only after it. */
 const decisionChunks = (
   { id: approvalId, approved, reason }: { id: string; approved: boolean; reason?: string },
   toolCallId: string,

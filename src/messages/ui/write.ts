@@ -111,7 +111,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return uiParts(turns[0]?.items ?? [], options, linkOf(state.conversationId, options))
 }
 
-/** A user message and the items of its turn. The message is null in the first turn. */
+/** The message is null in the first turn. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null
@@ -264,7 +264,7 @@ const shownReport = ({ content, progress }: Partial<CallProgress> = {}): JsonObj
   ...(progress !== undefined && { progress }),
 })
 
-/** Returns the part of a progress report. A field that the report lacks keeps its previous value. */
+/** A field that the report lacks keeps its previous value. */
 const progressPart = ({ report }: ProgressItem, before: UIPart | undefined): UIDataPart => ({
   type: 'data-progress',
   id: report.action_id,
