@@ -23,7 +23,7 @@ export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
 
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
-/** The log so far. Each step receives the log, so that the step can name earlier facts. */
+/** Each step receives the log, so that the step can name earlier facts. */
 interface Written {
   readonly facts: Fact[]
   /** The id of each fact, written or derived; null for a quarantined line without an id. */
@@ -225,7 +225,7 @@ const anyEnd = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** Generates a call id; null for a new id. */
+/** Null for a new id. */
 const anyCallId = (): fc.Arbitrary<string | null> =>
   weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
 const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])

@@ -39,7 +39,6 @@ export const it = (name: string, run: (store: Store, id: string) => Promise<void
 
 export const reopening = (name: string, run: Run): Check => ({ ...test(name, run), reopens: true })
 
-/** A check of generated values, each on a new, empty conversation. */
 export const generated = <T>(
   name: string,
   runs: number,
@@ -71,7 +70,6 @@ export const someOf = <T extends object>(
 
 export const large = (name: string, run: Run): Check => ({ ...test(name, run), large: true })
 
-/** Two checks of a rule: `alone` with one store, `together` with two stores on the same data. */
 export const alsoInTwoProcesses = (
   [alone, together]: readonly [string, string],
   run: (store: Store, other: Store, trial: Trial) => Promise<void>,

@@ -22,7 +22,7 @@ interface Told {
 
 type Reader = Pick<Trial, 'store' | 'watchTimeout'>
 
-/** Returns all feed items. Waits for at least `count` items, because other writers may delay them. */
+/** Waits for at least `count` items, because other writers may delay them. */
 export async function followAll(
   { store, watchTimeout }: Reader,
   count: number,

@@ -182,7 +182,7 @@ export const LISTS: readonly Check[] = [
   }),
 ]
 
-/** The ids on all pages of a list. Pages may be short; fails after more than `limit` pages. */
+/** Pages may be short; fails after more than `limit` pages. */
 async function walk(store: Store, filter: ConversationFilter, limit: number): Promise<string[]> {
   const ids: string[] = []
   let pages = 0

@@ -25,10 +25,6 @@ async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<stri
   return matches.toSorted()
 }
 
-/**
- * Returns a `within` function that inserts a row and then throws, or rejects if the insertion is
- * asynchronous.
- */
 const failing =
   (rows: OwnRows, text: string, error: Error): Within =>
   (tx) => {

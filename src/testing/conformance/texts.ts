@@ -11,7 +11,6 @@ import { begin, pause, pluck, say } from './facts.ts'
 import { fullPages, readsWhileWriting } from './pages.ts'
 import { anyText } from '../text.ts'
 
-/** A text of a conversation, and fields of the conversation's record. */
 interface Text {
   readonly conversationId: string
   readonly owner: string | null

@@ -91,7 +91,6 @@ export const WATCHING: readonly Check[] = [
   test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, trial) => {
     let woken = 0
     const endFirst = store.watch('é 😀', () => (woken += 1))
-    // This watch ends itself when it is woken.
     const endSecond = store.watch('é 😀', () => endSecond())
     const third = leadsTo(trial, store, 'é 😀', 'the third reader', async () => true)
     endFirst()

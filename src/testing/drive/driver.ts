@@ -26,10 +26,6 @@ export interface DrivenServer extends ServerClientOptions {
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
-/**
- * HTTP statuses of a command that the server refuses, for example because the conversation runs or no call is
- * waiting.
- */
 const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
@@ -157,7 +153,7 @@ export class Driver {
     }
   }
 
-  /** Sends a request. Returns null if the server refused it, or if a restart makes its effect unknown. */
+  /** Returns null if the server refused the request, or if a restart makes its effect unknown. */
   async #ask<T>(request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = this
     let received: Received<T>
@@ -242,8 +238,8 @@ export class Driver {
   }
 
   /**
-   * Returns the fields of each conversation that a restart must not change. While a step hangs, idle
-   * conversations are not compared, because pause and resume make a conversation idle even if its step hangs.
+   * While a step hangs, idle conversations are not compared, because pause and resume make a conversation
+   * idle even if its step hangs.
    */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []

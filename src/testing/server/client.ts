@@ -65,7 +65,6 @@ export interface Received<T = unknown> {
   readonly headers: Headers
 }
 
-/** Returns the body of a response of status 200 to 299. @throws LawBroken for any other status. */
 export function bodyOf<T>({ status, body }: Received<T>): T {
   if (status >= 200 && status < 300) return body
   throw new LawBroken('W1', `the server returned ${status}: ${JSON.stringify(body).slice(0, 500)}`)
@@ -74,7 +73,6 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
 /** Reads a page by its id; without an id, the first page. */
 type ReadServerPage = (page_id?: string | null) => Promise<Received<ServerPage>>
 
-/** Yields the events of each page, in order. @throws LawBroken if the server rejects a request. */
 export const serverPages = (read: ReadServerPage): AsyncGenerator<readonly Event[], void, undefined> =>
   allPages(async ({ cursor }) => {
     const { items, next_page_id } = bodyOf(await read(cursor))
@@ -135,7 +133,6 @@ export function serverClient(options: ServerClientOptions) {
     searchShared: (query: Query) => get<ServerPage>('/api/shared-events/search', query),
     share: (id: string, isPublic: boolean) =>
       send('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
-    /** Returns the events of all pages of a search. @throws LawBroken if the server rejects a request. */
     async events(id: string, query: EventQuery = {}): Promise<Event[]> {
       const all: Event[] = []
       for await (const items of serverPages((page_id = null) => search(id, { ...query, page_id })))
@@ -209,7 +206,7 @@ export interface ServerSocket {
   readonly close: () => void
 }
 
-/** Opens `/sockets/events/{id}`. The key, if any, is the first frame sent. */
+/** The key, if any, is the first frame sent. */
 export function connectSocket(
   { url, apiKey, WebSocket: Socket = globalThis.WebSocket }: ServerClientOptions,
   id: string,

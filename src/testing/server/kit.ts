@@ -69,10 +69,7 @@ function filtersFor(log: readonly Event[]): EventFilterQuery[] {
   ]
 }
 
-/**
- * Returns the events of all pages, and calls `write` after each page. Checks that all pages except the last
- * are full, and that paging ends.
- */
+/** Checks that all pages except the last are full, and that paging ends. */
 async function inPages(
   law: string,
   limit: number,

@@ -135,7 +135,7 @@ export class Trial {
     return failures.at(-1) ?? 'the log names no failure'
   }
 
-  /** Polls until `look` returns neither null nor false. @throws LawBroken after the timeout. */
+  /** @throws LawBroken after the timeout. */
   async until<T>(
     law: string,
     what: string | (() => string),
@@ -286,7 +286,7 @@ export interface ServerCheck {
   run(trial: Trial): Promise<void>
 }
 
-/** Returns a case. `name` contains the laws, separated by spaces, and then a sentence. */
+/** `name` contains the laws, separated by spaces, and then a sentence. */
 export function test(name: string, run: ServerCheck['run']): ServerCheck {
   const [, laws = '', sentence = ''] = /^((?:[A-Z]\d+ )+)(.+)$/.exec(name) ?? []
   return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
