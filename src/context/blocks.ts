@@ -23,7 +23,7 @@ export interface Block {
   readonly stays: boolean
 }
 
-/** Returns the stretches of the view as blocks. A stretch with a pending batch always stays. */
+/** A stretch with a pending batch always stays. */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)

@@ -110,7 +110,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** Whether a message is the agent's and ends its reply. A paused reply continues. */
+/** A paused reply continues. */
 const isSpeech = (message: MessageEvent | null): boolean =>
   message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 

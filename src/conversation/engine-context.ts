@@ -125,7 +125,7 @@ export class EngineContext {
     return briefOwner(this.stamp.newId())
   }
 
-  /** Keeps a replica in memory while `work` runs. `close` waits for `work`. @throws `closed`. */
+  /** `close` waits for `work`. @throws `closed`. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.#uses += 1
     try {
@@ -236,7 +236,7 @@ export class EngineContext {
     return addReports(report, { ...own, items })
   }
 
-  /** Counts what is about to be deleted. Without `dryRun`, also calls `onDelete` and deletes the snapshot. */
+  /** Without `dryRun`, also calls `onDelete` and deletes the snapshot. */
   async #count(id: string, { dryRun = false, onDelete }: DeletionOptions): Promise<DeletionReport> {
     const record = await this.store.getConversation(id)
     if (record === null) return EMPTY_REPORT

@@ -149,7 +149,7 @@ export class Replica {
     return this.#epoch
   }
 
-  /** Returns the state after the log's last event. One read of the store; O(events appended by others). */
+  /** One read of the store; O(events appended by others). */
   async refresh(): Promise<State> {
     return (await this.look()).state
   }
@@ -235,7 +235,7 @@ export class Replica {
     })
   }
 
-  /** Erases an event's content and appends an erasure record. Returns the record if it is new. */
+  /** Returns the erasure record if it is new. */
   async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
     for (let attempt = 1; ; attempt += 1) {
       const state = await this.whole()

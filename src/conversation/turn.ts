@@ -14,7 +14,6 @@ export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
 }
 
-/** Like `isTurnOver`, but ignores condensation requests. */
 export function isReplied(branch: Branch): boolean {
   const last = lastRendered(branch.view)
   return last !== undefined && isAnswered(branch) && endsTurn(last)

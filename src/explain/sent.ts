@@ -23,7 +23,6 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
   const { budget, mask, count = estimateTokens, ...limits } = options
   let sent = state
   if (budget !== undefined) {
-    // Maps the messages back to their state.
     const states = new Map<readonly NeutralMessage[], State>()
     const write = (each: State): readonly NeutralMessage[] => {
       const plain = toMessages(each)

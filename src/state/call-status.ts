@@ -51,7 +51,6 @@ export function foldCallStatuses(
   return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
 }
 
-/** Returns only the `started` statuses, for a conversation that begins to wait for confirmation. */
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
   callStatuses.every(({ grant }) => grant === 'started')
     ? callStatuses

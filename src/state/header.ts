@@ -65,7 +65,6 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
   const next: { -readonly [K in keyof Header]: Header[K] } = {
     ...header,
     status,
-    // A change of the status clears `error` and `inFlight`.
     error: status === 'error' ? header.error : null,
     inFlight: status === header.status ? header.inFlight : null,
   }

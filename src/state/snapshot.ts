@@ -302,7 +302,6 @@ class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     return this.columns.anchor(this.seq) < 0 ? EMPTY_BRANCH : this.#loaded.branch
   }
 
-  /** Whether the entry's header is in memory: true at HEAD and at the last entry. */
   get hasHeader(): boolean {
     return this.seq === this.#loaded.head || this.seq === this.columns.length - 1
   }

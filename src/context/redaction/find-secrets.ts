@@ -192,7 +192,6 @@ function readingsOf(text: string): readonly Reading[] {
 export const unescapeJson = (text: string): string => decode(text, JSON_ESCAPES)?.text ?? text
 
 function decode(text: string, { pattern, decode: decodePart }: Encoding): Reading | null {
-  // Start and end of each decoded part, in the decoded text and in the original.
   const parts: (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[] = []
   let out = ''
   let last = 0
