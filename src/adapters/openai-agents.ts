@@ -160,7 +160,7 @@ const MUTATION_FIELDS = {
   replace_suffix: ['expectedSuffix', 'replacement'],
 } as const
 
-/** Checks and copies a transaction. Errors do not quote it. @throws ColloquyError `invalid_argument`. */
+/** Errors do not quote the transaction. @throws ColloquyError `invalid_argument`. */
 function checkTransaction(args: TransactionArgs): TransactionArgs {
   let copy: TransactionArgs
   try {

@@ -136,7 +136,7 @@ const READERS: Readonly<Record<string, (part: JsonObject) => Reading | null>> = 
 
 const PDF = 'application/pdf'
 
-/** Whether a file is or may be a PDF. An address without an extension may be one. */
+/** An address without an extension may be a PDF. */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
   if (mediaType !== null) return mediaType === PDF

@@ -38,12 +38,11 @@ interface Declared<Raw extends object> extends Pick<
   readonly prompt?: string
   readonly list?: Grammar['list']
   readonly front?: JsonObject
-  /** How the blocks of a request and of a reply's contents are read. Default: `MESSAGE_PARTS`. */
   readonly seen?: SeenParts
   readonly provider?: SpokenProvider
 }
 
-/** Declares a grammar. Add it to the list in `grammars.ts` too. */
+/** Add each grammar to the list in `grammars.ts`, too. */
 export function defineGrammar<Raw extends object>({
   rules = null,
   prompt = 'system',

@@ -130,10 +130,7 @@ export function textPieces(content: readonly Content[]): TextPiece[] {
 
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/**
- * Returns the text, image or name of a piece that its grammar writes as a separate item, for positions where
- * items are not allowed. Returns other pieces unchanged.
- */
+/** Used in positions where the grammar does not allow items. */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
   if (!isItem(piece)) return piece
   const { source, cache } = piece

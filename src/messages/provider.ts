@@ -36,9 +36,7 @@ export interface Sight {
 
 export interface SeenParts {
   readonly items: (item: Wire) => readonly SeenBlock[]
-  /** Returns the blocks of a reply's content. Default: `items`. */
   readonly contents?: (content: Wire) => readonly SeenBlock[]
-  /** Returns the item for a bare text. Default: a user message. */
   readonly textItem?: (text: string) => Wire
 }
 
@@ -179,10 +177,7 @@ export const errorsBy =
 export const reasonOf = (endings: Endings, { end }: ReplyAbout): string | undefined =>
   Object.keys(endings).find((reason) => endings[reason] === end)
 
-/**
- * Splits a block into its start and its deltas, as a stream sends them. The start lacks the values that the
- * deltas contain.
- */
+/** Splits a block into its start and its deltas, as a stream sends them. */
 export function spoken(
   block: Wire,
   fields: DeltaFields,

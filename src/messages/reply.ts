@@ -95,7 +95,6 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'requires_action',
 ])
 
-/** Makes the record of a reply: facts that its events lack, and digests of its prefix and of its parts. */
 function recordOf(
   raw: RawReply,
   message: AssistantMessage,

@@ -19,7 +19,7 @@ export interface Shape<T> {
 
 type Kind = 'string' | 'boolean' | 'integer' | 'object'
 
-/** Judges a value by the description of a shape. Each method returns true if the value fits. */
+/** Each method returns true if the value fits. */
 export interface Judge {
   readonly kind: (name: Kind, value: unknown) => boolean
   readonly one: (values: readonly unknown[], value: unknown) => boolean

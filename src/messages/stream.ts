@@ -164,7 +164,7 @@ export interface DeltaField {
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }
 
-/** Fields of deltas, by their path in the delta. The reader collects them; the fake provider streams them. */
+/** Fields of deltas, by their path in the delta. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
 /** A field that is not in `fields` extends the block's field of the same name. */

@@ -277,7 +277,7 @@ type Base = Omit<ItemBase, 'type'>
 
 type ResultEvent = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** An entry and its event. The event is null for a kind whose body is not needed. */
+/** The event is null for a kind whose body is not needed. */
 interface PathEntry {
   readonly entry: Entry
   readonly event: Event | null

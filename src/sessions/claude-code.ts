@@ -144,7 +144,6 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
 
 export interface SplitReply {
   readonly id: string
-  /** The request id; empty if the lines have no request id. */
   readonly request: string
   readonly lines: Line[]
   isWritten: boolean
@@ -734,7 +733,7 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** Returns the ids of kept events. If a call is kept, so are all calls of its reply and their results. */
+/** If a call is kept, so are all calls of its reply and their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

@@ -11,10 +11,6 @@ import { TOOL_OBSERVATION } from './tool.ts'
 
 type Kinds = PartTable['kinds']
 
-/**
- * Reads text, observations, MCP results, content of any grammar, errors and bytes; reads any other value as
- * JSON.
- */
 export function readToolResult(output: unknown, blocks: Kinds): Observation {
   if (output === undefined) return textObservation('')
   if (typeof output === 'string') return textObservation(output)

@@ -81,7 +81,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** Whether the SDK sends a part back. It leaves out empty texts and empty reasoning without provider data. */
+/** The SDK leaves out empty texts and empty reasoning without provider data. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 

@@ -185,9 +185,7 @@ function resultBlock(
   }
 }
 
-/**
- * Replaces a reference to a missing tool, because the provider refuses it; returns other pieces unchanged.
- */
+/** Replaces a reference to a missing tool, because the provider refuses it. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece

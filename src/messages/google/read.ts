@@ -282,7 +282,7 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
 }
 
-/** Whether a part is read. The empty part at the end of a stream is not. */
+/** The empty part at the end of a stream is not read. */
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 

@@ -221,7 +221,6 @@ export const KINDS = {
   additional_tools: CLIENT_ITEM,
 } as const satisfies Kinds
 
-/** Whether the provider accepts an item's id, which must begin with the prefix of the item's kind. */
 export const isItemId = (id: unknown, prefix: string): id is string =>
   typeof id === 'string' && /^[\w-]{1,64}$/.test(id) && id.startsWith(prefix)
 
