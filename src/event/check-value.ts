@@ -5,7 +5,6 @@ import { parseInstant } from './time.ts'
 /** An unchecked value; null counts as omitted. */
 export type Given = unknown
 
-/** Throws an error for a field that breaks its rule. `data.field` is the field's name. */
 export type Refuse = (field: string, rule: string) => never
 
 export const invalid = (message: string, data: Readonly<Record<string, unknown>> = {}): ColloquyError =>
@@ -15,13 +14,9 @@ export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `\`${field}\` ${rule}.`, { field })
 }
 
-/** The space-separated names in a text. */
 type NamesIn<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | NamesIn<Rest> : Text
 
-/**
- * Throws `invalid_argument` for an unknown option, such as a misspelt one.
- * @param known the names of all options, separated by spaces, in one or several strings
- */
+/** @param known the names of all options, separated by spaces, in one or several strings */
 export function checkOptionNames<T extends object, const Known extends string>(
   options: T | null | undefined,
   ...known: readonly (Known & (keyof NoInfer<T> extends NamesIn<Known> ? unknown : never))[]
@@ -48,7 +43,6 @@ export function nearestName(typed: string, known: readonly string[]): string | n
   return nearest !== undefined && editDistance(typed, nearest) <= 2 ? nearest : null
 }
 
-/** Edit distance minus twice the length of the common prefix. */
 function unlikeness(from: string, to: string): number {
   let common = 0
   while (common < from.length && from[common] === to[common]) common += 1
@@ -131,10 +125,6 @@ export function checkNumber(
   )
 }
 
-/**
- * Returns `value` if it is Infinity, or an integer of at least `least`. @throws ColloquyError
- * `invalid_argument`.
- */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
   return fine

@@ -42,7 +42,7 @@ export function decodeLine(text: string): Decoded {
 
 type Parsed = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly issue: Issue }
 
-/** Parses a line. The issue omits the message of `JSON.parse`, which may quote a secret. */
+/** The issue omits the message of `JSON.parse`, which may quote a secret. */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -56,7 +56,6 @@ export function parseLine(text: string): Parsed {
   }
 }
 
-/** Decodes a value and freezes it in place. */
 function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   return unfit.length > 0 ? failedDecode(unfit) : decodeFrozen(value)
@@ -74,7 +73,7 @@ function decodeFrozen(value: JsonValue): Decoded {
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
-/** Decodes a stored event. An unknown field stays in the event, with a warning. */
+/** An unknown field stays in the event, with a warning. */
 export function decodeStored(value: JsonValue): Decoded {
   const decoded = decodeJson(value)
   if (decoded.ok || !decoded.issues.every(isSurplus)) return decoded
@@ -83,10 +82,7 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/**
- * Whether an issue is an unknown field that may stay in the event. The field `quarantined` may not: it marks
- * quarantined lines.
- */
+/** The field `quarantined` may not stay in an event: it marks quarantined lines. */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 

@@ -79,7 +79,6 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
-/** Returns a rejection handler that returns null for an error with this code, and rethrows others. */
 export const nullOn =
   (code: ErrorCode) =>
   (error: unknown): null => {

@@ -1,5 +1,3 @@
-/** The 19 events as zod schemas, from which both the checks and the JSON Schemas are made. */
-
 import * as z from 'zod/mini'
 import { EVENT_KINDS, type EventKind, KINDS } from './kinds.ts'
 import { type JsonObject, HOOK_EVENT_TYPES } from './shapes.ts'
@@ -42,7 +40,6 @@ type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
     ? ReturnType<typeof source>
     : z.ZodMiniDefault<ReturnType<typeof source>>
 
-/** Schema of a kind's `source`, with the default from the kinds table. A hook event allows only `hook`. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
   const fallback = KINDS[kind].defaultSource
   const schema =

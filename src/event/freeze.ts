@@ -8,8 +8,7 @@ import type { JsonValue } from './shapes.ts'
 export const MAX_DEPTH = 512
 
 /**
- * Maximum number of values that `copy` visits. It is needed because a proxy can be endless, and nested lists
- * that share items can expand without limit.
+ * It is needed because a proxy can be endless, and nested lists that share items can expand without limit.
  */
 const MAX_VALUES = 5_000_000
 
@@ -32,7 +31,7 @@ interface JsonCopy {
 interface FreezeWalk {
   readonly issues: Issue[]
   readonly path: (string | number)[]
-  /** The objects that are being copied, outermost first. An object that contains itself is a cycle. */
+  /** The objects that are being copied, outermost first. */
   readonly above: object[]
   room: number
 }
@@ -75,7 +74,6 @@ export const freezePart = (value: JsonValue): boolean => freezeItem([value], 0, 
 export const freezeNew = (value: object): readonly Issue[] =>
   freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues
 
-/** Whether a value is deeply frozen JSON of at most `room` levels. */
 export function isFrozenJson(value: unknown, room: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
@@ -97,10 +95,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/**
- * Deep-freezes an object or list. Returns false if it is invalid. `passes`: skips frozen values, because they
- * are deep-frozen already.
- */
+/** `passes`: skips frozen values, because they are deep-frozen already. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -125,10 +120,7 @@ function freezeItem(container: object, key: string | number, room: number, passe
   return Number.isFinite(item)
 }
 
-/**
- * Maximum number of objects and lists that {@link copyPlain} visits. It is needed because a value can contain
- * itself.
- */
+/** It is needed because a value can contain itself. */
 const MAX_PLAIN_VALUES = 100_000
 
 /** Returns a copy of a value, or undefined if the value may have issues. Tracks no path, for speed. */

@@ -12,7 +12,6 @@ export const ROOT = '__root__'
 // oxlint-disable-next-line no-control-regex -- the pattern rejects control characters
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
 
-/** What {@link LEGAL_ID} requires, for error messages. */
 export const ID_RULE =
   '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
 

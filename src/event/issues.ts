@@ -18,10 +18,7 @@ type Path = readonly (string | number)[]
 
 const ABSENT = Symbol('absent')
 
-/**
- * Converts a schema's problems to issues. A problem with several unknown fields becomes one issue per field.
- * `base` is the path to `root`.
- */
+/** A problem with several unknown fields becomes one issue per field. `base` is the path to `root`. */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
   return problems.flatMap((problem) => {
     const path = problem.path as Path
@@ -48,7 +45,6 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** Creates an issue, with secrets in `input` masked. Omits a text `input` that names `encrypted_content`. */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // `maskSecrets` checks the keys inside `input`, but not the keys of its path.

@@ -1,4 +1,4 @@
-/** Helpers for JSON objects and JSON text. Only `setOwn` changes its argument. */
+/** Only `setOwn` changes its argument. */
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns an own field. `object[key]` would also return inherited fields, such as `constructor`. */
+/** `object[key]` would also return inherited fields, such as `constructor`. */
 export const ownField = <T>(object: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
@@ -19,7 +19,7 @@ function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
-/** Sets an own property. Assigning `__proto__` would set the prototype instead, and lose the value. */
+/** Assigning `__proto__` would set the prototype instead, and lose the value. */
 export function setOwn(object: object, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
@@ -32,7 +32,6 @@ export function without(object: JsonObject, ...keys: readonly string[]): JsonObj
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 }
 
-/** Returns a copy with one field changed; the same object if the field is missing or does not change. */
 export function edit(object: JsonObject, key: string, change: (value: JsonValue) => JsonValue): JsonObject {
   const before = object[key]
   if (before === undefined) return object

@@ -1,5 +1,3 @@
-/** Lenient decoding of logs: upcasts old shapes, and quarantines bad lines without affecting the others. */
-
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
 import { eachJsonToken } from './json.ts'
@@ -78,10 +76,7 @@ interface Level {
   position: string | number
 }
 
-/**
- * Warns of changed numbers and duplicate keys. Nearly every line passes a fast test: a pattern and the number
- * of keys.
- */
+/** Nearly every line passes a fast test: a pattern and the number of keys. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
@@ -98,7 +93,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/** Number of keys of all objects in a value. Not recursive: the value may be nested deeper than the stack. */
+/** Not recursive: the value may be nested deeper than the stack. */
 function countKeys(value: object): number {
   let count = 0
   const pending = [value]

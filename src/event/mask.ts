@@ -1,5 +1,3 @@
-/** Replaces every `encrypted_content` with null, at any depth, in values that are shown or logged. */
-
 import { setOwn } from './json.ts'
 
 const SECRET = 'encrypted_content'

@@ -71,7 +71,7 @@ export interface ReplyRecord {
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-/** Returns an event's reply record, or null. Its fields are not validated. */
+/** The record's fields are not validated. */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
     event.kind === 'ActionEvent'
@@ -119,7 +119,6 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
-/** Returns the record's `after`: an id, null or true; undefined if it is missing or invalid. */
 export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined

@@ -49,7 +49,7 @@ export function digestOf(text: string): { readonly hash: string; readonly bytes:
   return { hash: hash.digest('hex'), bytes: length }
 }
 
-/** SHA-256 in JavaScript. @internal exported for its test */
+/** @internal exported for its test */
 export function portableHash(): Hash {
   const hash = sha256.create()
   return { update: (bytes) => hash.update(bytes), digest: () => bytesToHex(hash.digest()) }

@@ -25,7 +25,7 @@ export function checker(makeSchema: () => z.core.$ZodType): Check {
   }
 }
 
-/** Any JSON. Values are copied or parsed as JSON before a schema checks them, so nothing is left to check. */
+/** Values are copied or parsed as JSON before a schema checks them, so nothing is left to check. */
 export const json = () => z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 
 export const jsonObject = () =>
@@ -33,7 +33,7 @@ export const jsonObject = () =>
 
 export const maybeText = () => z.exactOptional(z.nullable(z.string()))
 
-/** An integer. zod would report that a number is required; this message asks for an integer. */
+/** zod would report that a number is required; this message asks for an integer. */
 export const integer = () => z.int({ error: 'int' })
 
 export const source = () => z.enum(SOURCES)

@@ -1,5 +1,3 @@
-/** Types of the values inside events: content, thinking, messages, calls, tools, actions, observations. */
-
 /** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 

@@ -1,5 +1,3 @@
-/** The upcasters, which convert older and foreign forms of events to the current form. */
-
 import { edit, editEach, editObject, isObject, without } from './json.ts'
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
 import { type Shape, shapeOfKind, TEXT, walkShapes } from './nested-shapes.ts'

@@ -227,7 +227,6 @@ export const observationSchemas = byKind({
   WorkflowObservation: () => ({ name: z.string(), status: z.enum(['completed', 'error']) }),
 })
 
-/** The input type of a schema, with fields and lists readonly as in an event. */
 type ReadonlyDeep<T> = T extends JsonObject
   ? JsonObject extends T
     ? T
