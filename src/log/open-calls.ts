@@ -52,7 +52,6 @@ export function* eachPendingCall<C extends IndexedCall>(calls: PendingCallIndex<
   }
 }
 
-/** Adds or replaces a call. O(log k). */
 export function withOpenCall<C extends IndexedCall>(
   calls: PendingCallIndex<C>,
   call: C,

@@ -1,5 +1,3 @@
-/** Places the next fact of a log: its id, time and effective parent, with a warning for each repair. */
-
 import { quote } from '../event/text.ts'
 import {
   type HeadStep,
@@ -81,7 +79,6 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
   above: (_, entry) => entry.above,
 }
 
-/** Returns HEAD after `entry`: the entry, the target of a valid `leaf_event_id`, or HEAD unchanged. */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   if (entry.canBeHead) return { head: entry, move: 'none' }
   return movedHead(LOG_TREE, log, log.head, entry.inTree ? entry.event : null)

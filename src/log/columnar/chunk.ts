@@ -37,7 +37,7 @@ function readRare(text: Uint8Array): RareFacts {
   return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
-/** A chunk of a columnar log. Its methods expect log positions that the chunk contains. */
+/** Its methods expect log positions that the chunk contains. */
 export class Chunk {
   readonly bytes: Uint8Array
   readonly first: number
@@ -82,7 +82,7 @@ export class Chunk {
     this.responseIds = responseIds as KeyColumn
   }
 
-  /** Opens a chunk. Null when the bytes are damaged, of another version, or not a chunk. O(bytes). */
+  /** Null when the bytes are damaged, of another version, or not a chunk. O(bytes). */
   static open(label: Label, bytes: Uint8Array): Chunk | null {
     const block = aligned(bytes)
     const sections = unseal(label, block)
@@ -222,7 +222,7 @@ export function writeChunk(
   ])
 }
 
-/** Fills a typed array with one number per row. `Int32Array.from` with a function is ten times slower. */
+/** `Int32Array.from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   rows: readonly ColumnRow[],

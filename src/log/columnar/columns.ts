@@ -1,5 +1,3 @@
-/** Columns of texts, of timestamps, and of keys with an index. */
-
 /** Every 16th timestamp is stored in full, so that a lookup reads at most 16. */
 const RESTART = 16
 const NO_CODE = 255
@@ -96,7 +94,7 @@ function utf16(text: string): Uint8Array {
   return bytesIn(units)
 }
 
-/** Texts of a column. The bytes are decoded on first access. */
+/** The bytes are decoded on first access. */
 export class Texts {
   readonly #ends: Int32Array
   readonly #bytes: Uint8Array
