@@ -59,7 +59,7 @@ export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
 export const referencesText = (strings: readonly BlobReference[]): string =>
   JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
 
-/** Reads what {@link referencesText} has written. @throws a SyntaxError or a TypeError for a damaged text. */
+/** @throws a SyntaxError or a TypeError for a damaged text. */
 export const readReferences = (text: string): BlobReference[] =>
   (JSON.parse(text) as [BlobReference['path'], string, number][]).map(([path, hash, bytes]) => ({
     path,

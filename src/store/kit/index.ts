@@ -11,7 +11,6 @@ export type * from '../contract/items.ts'
 export * from '../contract/query.ts'
 export * from '../contract/text.ts'
 
-// Appends: what the transaction reads of the log, and what it then writes.
 export {
   type AppendContext,
   type AppendDecision,
@@ -29,7 +28,6 @@ export {
 } from './append/decide-append.ts'
 export { checkReplaced, checkReplacements } from './append/replace.ts'
 
-// Searches, lists and their pages.
 export {
   type CheckedEventFilter,
   type CheckedEventQuery,
@@ -44,7 +42,6 @@ export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } fr
 export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'
 
-// Texts of all conversations: the indexed line of an event, and the pages of a search.
 export { eventText, lineOf, sizeOfLine } from './query/text-tokens.ts'
 export {
   type CheckedTextQuery,
@@ -64,7 +61,6 @@ export {
   type TextSource,
 } from './query/text-query.ts'
 
-// Records, leases, snapshots, items and the feed.
 export {
   type CheckedLeaseQuery,
   checkLease,
@@ -108,7 +104,6 @@ export {
   shardOf,
 } from './feed.ts'
 
-// Long strings, which a store can store once by their content.
 export { blobText, LARGE_STRING } from '../../event/text.ts'
 export {
   blobReader,

@@ -29,7 +29,7 @@ export interface EventRow {
   readonly blobs: string | null
 }
 
-/** Returns a row's event, frozen. `strings`: the long strings that `splitBody` removed from the body. */
+/** `strings`: the long strings that `splitBody` removed from the body. */
 export function readEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
   const { seq, id, parent_id: parentId, lane, time, body } = row
   const fact = readFact(conversationId, seq, body, strings)

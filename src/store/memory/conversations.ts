@@ -26,7 +26,7 @@ export interface Kept {
   lease: Lease | null
   generation: number
   readonly feedStart: number
-  /** The bytes of the snapshot's parts, by part number. No other code holds these arrays. */
+  /** No other code holds these arrays. */
   readonly snapshot: Map<number, Uint8Array>
 }
 

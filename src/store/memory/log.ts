@@ -27,7 +27,6 @@ import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-q
 import { messageText } from '../kit/query/message-text.ts'
 import { merge, type Range, SortedList } from './sorted.ts'
 
-/** A stored entry, with the tree node that its children refer to. */
 export interface LogRow {
   event: StoredEvent
   readonly time: bigint
@@ -52,7 +51,6 @@ export interface MemoryLog {
   readonly rows: LogRow[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
-  /** The long strings of the log's events, by hash. */
   readonly strings: Map<string, LargeString>
   readonly shared: SharedStrings
   /** All searchable events. `groups` has the same events by kind and source. */
@@ -223,7 +221,6 @@ export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   return count
 }
 
-/** A sorted list that may contain results, with tests for the rows before and after the filter's times. */
 type Stretch = Pick<Range<LogRow>, 'isEarly' | 'isLate'> & Pick<Group, 'rows'>
 
 function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {

@@ -1,6 +1,5 @@
 const CHUNK = 512
 
-/** The range of a walk, which skips early and late items and begins after a position (see `order`). */
 export interface Range<T> {
   isEarly(item: T): boolean
   isLate(item: T): boolean

@@ -321,7 +321,6 @@ class MemoryFeed {
   readonly #keep: number
   readonly #removed = Array.from({ length: SHARDS }, () => 0)
   #end = 1
-  /** Number of rows after the last removal. */
   #trimmedSize = 0
 
   constructor(keep: number) {
@@ -366,7 +365,7 @@ class MemoryFeed {
     this.#shards[kit.shardOf(conversationId)]?.push(row)
   }
 
-  /** Returns the rows of a query. `startOf` returns the feed position of a conversation's creation. */
+  /** `startOf` returns the feed position of a conversation's creation. */
   rows(query: CheckedFeedQuery, startOf: StartOf): FeedRow[] {
     const rows = this.#of(query)
     const from = positionNumber(query)

@@ -89,7 +89,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum number of attempts. Each retry except the first follows another writer's success. */
+/** Each retry except the first follows another writer's success. */
 const MAX_ATTEMPTS = 50
 
 /**
@@ -216,7 +216,6 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return new KnownLog(conversationId, row, reads)
   }
 
-  /** Returns true after a write, the log's row if the log has changed, or null if there is no log. */
   async function write(log: KnownLog, before: LogTip, decided: readonly Decided[]): Promise<Settled> {
     const entry = entryOf(log, before, decided, fullText)
     const { strings } = entry
@@ -251,7 +250,6 @@ export function appender(engine: Engine, schema: string, connection: Connection,
     return (await (mayStream ? send(NO_PIECES, true) : send(piecesOf(strings)))) as Settled
   }
 
-  /** Sends an entry at once, or after the call under way, together with other waiting entries. */
   function share(entry: Entry): Promise<Answer> {
     return new Promise((resolve, reject) => {
       shared.push({ entry, resolve, reject })
@@ -432,7 +430,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-/** Returns the number of characters of the bodies. The decision later rejects an invalid body. */
+/** The decision later rejects an invalid body. */
 function bodySize(facts: readonly Fact[]): number {
   try {
     return JSON.stringify(facts).length

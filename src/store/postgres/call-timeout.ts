@@ -1,7 +1,6 @@
 import { checkInteger, invalidArgument, MAX_DELAY } from '../../event/check-value.ts'
 import { ColloquyError } from '../../event/errors.ts'
 
-/** Default time, in milliseconds, after which a store call without a response fails. */
 const TIMEOUT = 10_000
 
 /** Milliseconds until an attempt to connect fails. */

@@ -86,7 +86,7 @@ export class Connection {
     if (this.#closed) throw storeClosed()
   }
 
-  /** Runs a call, for at most `timeout` milliseconds. `close` waits for the call. */
+  /** `close` waits for the call. */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()
@@ -213,7 +213,7 @@ export class Connection {
     }
   }
 
-  /** Returns the client. Creates the schema first if the database does not have it. */
+  /** Creates the schema first if the database does not have it. */
   async open(): Promise<PostgresClient> {
     // An earlier attempt may fail for a cause that no longer exists: this call then makes its own attempt.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -269,7 +269,7 @@ export class Connection {
     return pool
   }
 
-  /** Runs a call in turn if the client is a single connection. Pools schedule statements themselves. */
+  /** Pools schedule statements themselves. */
   async #inTurn<T>(client: PostgresClient, run: () => Promise<T>): Promise<T> {
     if (isPool(client) || !isListening(client)) return run()
     const turn = this.#last.then(run)
@@ -385,10 +385,7 @@ function toStoreError(cause: unknown): ColloquyError {
   )
 }
 
-/**
- * Returns the first line of an error's message. The error of a failed connection has a message for each
- * address of the host; returns the first line of each.
- */
+/** The error of a failed connection has a message for each address of the host. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

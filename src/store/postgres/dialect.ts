@@ -354,7 +354,6 @@ export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   }
 }
 
-/** A number above every position. */
 const LAST = 2n ** 63n - 1n
 
 const rowOf = (row: Row): FeedRow => ({

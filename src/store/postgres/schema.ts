@@ -74,7 +74,6 @@ interface Version {
 
 const ISOLATION = `current_setting('transaction_isolation') AS isolation`
 
-/** Returns a schema's version (0 if there is no schema) and the connection's transaction isolation. */
 export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
     const sql = `SELECT version, ${ISOLATION} FROM ${quoteName(schemaName)}.schema_version`

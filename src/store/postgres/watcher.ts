@@ -26,7 +26,6 @@ const LENT = new WeakMap<PostgresPool, number>()
 
 interface ListenerOptions {
   readonly channel: string
-  /** URL of the server; null if `client` is used. */
   readonly url: string | null
   readonly client: PostgresClient | null
   readonly hear: (payload: string) => void
@@ -47,7 +46,7 @@ interface Held {
   readonly end: End
 }
 
-/** Listens for notifications. Does nothing if the client cannot hold a connection. */
+/** Does nothing if the client cannot hold a connection. */
 class Listener {
   readonly #options: ListenerOptions
   #held: Held | null = null
@@ -68,7 +67,6 @@ class Listener {
     return this.#hears
   }
 
-  /** Listens in the background, and reconnects when the connection is lost. May be called more than once. */
   start(): void {
     if (this.#wanted) return
     this.#wanted = true
@@ -209,7 +207,6 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
   await client.query(`LISTEN ${quoteName(channel)}`)
 }
 
-/** Default milliseconds between polls. */
 const POLL_INTERVAL = 1_000
 
 /** Factor by which polls are rarer while notifications arrive: then they only replace lost notifications. */

@@ -70,7 +70,6 @@ export const tipValues = ({ version, time, inOrder, head, lane }: LogTip, isSear
     lane?.end ?? null,
   ] as const
 
-/** Returns the columns for searches. All are null for facts outside of the tree and quarantined lines. */
 export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   readonly kind: string | null
   readonly source: string | null
@@ -105,7 +104,6 @@ export class KnownLog implements AppendContext {
   /** Tree nodes by event id; null for an id that is not in the tree. */
   readonly #nodes = new Map<string, TreeNode | null>()
   readonly #events = new Map<number, StoredEvent>()
-  /** Ids and positions that a decision needed, but that were not loaded. */
   readonly #missingIds = new Set<string>()
   readonly #missing = new Set<number>()
 
@@ -235,7 +233,6 @@ export class KnownLog implements AppendContext {
 /** The log was deleted after a part of it had been read. */
 export class StaleLog extends Error {}
 
-/** Maximum number of tree nodes that a log keeps between appends. */
 const MAX_KNOWN = 256
 
 function tipOf(row: LogRow): LogTip {

@@ -56,7 +56,7 @@ export function* saveTexts(d: Dialect, strings: readonly LargeString[]): Work<vo
         yield statement(insert, hash, piece.start, piece.base64, piece.bytes)
 }
 
-/** Yields the pieces of a text as rows. The base64 of a data URL begins a new piece. */
+/** The base64 of a data URL begins a new piece. */
 export function* storedPieces(text: string): Generator<TextPiece & Pick<BlobPiece, 'base64'>> {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
   let start = 0
@@ -101,7 +101,7 @@ export function blobReads(d: Dialect) {
     throw damagedBlob(hash)
   }
 
-  /** Returns the texts by hash. Omits blobs that do not exist. */
+  /** Omits blobs that do not exist. */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
     const result = new Map<string, string>()
@@ -135,7 +135,7 @@ export function blobReads(d: Dialect) {
       matches.set(row.hash, (matches.get(row.hash) ?? '') + decode(pieceBytes(row)))
   }
 
-  /** Calls `read` with each row and its strings or references. Omits events that were deleted meanwhile. */
+  /** Omits events that were deleted meanwhile. */
   function* readBodies<R extends BodyRow, T>(
     rows: readonly R[],
     conversationOf: (row: R) => string,

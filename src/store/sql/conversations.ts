@@ -317,7 +317,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return rows.map(leaseOf)
   }
 
-  /** Saves parts. A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
+  /** A complete snapshot begins a new generation, so parts of two snapshots are never mixed. */
   function* saveSnapshot(
     conversationId: string,
     parts: readonly SnapshotPart[],

@@ -64,7 +64,7 @@ export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ s
 
 export const [NOTHING, DESCENDING] = [statement(''), statement(' DESC')]
 
-/** Returns all rows of a statement, or of SQL text with values. The caller names the row type. */
+/** The caller names the row type. */
 export function* all<R extends object>(query: Statement | string, ...values: SqlValue[]): Work<readonly R[]> {
   return (yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[]
 }
@@ -76,7 +76,6 @@ export function* first<R extends object>(
   return ((yield typeof query === 'string' ? { sql: query, values } : query) as readonly R[])[0]
 }
 
-/** Makes a change, and returns its row; undefined if nothing was changed. */
 export function* change<R extends object>(
   row: Statement,
   effects: readonly Statement[] = [],

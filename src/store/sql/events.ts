@@ -33,7 +33,7 @@ export const EVENT_COLUMNS =
 /** Maximum bytes of a body read with its page; larger bodies are read in a second statement. */
 const LARGE_BODY = 2 ** 16
 
-/** An event of a page, with the number of bytes of its body. `body` is null for a large body. */
+/** `body` is null for a large body. */
 type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
 
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
@@ -210,10 +210,7 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /**
-   * Returns the ranges whose kinds and sources occur in the log. Called if the ranges do not fit into one
-   * statement.
-   */
+  /** Returns the ranges whose kinds and sources occur in the log. */
   function* presentOf({ log }: RangeForm, ranges: readonly EventRange[]): Work<readonly EventRange[]> {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)

@@ -9,7 +9,7 @@ import { type Dialect, first, sql, statement, type Work } from './dialect.ts'
 import type { eventReads } from './events.ts'
 import { textRow, type TextRow } from './texts.ts'
 
-/** Replaces the indexed text of an event. Finds the text by `time` and `seq`. */
+/** Finds the text by `time` and `seq`. */
 export type ReplaceText = (log: number, seq: number, time: bigint, row: TextRow | null) => Work<void>
 
 const lockLog = (d: Dialect): string =>

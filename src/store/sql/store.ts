@@ -195,10 +195,7 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
   }
 }
 
-/**
- * Copies an argument, because the caller may change it during the call. Returns a frozen or invalid argument
- * unchanged.
- */
+/** Copies an argument, because the caller may change it during the call. */
 function ownedJson<T extends object>(input: T): T {
   if (isFrozenJson(input, MAX_DEPTH)) return input
   const { value, issues } = copyJson(input)

@@ -57,7 +57,6 @@ export interface TextWork {
   readonly maintain: (() => Work<boolean>) | null
 }
 
-/** Returns the row of an event's text; null for an event without terms. */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
   const result = inTree ? eventText(fact) : null
   const line = result === null ? '' : lineOf(result.text)
@@ -228,7 +227,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   return { search, indexNext, count }
 }
 
-/** Returns the terms of a search, each once, as `write` formats them. */
 export function queryTerms(
   { includes }: CheckedTextQuery,
   write: (term: string, isPrefix: boolean) => string,

@@ -48,11 +48,9 @@ export interface ConnectionSource {
   readonly reopens: boolean
   /** Checks that the open file is still the file at its path. @throws `store_unavailable` otherwise. */
   readonly check?: () => void
-  /** Milliseconds that a call waits for another writer. */
   readonly busyTimeout: number
 }
 
-/** Checks the options, and returns a source of connections. @throws `invalid_argument` for a wrong value. */
 export function connectionSource(options: SqliteStoreOptions): ConnectionSource {
   const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   if (synchronous !== 'full' && synchronous !== 'normal')
@@ -68,7 +66,6 @@ export function connectionSource(options: SqliteStoreOptions): ConnectionSource 
 
 type Settings = Required<Pick<SqliteStoreOptions, 'synchronous' | 'readOnly' | 'busyTimeout' | 'fullText'>>
 
-/** Returns a source that opens a file, and checks that the path still has the same file. */
 function openedFile(file: string, settings: Settings): ConnectionSource {
   const isFile = file !== ':memory:'
   let identity: string | null | undefined = null
@@ -123,7 +120,7 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
   return new driver.DatabaseSync(file, { readOnly })
 }
 
-/** Configures a database and creates its tables. Can be called again after a failure. */
+/** Can be called again after a failure. */
 function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Settings): Connection {
   const connection = new Connection(database)
   // The store itself waits for its `busyTimeout`, without blocking the event loop.
@@ -154,7 +151,7 @@ function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Se
 /** Version of the schema, stored in a table of its own, because the database may have other tables. */
 const VERSION = 1
 
-/** Creates the schema in one transaction. If several processes open a database at once, one creates it. */
+/** If several processes open a database at once, one creates it. */
 function createSchema(connection: Connection, readOnly: boolean): void {
   if (isCreated(connection)) return
   if (readOnly)
@@ -200,7 +197,7 @@ function isCreated(connection: Connection): boolean {
   )
 }
 
-/** A statement, and whether it returns rows. Drivers refuse `all` for a statement without rows. */
+/** Drivers refuse `all` for a statement without rows. */
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean
@@ -215,13 +212,12 @@ type Listing = { setReturnArrays(on: boolean): void; columns(): readonly { reado
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
 const READS = /^\s*SELECT\b/
 
-/** Maximum number of prepared statements of a connection. Further statements are prepared for each call. */
 const MAX_PREPARED = 500
 
 /** Carries out one of the units of work that share a transaction. */
 type Part = <T>(work: () => Work<T>) => T
 
-/** One connection and its statements. Calls read all rows at once, so no call restarts a statement in use. */
+/** Calls read all rows at once, so no call restarts a statement in use. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
@@ -259,7 +255,6 @@ export class Connection {
     }
   }
 
-  /** Runs work in a transaction that excludes other writers; an exception rolls the work back. */
   write<T>(work: () => Work<T>): T {
     return this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
   }
@@ -310,7 +305,7 @@ export class Connection {
     return rows
   }
 
-  /** Calls the caller's work. A savepoint shows whether the work has ended the transaction. */
+  /** A savepoint shows whether the work has ended the transaction. */
   #callBack(callback: (handle: unknown) => unknown): void {
     this.all('SAVEPOINT colloquy_callback')
     let result: unknown
@@ -350,7 +345,7 @@ export class Connection {
     }
   }
 
-  /** Runs a part. @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
+  /** @throws the work's or driver's error, or `PartlyWritten` after an unsaved change. */
   #part<T>(work: () => Work<T>, isSaved: boolean): T {
     if (!isSaved) {
       this.#hasWritten = false

@@ -172,7 +172,7 @@ const COUNT = statement('count(*) AS count')
 const WITH_EVENT = statement('CROSS JOIN colloquy_event AS e ON e.number = w.number')
 const [EVENT, WALKED] = [statement('e'), statement('w')]
 
-/** Selects the rows of a range. Names the index on position, so that SQLite uses it and never sorts. */
+/** Names the index on position, so that SQLite uses it and never sorts. */
 function rangeStatements(form: RangeForm, range: EventRange, columns: Statement): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane, low, high } = range
@@ -187,7 +187,7 @@ function rangeStatements(form: RangeForm, range: EventRange, columns: Statement)
   return bounds.map((bound) => sql`SELECT ${columns} FROM ${rows} AND ${bound}${isInLane}${hasText}`)
 }
 
-/** Selects a page of ranges. SQLite walks each range in an index, and merges the walks without sorting. */
+/** SQLite walks each range in an index, and merges the walks without sorting. */
 function pageOfRanges(
   form: RangeForm,
   ranges: readonly EventRange[],
@@ -274,7 +274,7 @@ export function* append(
   return appended
 }
 
-/** Appends an event with a new id. Returns null and writes nothing if a check or an assumption fails. */
+/** Returns null and writes nothing if a check or an assumption fails. */
 function* appendNew(
   log: KnownLog,
   facts: readonly Fact[],
@@ -349,10 +349,10 @@ type HeldItem = Pick<ItemRow, 'version' | 'keys'>
 
 const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
 
-/** Writes an item. Its version is the new row's number, which is unique. */
+/** The item's version is the new row's number, which is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
-/** Changes all items, or throws if a version differs. `now` in milliseconds. */
+/** `now` in milliseconds. */
 export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
   const before: (HeldItem | null)[] = []
   for (const { collection, id } of changes)
@@ -375,7 +375,7 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   return items
 }
 
-/** Claims due items. `now` in milliseconds. */
+/** `now` in milliseconds. */
 export function* claimItems(
   collection: string,
   { ttl, limit }: Required<ItemClaim>,

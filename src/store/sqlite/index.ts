@@ -38,7 +38,6 @@ const START: FeedPosition = { position: 0, witness: 0 }
 class Poll {
   readonly watches = new Watches()
   readonly #runner: Runner
-  /** Milliseconds. */
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
   /** The last result of `PRAGMA data_version`; null before the first poll. */
@@ -66,7 +65,6 @@ class Poll {
     this.#rest()
   }
 
-  /** Starts polling, which finds later writes. Does nothing if polling has already started. */
   #start(): void {
     if (this.#timer !== null) return
     this.#position = this.#last()

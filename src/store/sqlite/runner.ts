@@ -5,7 +5,6 @@ import { type Connection, type ConnectionSource, PartlyWritten } from './databas
 import { toStoreError } from './errors.ts'
 import { emptyWriteAheadLog, IDLE } from './write-ahead-log.ts'
 
-/** The value of a unit of work, or the error that undid the unit. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 interface QueuedWrite {
@@ -150,7 +149,6 @@ export class Runner {
     return result
   }
 
-  /** Runs work, and repeats it at growing intervals while the database is busy, until the deadline. */
   async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
@@ -195,7 +193,7 @@ export class Runner {
   }
 }
 
-/** Writes units of work in one transaction. A rejected unit affects no other; a fault undoes all units. */
+/** A rejected unit affects no other; a fault undoes all units. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

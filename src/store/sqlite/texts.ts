@@ -36,7 +36,7 @@ export const TEXT_INDEX: readonly string[] = [
 
 const COLUMNS = 'number, log, seq, time, role, size, line'
 
-/** Inserts a text. If the other table already has the text's number, sets `log` to null and so fails. */
+/** If the other table already has the text's number, sets `log` to null and so fails. */
 const insertInto = (table: string, other: string): string =>
   `INSERT INTO ${table} (${COLUMNS}) VALUES (?, CASE WHEN ? NOT IN (SELECT number FROM ${other}) THEN ? END, ?, ?, ?, ?, ?)`
 const INSERT_PENDING = insertInto('colloquy_text_pending', 'colloquy_text')

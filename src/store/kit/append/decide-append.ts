@@ -184,7 +184,6 @@ function kindOf(input: unknown): { readonly kind?: string } {
 const isTextOrNone = (value: unknown): boolean =>
   value === undefined || value === null || typeof value === 'string'
 
-/** Whether id and parent are texts or missing. Only the parent can be null. */
 const hasPlace = ({ id, parent_id: parent }: Fields): boolean =>
   (id === undefined || typeof id === 'string') && isTextOrNone(parent)
 
@@ -317,9 +316,6 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
   })
 }
 
-/**
- * Finds each fact's stored event by position, for an import with an expected version; null for a new fact.
- */
 function byPosition(
   context: AppendContext,
   facts: readonly Fact[],
@@ -448,7 +444,6 @@ function treeNodeOf(
   return { seq, id: id as string, parentId, canBeHead, lane, time }
 }
 
-/** Returns HEAD after an event that cannot be HEAD. */
 function headAfter(draft: AppendDraft, event: Event | null): TreeNode | null {
   const { head, move } = movedHead(DRAFT_TREE, draft, draft.tip.head, event)
   if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head

@@ -1,5 +1,3 @@
-/** Checks queries of conversations, and selects the index to read for a page. */
-
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
 import type {

@@ -96,7 +96,7 @@ export interface CheckedPage<Place> {
   readonly scope: string
 }
 
-/** Returns a cursor's position, or null without a cursor. `placeOf` returns null for an invalid key. */
+/** `placeOf` returns null for an invalid key. */
 export function placeAfter<Place>(
   scope: string,
   input: Given,
@@ -169,7 +169,6 @@ export function bodyBytes({ fact, blobs = [] }: Pick<StoredEvent, 'fact' | 'blob
 
 type ReadPage<T> = (cursor: { readonly cursor?: string }) => Promise<Page<T>>
 
-/** Yields all pages. `read` gets the previous page's cursor, or no cursor for the first page. */
 export async function* allPages<T>(read: ReadPage<T>): AsyncGenerator<readonly T[], void, undefined> {
   let page = await read({})
   yield page.items

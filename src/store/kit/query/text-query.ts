@@ -151,7 +151,7 @@ const QUOTE_OR_SPACE = /["“”„«»\s]/
 
 const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character)
 
-/** Parses a typed query into terms and phrases. Never throws. O(length). */
+/** Never throws. O(length). */
 export function parseTextQuery(typed: string): Pick<CheckedTextQuery, 'includes' | 'excludes'> {
   const query = typed.slice(0, MAX_QUERY)
   const includes: TextClause[] = []

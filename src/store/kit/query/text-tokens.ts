@@ -77,7 +77,7 @@ const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
 /** Whether a UTF-16 unit is an ASCII letter, a digit or `_`. */
 export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER) !== OTHER
 
-/** Adds the terms of a word. `end` defaults to `start` plus the length of `word`. */
+/** `end` defaults to `start` plus the length of `word`. */
 type Add = (word: string, start: number, end?: number) => void
 
 /**

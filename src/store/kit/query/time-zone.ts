@@ -1,6 +1,5 @@
 import { parseInstant } from '../../../event/time.ts'
 
-/** The zone at the end of a timestamp. A timestamp with a zone is the same instant in every conversation. */
 const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
 const DAY = 86_400_000_000n
 
