@@ -32,7 +32,6 @@ const PROGRAM_START = `(async () => {
 const NOTICE =
   '<!-- With Preact (c) Jason Miller, Immer (c) Michel Weststrate, zod (c) Colin McDonnell; MIT License, as Colloquy itself. -->'
 
-/** Returns the inspector's page without data, as text. */
 export async function buildInspector(): Promise<string> {
   const bundle = await rolldown({
     input: join(PAGE_FOLDER, 'main.tsx'),

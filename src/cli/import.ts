@@ -328,7 +328,7 @@ async function* batchesOf(
   if (last.length > 0) yield last
 }
 
-/** Appends facts. Skips moves of HEAD that earlier imports appended. @throws FileError `other_log` */
+/** Skips moves of HEAD that earlier imports appended. @throws FileError `other_log` */
 async function append(
   store: Store,
   conversation: string,

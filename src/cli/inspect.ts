@@ -51,7 +51,6 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, page: Pa
 /** Paths of the page: in the package, and in `dist` when the command runs from sources. */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
-/** @throws FileError if the page was not built. */
 export async function readTemplate(): Promise<string> {
   const texts = TEMPLATES.map((path) => readFile(new URL(path, import.meta.url), 'utf8'))
   return Promise.any(texts).catch(() => {

@@ -57,14 +57,12 @@ function cleanError(error: unknown, { label, withoutPassword }: Address): unknow
   return new FileError(error.code, error.message, label)
 }
 
-/** Maximum number of events that are read at a time. It is small, because an event may have megabytes. */
+/** A batch is small, because an event may have megabytes. */
 const BATCH = 64
 
-/** A UUID is found with and without dashes. */
 export const findConversation = async (store: Store, id: string): Promise<ConversationRecord | null> =>
   (await store.getConversation(id)) ?? store.getConversation(id === dashed(id) ? undashed(id) : dashed(id))
 
-/** @throws FileError `unknown_conversation`. */
 export async function getConversation(store: Store, id: string): Promise<ConversationRecord> {
   const record = await findConversation(store, id)
   if (record !== null) return record
@@ -74,7 +72,6 @@ export async function getConversation(store: Store, id: string): Promise<Convers
   )
 }
 
-/** @throws FileError `unknown_event`. */
 export async function getEvent(store: Store, conversation: string, id: string): Promise<StoredEvent> {
   const event = await store.get(conversation, id)
   if (event !== null) return event
@@ -93,7 +90,6 @@ export async function* eachConversation(
   }
 }
 
-/** Yields the log in batches, up to the record's `version`. Later events are left out. */
 export async function* readLog(
   store: Pick<Store, 'read'>,
   { id, version }: ConversationRecord,

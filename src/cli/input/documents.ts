@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../index.ts'
 import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/store.ts'
 
-/** A conversation record, as far as the documents contain it. A missing `id` is null. */
+/** A conversation record, as far as the documents contain it. */
 export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
   /** ISO 8601; null for the current time. */
@@ -40,7 +40,6 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
   }
 }
 
-/** HEAD in base_state.json: an id, null if it is before every event, undefined if the file has no HEAD. */
 export function headIn({ baseState }: Documents): string | null | undefined {
   if (baseState?.['head_is_empty'] === true) return null
   const leaf = baseState?.['leaf_event_id']
@@ -116,7 +115,6 @@ const sameInstant = (before: string | null, now: string): boolean =>
 /** Version of `colloquy.json`; raised when a field changes its meaning. */
 const VERSION = 1
 
-/** Returns `colloquy.json`, or null if the other documents contain all its fields. */
 export function ownDocument(record: ConversationRecord, documents: Documents): JsonObject | null {
   const description = describeDocuments(documents)
   const isComplete =

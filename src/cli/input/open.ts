@@ -144,7 +144,6 @@ const firstLine = ({ read }: Begun): string => trimmed(read).toString('latin1').
 /** A longer text is read as lines, because a document is one string, whose length is limited. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
-/** Reads chunks until `isEnough` returns true, the text ends, or it is too long for one document. */
 async function readOn({ read, rest }: Begun, isEnough: (chunk: Buffer) => boolean): Promise<Begun> {
   const chunks = [read]
   for (let size = read.length; size <= MAX_DOCUMENT_BYTES;) {

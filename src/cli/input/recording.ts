@@ -137,7 +137,6 @@ function rejectDocument([piece]: readonly Piece[]): never {
   )
 }
 
-/** An issue as it is written in JSON, without its `input`. */
 interface LineIssue extends Pick<Issue, 'loc' | 'msg' | 'type'> {
   readonly line: number
   readonly kind: string | null
@@ -207,7 +206,6 @@ export interface Recording extends Readonly<Problems> {
   readonly lines: readonly number[]
 }
 
-/** @throws FileError if nothing in the file could be read. */
 export async function readRecording(file: string, io: Io, from?: From): Promise<Recording> {
   const recording = await collect(await openFacts(file, from, io), null)
   const { broken, lines, form } = recording
@@ -282,7 +280,7 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** The state that --leaf or --at selects, by default the latest. @throws ColloquyError `unknown_event` */
+/** @throws ColloquyError `unknown_event` */
 export function selectState(log: Log, options: Options<FileCommand>): State {
   if ('leaf' in options && options.leaf !== undefined)
     return switchTo(log.state, resolveEventId(log, options.leaf))

@@ -1,4 +1,4 @@
-/** Reads and writes zips. Nothing is ever written under the names in a zip. */
+/** Nothing is ever written under the names in a zip. */
 
 import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'

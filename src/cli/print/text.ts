@@ -11,7 +11,6 @@ const WIDE =
   /^[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]$/u
 const ELLIPSIS = '…'
 
-/** The text on one line: runs of white space become one space, and control characters are replaced. */
 export const plain = (text: string): string => safe(onOneLine(text))
 
 const columnsOf = (char: string): number => {

@@ -121,7 +121,7 @@ export class Page {
     return this.io.stderr.write(`colloquy: ${message}\n`)
   }
 
-  /** Processes one input. Prints errors, with `json` also as JSON on standard output. @throws OutputError */
+  /** Prints errors, with `json` also as JSON on standard output. @throws OutputError */
   async attempt({ name, fields }: About, work: () => Promise<number>): Promise<number> {
     try {
       return await work()

@@ -12,7 +12,6 @@ export type Change =
   | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
   | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
   | { readonly type: 'cut'; readonly index: number }
-  /** Moves HEAD to another event. */
   | { readonly type: 'leaf'; readonly id: string }
 
 export interface Outcome {

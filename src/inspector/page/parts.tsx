@@ -109,7 +109,6 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
   )
 }
 
-/** Replaces every character that hides or reorders text, but keeps line ends. */
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
 export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
