@@ -5,7 +5,7 @@ import type { AllowOrigin } from '../http/cors.ts'
 
 type KeyCheck = (credential: string) => Promise<boolean>
 
-/** Returns a check that compares key hashes in constant time. Null without keys, when anybody may call. */
+/** Null without keys, when anybody may call. */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))

@@ -76,10 +76,7 @@ export class Deletions {
     }
   }
 
-  /**
-   * Erases an event. If a start task sent it as a message, erases that message too. @throws HttpProblem 404;
-   * what `eraseEvent` throws.
-   */
+  /** @throws HttpProblem 404; what `eraseEvent` throws. */
   async erase(id: string, eventId: string, reason?: string): Promise<void> {
     const { lifecycle, tasks } = this.#parts
     const { conversation } = await openConversation(lifecycle, id)

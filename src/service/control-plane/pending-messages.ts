@@ -149,7 +149,6 @@ export class PendingMessages {
         const { conversation } = await openConversation(lifecycle, record.id)
         await sendOnce(lifecycle, conversation, { content, key: `pending-${id}`, run: true, signal })
       } catch (error) {
-        // The conversation was deleted.
         if (isUnknown(error)) return job.finish()
         // A message that cannot be sent at all must not block the next one.
         if (!hasCode(error, 'invalid_event')) throw error

@@ -101,7 +101,6 @@ export const idInUse = (id: string): HttpProblem =>
 
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
-/** Changes a record; calls `decide` again if another request changed it first. @throws HttpProblem 404. */
 export async function changeRecord(store: Store, id: string, decide: Decide): Promise<ConversationRecord> {
   return retryConflicts(async () => {
     const before = await getConversationOr404(store, id)

@@ -63,7 +63,6 @@ class Slots {
   }
 }
 
-/** Whether a run that failed to begin can be retried: the store was unavailable, or the lease was lost. */
 const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
 /** Whether an error affects all conversations: the store is unavailable, or the service is shutting down. */
@@ -410,7 +409,6 @@ export class Runs {
     await conversation.run(step, { ...options, ...limits, from }).catch(nullOn('empty_view'))
   }
 
-  /** Acquires a slot for `runCopy`. @throws HttpProblem 409 without an agent, 429 for too many runs. */
   acquireSlot(): () => void {
     this.checkAgent()
     return this.#slots.acquire(Symbol())

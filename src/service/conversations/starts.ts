@@ -130,7 +130,6 @@ export function startOf(metadata: JsonObject): StartMetadata {
 
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
-/** Returns the object without masked values, also in nested objects but not in lists. */
 function withoutMasks(value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) =>

@@ -104,7 +104,6 @@ export async function searchPage(
   return { items: events, next_page_id, blobs: references }
 }
 
-/** The event with its id and defaults, without encrypted content; null for a line that is not an event. */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
   const event = withDefaults(maskSecrets(fact))
@@ -121,10 +120,7 @@ export function wireBlobs(
   return blobs.filter(({ path, hash }) => valueAt(path) === blobText(hash))
 }
 
-/**
- * Returns the events with these ids, in order; null for each unknown or invalid id.
- * @throws HttpProblem 413 if several events together exceed the size of a page.
- */
+/** @throws HttpProblem 413 if several events together exceed the size of a page. */
 export const getEvents = (
   store: Pick<Store, 'getMany'>,
   conversationId: string,

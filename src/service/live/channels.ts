@@ -48,7 +48,6 @@ export interface Channel {
 const encoder = new TextEncoder()
 const encoded = (value: object): Uint8Array => encoder.encode(JSON.stringify(value))
 
-/** @throws Closing for an unknown parameter, HttpProblem 422 for an invalid value. */
 function read<P extends Parameters>(parameters: P, query: URLSearchParams): ValuesOf<P> {
   const unknown = [...query.keys()].find((name) => !Object.hasOwn(parameters, name))
   if (unknown !== undefined)

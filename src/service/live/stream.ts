@@ -128,7 +128,6 @@ function bodyOf(
           resumeOffset = value.resumeOffset ?? resumeOffset
           controller.enqueue(encoder.encode(written(value.as(blobs), format, resumeOffset)))
           if ((controller.desiredSize ?? 0) > 0) return
-          // A reader that reads nothing is disconnected after the write timeout.
           let remaining = TIMERS
           const check = (): void => {
             remaining -= 1

@@ -193,7 +193,6 @@ const isInside = (folder: string, path: string): boolean => {
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
 }
 
-/** The path after symbolic links are resolved, if it is inside the folder and of this kind; else null. */
 async function pathIn(folder: string, path: string, kind: 'isFile' | 'isDirectory'): Promise<string | null> {
   const real = await realpath(path).catch(() => null)
   if (real === null || !isInside(folder, real)) return null

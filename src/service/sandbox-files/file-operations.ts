@@ -98,10 +98,6 @@ const SCOPED = /^\/api\/(?:bash|git|vscode)\/|^\/api\/file\/(?:upload|download)$
 const BASE = '/api/conversations/{conversation_id}'
 const OUTSIDE = { 422: 'The path is outside of the conversation’s folder' }
 
-/**
- * The folder of a conversation's sandbox, or else the conversation's workspace in the sandboxes' folder; null
- * if it has neither.
- */
 async function folderOf(
   sandboxes: Pick<Sandboxes, 'files' | 'state'>,
   record: ConversationRecord,
@@ -114,7 +110,7 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/** Creates a conversation's folder below the sandboxes' folder. Rejects only if the store fails. */
+/** Rejects only if the store fails. */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)

@@ -39,7 +39,6 @@ const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_s
 export const isKeySet = (llm: JsonObject): boolean =>
   SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
 
-/** Returns a model configuration with null for its keys, and without secrets in its URLs. */
 export function withoutKeys(llm: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(llm).map(([name, value]): [string, JsonValue] => {

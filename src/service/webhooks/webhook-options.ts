@@ -44,7 +44,6 @@ export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
 
-/** Defaults of the options that are numbers. */
 const DEFAULTS = {
   maxBatchEvents: 100,
   maxBatchBytes: 2 ** 20,

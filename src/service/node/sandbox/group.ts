@@ -58,7 +58,6 @@ export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0)
   }
 }
 
-/** The latest output of a command. */
 export class Output {
   readonly #limit: number
   #text = ''

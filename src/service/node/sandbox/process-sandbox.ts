@@ -88,7 +88,6 @@ export class ProcessSandbox {
     }
   }
 
-  /** Starts, restarts or resumes the sandbox. Does nothing if it runs or is closed. */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isOver) return
