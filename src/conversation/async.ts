@@ -141,7 +141,6 @@ export class Listeners<T> {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Calls the listeners, except any added meanwhile. Listener errors become unhandled rejections. */
   tell(news: T): void {
     const listeners = [...this.#listeners]
     for (const listener of listeners) {

@@ -266,7 +266,6 @@ const LOST = 'The process that did the work has ended.'
 export const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
   openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
 
-/** Whether a call is completed on some branch. */
 const isCompleted = ({ log }: State, { id }: EventEntry<ActionEvent>): boolean =>
   findEventIn(log, completionId(id)) !== undefined
 

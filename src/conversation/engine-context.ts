@@ -175,7 +175,6 @@ export class EngineContext {
     return this.#sharedRepliesOf(replica)?.listen() ?? (() => undefined)
   }
 
-  /** Whether a run of this engine is active or waits for its lease. */
   isRunning(id: string): boolean {
     return this.#running.has(id)
   }

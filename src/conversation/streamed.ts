@@ -96,7 +96,7 @@ export class StreamedReply {
     })
   }
 
-  /** Returns the delta between two offsets; the same object for readers at the same offsets. */
+  /** Returns the same object to readers at the same offsets. */
   between(from: ReplyLength, to: ReplyLength): StreamingDeltaEvent {
     const key = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
     if (this.#lastDelta?.key === key) return this.#lastDelta.event

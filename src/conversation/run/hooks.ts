@@ -83,7 +83,6 @@ export async function runHooks(
   return { events, blocked: null, context }
 }
 
-/** Returns null when the hook is not for the tool. Never throws. */
 async function runHook(
   hook: Hook,
   input: HookInput,

@@ -56,7 +56,6 @@ async function findPrompts(run: RunContext): Promise<void> {
   run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
-/** Returns the next message that hooks have to see before a model does, or null. */
 const nextPrompt = (run: RunContext, state: State): Prompt | null =>
   listens(run, 'UserPromptSubmit') ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
 
@@ -287,7 +286,6 @@ async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promi
   }
 }
 
-/** Ends a failed run's lease, or lets it expire for recovery if the status is still running. */
 async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   const status = await replica.refresh().then(
     ({ header }) => header.status,
@@ -526,7 +524,6 @@ async function startRun(run: RunContext): Promise<boolean> {
   return true
 }
 
-/** Whether the log has a pause or interrupt since a position, and no status update after it. */
 function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry

@@ -109,7 +109,7 @@ function unitRecord(unit: Unit): UnitRecord {
   return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]
 }
 
-/** Returns the bodies that a branch needs, by position. O(view + pending calls). */
+/** O(view + pending calls). */
 export function bodiesOf({
   view,
   pendingCalls,

@@ -292,7 +292,6 @@ export function test(name: string, run: ServerCheck['run']): ServerCheck {
   return { name: sentence, laws: laws.trim().split(' '), needs: [], run }
 }
 
-/** A case on a new, empty conversation. */
 export const it = (name: string, run: (trial: Trial, id: string) => Promise<void>): ServerCheck =>
   test(name, async (trial) => run(trial, await trial.begin()))
 
