@@ -1,5 +1,3 @@
-/** Background calls: their working result, their progress, and the message that completes them. */
-
 import { isLegalId } from './ids.ts'
 import { isObject } from './json.ts'
 import type { Content, JsonObject, JsonValue, Observation } from './shapes.ts'

@@ -1,5 +1,3 @@
-/** The published kinds of action and observation (interface 2.4) as zod schemas, and their types. */
-
 import * as z from 'zod/mini'
 import { isObject } from '../json.ts'
 import type { Action, JsonObject, JsonValue, Observation } from '../shapes.ts'

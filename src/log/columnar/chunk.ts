@@ -161,7 +161,7 @@ const HAS_REPORTS = 8
 const DROPPED_SECOND = 16
 const DROPPED_ORPHAN = 32
 
-/** Code for a missing kind. `OTHER_KIND` is for an unknown kind, whose name the chunk stores separately. */
+/** `OTHER_KIND` is for an unknown kind, whose name the chunk stores separately. */
 const NO_KIND = 0
 const OTHER_KIND = 255
 

@@ -61,7 +61,7 @@ export class Times {
   }
 }
 
-/** Code for UTF-8. `UTF_16` is for a column that has a lone surrogate, which UTF-8 cannot represent. */
+/** `UTF_16` is for a column that has a lone surrogate, which UTF-8 cannot represent. */
 const UTF_8 = 0
 const UTF_16 = 1
 

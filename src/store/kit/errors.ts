@@ -1,6 +1,5 @@
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 
-/** Whether a failed call of a store can succeed if it is repeated. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 

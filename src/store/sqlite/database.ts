@@ -214,7 +214,6 @@ const READS = /^\s*SELECT\b/
 
 const MAX_PREPARED = 500
 
-/** Carries out one of the units of work that share a transaction. */
 type Part = <T>(work: () => Work<T>) => T
 
 /** Calls read all rows at once, so no call restarts a statement in use. */
@@ -384,7 +383,6 @@ function columnsOf(statement: SqliteStatement | (SqliteStatement & Listing)): st
   return statement.columns().map(({ name }) => name)
 }
 
-/** A part of a shared transaction has failed after its first change. */
 export class PartlyWritten extends Error {}
 
 /** An exception of the caller's own work, which is not a fault of the connection. */

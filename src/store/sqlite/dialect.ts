@@ -428,7 +428,6 @@ function* changeKeys(
         VALUES (${collection}, ${name}, ${value}, ${id})`
 }
 
-/** Selects the feed: a row for each event, and the rows of other changes and of deleted events. */
 const feedSql = (where: string): string =>
   `SELECT number AS position, witness, log, ${FEED_CHANGE.events} AS change, seq AS "from", seq + 1 AS "until",
     NULL AS id, NULL AS shard FROM colloquy_event WHERE number ${where}

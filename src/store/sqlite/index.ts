@@ -22,10 +22,8 @@ import {
 import { Runner } from './runner.ts'
 import { purge, replaceText, TEXT_WORK } from './texts.ts'
 
-/** Maximum number of new rows to read; if there are more, all watches are woken. */
 const MAX_NEWS = 1_000
 
-/** The position of a feed row, and its random number, which differs in another database. */
 type FeedPosition = Pick<FeedEnd, 'position' | 'witness'>
 
 const START: FeedPosition = { position: 0, witness: 0 }
@@ -40,7 +38,6 @@ class Poll {
   readonly #runner: Runner
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
-  /** The last result of `PRAGMA data_version`; null before the first poll. */
   #seen: number | null = null
   #polled: Connection | null = null
   #position: FeedPosition | null = null

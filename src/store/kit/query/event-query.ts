@@ -36,7 +36,6 @@ export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<Event
   readonly refs: boolean
 }
 
-/** The position of an event in the order of a search. */
 export interface EventPlace {
   readonly time: bigint
   readonly seq: number

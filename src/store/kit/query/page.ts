@@ -87,7 +87,6 @@ export function fromBase64Url(encoded: string): string | undefined {
   return toBase64Url(text) === encoded ? text : undefined
 }
 
-/** A checked request for a page: at most `limit` items after the position `after`. */
 export interface CheckedPage<Place> {
   readonly descending: boolean
   readonly limit: number
