@@ -354,7 +354,7 @@ function refOf(part: JsonValue, position: number): FieldRef | OtherRef | null {
 }
 
 /**
- * Returns a block as its provider accepts it; null if it is unsigned or empty, or has a lone surrogate, which
+ * Returns a block as its provider accepts it; null without signature or data, or with a lone surrogate, which
  * cannot be sent byte for byte. O(length).
  */
 export function returnable(

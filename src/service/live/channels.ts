@@ -30,7 +30,7 @@ export class Closing extends Error {
 
 export interface Channel {
   /**
-   * Opens the channel and returns its frames. @throws HttpProblem, such as 422 for an invalid query; `Closing`.
+   * Opens the channel and returns its frames. @throws `Closing`, or HttpProblem: 422 for an invalid value.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**

@@ -61,7 +61,7 @@ export class Conversations {
     this.#list(stored)
   }
 
-  /** Replaces the record after an append, which changes the order only of the list by time of change. */
+  /** Replaces the record after an append, which reorders only the list sorted by time of change. */
   appended(stored: Kept, record: ConversationRecord): void {
     this.#updated.delete(stored)
     stored.record = record

@@ -15,7 +15,7 @@ export function enableWriteAheadLog(database: SqliteDatabase): void {
 }
 
 /**
- * Empties the write-ahead log's file, which otherwise keeps deleted data, and the size that it reached during
+ * Empties the write-ahead log's file, which otherwise keeps deleted data and the size that it reached during
  * a slow read. Readers of other processes may delay this to the next idle time.
  */
 export function emptyWriteAheadLog(database: SqliteDatabase): void {
