@@ -5,6 +5,17 @@ import { KEY, LLM, profile, SECRET, settingsWorld, type Json } from './settings-
 
 const { begin, provider, send } = settingsWorld()
 
+/** OpenAI's errors for its reasoning models. */
+const UNSUPPORTED = {
+  message:
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+  param: 'max_tokens',
+  code: 'unsupported_parameter',
+}
+const OUTPUT_LIMIT = {
+  message: 'Could not finish the message because max_tokens or model output limit was reached.',
+}
+
 describe('validating', () => {
   it.each([
     [200, true, null],
@@ -38,6 +49,32 @@ describe('validating', () => {
     expect(JSON.stringify(body)).not.toContain('very')
     expect(seen).toEqual([
       ['/v1/chat/completions', `Bearer ${KEY}`, expect.objectContaining({ model: 'gpt-x', max_tokens: 1 })],
+    ])
+  })
+
+  it.each([
+    ['answers with another limit', 200, {}, true],
+    ['reasons for longer than the limit', 400, OUTPUT_LIMIT, true],
+    ['has no such model', 404, {}, false],
+    ['rejects each limit', 400, UNSUPPORTED, false],
+  ])('a model that rejects `max_tokens`, and %s', async (_name, status, error, valid) => {
+    await begin()
+    const limits: unknown[] = []
+    const base_url = await provider(async (request, response) => {
+      let text = ''
+      for await (const chunk of request) text += String(chunk)
+      const { max_tokens, max_completion_tokens } = JSON.parse(text) as Json
+      limits.push([max_tokens, max_completion_tokens])
+      response.writeHead(max_tokens === undefined ? status : 400)
+      response.end(JSON.stringify(max_tokens === undefined ? { choices: [], error } : { error: UNSUPPORTED }))
+    })
+    const { body } = await send('POST', profile('x', '/validate'), { llm: { ...LLM, base_url } })
+    expect([body['valid'], limits]).toEqual([
+      valid,
+      [
+        [1, undefined],
+        [undefined, 16],
+      ],
     ])
   })
 

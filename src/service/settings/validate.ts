@@ -85,6 +85,23 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && error.n
  * and this machine. To forbid this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
+  let response = await send(llm, { max_tokens: 1 }, signal)
+  let text = await textOf(response)
+  // OpenAI's reasoning models reject `max_tokens`.
+  if (response.status === 400 && text.includes('max_completion_tokens')) {
+    response = await send(llm, { max_completion_tokens: 16 }, signal)
+    text = await textOf(response)
+  }
+  const { ok, status } = response
+  if (ok && !hasChoices(text)) {
+    throw new Refusal('APIError', 'The server at the base_url is not a model: its reply has no choices.')
+  }
+  // A model that reasons for longer than the limit responds with 400.
+  if (ok || status === 429 || (status === 400 && text.includes('output limit was reached'))) return
+  throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
+}
+
+async function send(llm: JsonObject, limit: JsonObject, signal: AbortSignal): Promise<Response> {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
   if (typeof base !== 'string' || !/^https?:\/\//i.test(base) || !URL.canParse(base)) {
     throw new Refusal('BadRequestError', 'The base_url is missing, or is not an http or https URL.')
@@ -94,9 +111,8 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
     throw new Refusal('BadRequestError', 'The base_url must not contain a user. Send the key as api_key.')
   }
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/chat/completions`
-  let response: Response
   try {
-    response = await fetch(url, {
+    return await fetch(url, {
       method: 'POST',
       signal,
       // A redirect must not receive the key.
@@ -108,7 +124,7 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
       },
       body: JSON.stringify({
         model: String(model).replace(/^openai\//, ''),
-        max_tokens: 1,
+        ...limit,
         messages: [{ role: 'user', content: 'Hi' }],
       }),
     })
@@ -116,26 +132,22 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
     if (signal.aborted) throw error
     throw new Refusal('APIConnectionError', 'The provider cannot be reached at its base_url.')
   }
-  const { status } = response
-  if (response.ok) return checkReply(response)
-  void response.body?.cancel().catch(() => undefined)
-  if (status === 429) return
-  throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
 }
 
 const MAX_REPLY = 64 * 2 ** 10
 
-/** Throws unless the response is from a model, because some servers send 200 to any request. */
-async function checkReply(response: Response): Promise<void> {
+async function textOf({ ok, status, body }: Response): Promise<string> {
   let text = ''
+  if (!ok && status !== 400) {
+    void body?.cancel().catch(() => undefined)
+    return text
+  }
   const decoder = new TextDecoder()
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body ?? []) {
     text += decoder.decode(chunk, { stream: true })
     if (text.length > MAX_REPLY) break
   }
-  if (!hasChoices(text)) {
-    throw new Refusal('APIError', 'The server at the base_url is not a model: its reply has no choices.')
-  }
+  return text
 }
 
 function hasChoices(text: string): boolean {
