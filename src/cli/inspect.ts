@@ -1,5 +1,3 @@
-/** Shows files or a database in the inspector: on a local server, or in one HTML file. */
-
 import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'

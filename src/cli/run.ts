@@ -138,7 +138,6 @@ async function perform(request: Request, page: Page): Promise<number> {
   return showRecordings(request as RequestOf<FileCommand>, action, page)
 }
 
-/** Shows the conversation of a database, or the files in order; the worst exit code counts. */
 async function showRecordings(
   request: RequestOf<FileCommand>,
   view: View<FileCommand>,

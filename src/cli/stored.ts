@@ -1,5 +1,3 @@
-/** Commands over a database: pages of events and conversations, an audit, deletions and erasures. */
-
 import { setTimeout } from 'node:timers/promises'
 import { createEngine, type DeletionReport } from '../conversation/index.ts'
 import {

@@ -1,5 +1,3 @@
-/** Makes text from any source safe for a terminal, and measures its width. */
-
 import { styleText } from 'node:util'
 import { hideSecrets, onOneLine, safe, type Tone } from '../../inspector/index.ts'
 

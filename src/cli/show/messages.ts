@@ -1,5 +1,3 @@
-/** Shows what the model is sent, and what `convert` writes for other tools. */
-
 import { estimateTokens, fitToBudget } from '../../context/index.ts'
 import { maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'

@@ -1,5 +1,3 @@
-/** Prints the results and failures of a command, in the width and colours of its output. */
-
 import { ruleOf } from '../../explain/index.ts'
 import { isColloquyError, type State } from '../../index.ts'
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'

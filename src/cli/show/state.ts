@@ -1,5 +1,3 @@
-/** Shows a state: its header, its view, what a condensation would do to it, and whether its agent is stuck. */
-
 import { condensationOf, planCondensation, stuckDetector, usageTotals } from '../../context/index.ts'
 import { deriveEventId } from '../../event/index.ts'
 import {
