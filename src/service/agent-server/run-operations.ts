@@ -223,10 +223,7 @@ function approveAll(state: State): readonly Event[] {
 const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
   state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
 
-/**
- * Ids of the actions that were rejected after the earliest action in `actionIds`. @throws ColloquyError
- * `evicted`.
- */
+/** @throws ColloquyError `evicted`. */
 function rejectedSince(log: Log, actionIds: readonly string[]): ReadonlySet<string> {
   const positions = actionIds.flatMap((id) => findEventIn(log, id)?.seq ?? [])
   const entries = log.entries.slice(Math.min(log.entries.length, ...positions))

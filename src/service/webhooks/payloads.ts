@@ -19,7 +19,7 @@ export interface Message {
 /** Maximum bytes of a response that is read to reuse its connection. A longer response is cancelled. */
 const MAX_RESPONSE_BYTES = 65_536
 
-/** Sends a message once. Throws unless the receiver accepts it. */
+/** Throws unless the receiver accepts it. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
