@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { basename, extname, relative, resolve } from 'node:path'
+import { basename, relative, resolve } from 'node:path'
 import { type JsonObject, isLegalId, KINDS, parseInstant, ROOT } from '../event/index.ts'
 import {
   type ConversationRecord,
@@ -26,7 +26,7 @@ import {
   legalId,
   titleIn,
 } from './input/documents.ts'
-import { type DocumentName, isBlankFile, sessionFilesIn, type SidecarFiles, valueOf } from './input/open.ts'
+import { type DocumentName, extensionOf, isBlankFile, sessionFilesIn, valueOf } from './input/open.ts'
 import {
   factsOf,
   newProblems,
@@ -92,7 +92,7 @@ async function importFile(
   request: Request,
   page: Page,
   file: string,
-  name = basename(resolve(file), extname(file)),
+  name = basename(resolve(file), extensionOf(file)),
 ): Promise<number> {
   const { db, from } = request.options
   return page.attempt(aboutFile(file), async () => {
@@ -255,7 +255,7 @@ function planSession({ request }: Copy, session: Session, fallbackId: string, pa
   }
 }
 
-function planImport({ request }: Copy, name: string, sidecarFiles: SidecarFiles | null): Plan {
+function planImport({ request }: Copy, name: string, sidecarFiles: Source['sidecarFiles']): Plan {
   const { conversation, timezone: timeZone } = request.options
   const notes: string[] = []
   const read = (document: DocumentName) => parseDocument(document, sidecarFiles?.documents[document], notes)

@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { claudeCode, codex } from '../../properties/sessions/agents.ts'
 import { openaiChat } from '../../properties/sessions/arrays.ts'
@@ -10,7 +11,7 @@ import { replay } from '../../src/index.ts'
 import { isQuarantined } from '../../src/event/index.ts'
 import { readSession } from '../../src/sessions/index.ts'
 import { checkGrammars } from '../../properties/checks/messages.ts'
-import { answers, colloquy, folder } from './world.ts'
+import { answers, colloquy, folder, output } from './world.ts'
 
 const call = { name: 'bash', input: { path: 'a' }, result: 'done', isError: false }
 const TALK: Talk = [
@@ -224,6 +225,51 @@ describe('importing a folder with empty files', () => {
     }
     const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     expect(JSON.parse(listed.out).items).toHaveLength(1)
+  })
+})
+
+const withoutFile = (text: string): string => text.replaceAll(/"file":"[^"]*"/g, '"file":""')
+
+describe('a file that is compressed with zstd', () => {
+  const texts: Readonly<Record<string, string>> = {
+    'events.jsonl': Array.from({ length: 3000 }, (_, nth) =>
+      JSON.stringify(output(`m${nth}`, `${nth}`)),
+    ).join('\n'),
+    'claude.jsonl': asLines(claudeCode(TALK)),
+    'bom.jsonl': `\ufeff${asLines(claudeCode(TALK))}\r\n`,
+    'chat.json': JSON.stringify(openaiChat(TALK), null, 2),
+  }
+  it.each(Object.keys(texts))('%s is read as the file is, also from standard input', async (name) => {
+    const compressed = zstdCompressSync(texts[name] ?? '')
+    const index = folder({ [name]: texts[name] ?? '', [`${name}.zst`]: compressed })
+    for (const command of ['replay', 'messages', 'check']) {
+      const plain = await colloquy([command, '--json', index(name)])
+      expect(plain.code).toBe(0)
+      const packed = await colloquy([command, '--json', index(`${name}.zst`)])
+      expect({ ...packed, out: withoutFile(packed.out) }).toEqual({ ...plain, out: withoutFile(plain.out) })
+      const piped = await colloquy([command, '--json', '-'], { stdin: compressed })
+      expect({ ...piped, out: withoutFile(piped.out) }).toEqual({ ...plain, out: withoutFile(plain.out) })
+    }
+  })
+
+  it('is imported with its folder, under the id of the file', async () => {
+    const packed = Object.entries(texts).map(([name, text]) => [`all/${name}.zst`, zstdCompressSync(text)])
+    const index = folder({ ...Object.fromEntries(packed), 'chat.json': texts['chat.json'] ?? '' })
+    const { code, out } = await colloquy(['import', '--db', index('x.db'), index('all')])
+    expect([code, out]).toEqual([0, expect.stringContaining('4 files read')])
+    const again = await colloquy(['import', '--db', index('x.db'), index('chat.json')])
+    expect(again.out).toContain(', 0 added')
+  })
+
+  it('is named if it is damaged', async () => {
+    const bytes = zstdCompressSync(texts['events.jsonl'] ?? '')
+    const flipped = Buffer.from(bytes.map((byte, at) => (at > 20 && at < 40 ? byte ^ 0xff : byte)))
+    const index = folder({ 'cut.jsonl.zst': bytes.subarray(0, bytes.length / 2), 'flipped.zst': flipped })
+    for (const name of ['cut.jsonl.zst', 'flipped.zst']) {
+      const { code, err } = await colloquy(['replay', index(name)])
+      expect(code).toBe(1)
+      expect(err).toContain('is compressed with zstd, and damaged; unpack another copy')
+    }
   })
 })
 

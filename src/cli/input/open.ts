@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
+import { createZstdDecompress } from 'node:zlib'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import type { JsonValue } from '../../event/index.ts'
@@ -26,6 +27,9 @@ export interface Piece {
 
 const ZIP = Buffer.from('PK\u0003\u0004')
 
+/** Codex compresses rollouts that are older than seven days. */
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
   { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
@@ -38,9 +42,10 @@ const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] 
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   const isFile = name !== '-'
   if (isFile && (await stat(name)).isDirectory()) return openDirectory(name)
-  const extension = extname(name).toLowerCase()
-  const begun = await begin(isFile ? fileChunks(name) : io.stdin)
-  const other = OTHER_FORMS.find(({ start }) => begun.read.subarray(0, start.length).equals(start))
+  const extension = extensionOf(name).toLowerCase()
+  const stored = await begin(isFile ? fileChunks(name) : io.stdin)
+  const begun = startsWith(stored, ZSTD) ? await begin(decompress(stored)) : stored
+  const other = OTHER_FORMS.find(({ start }) => startsWith(begun, start))
   const isZip = isFile && (extension === '.zip' || other?.start === ZIP)
   if (other === undefined && !isZip) return openText(extension, begun)
   await begun.rest.return?.()
@@ -59,6 +64,14 @@ export async function isBlankFile(name: string): Promise<boolean> {
     return false
   }
 }
+
+/** The extension of a file, such as `.jsonl` or `.jsonl.zst`. */
+export const extensionOf = (file: string): string => /(?:\.[^./\\]*)?\.zst$/i.exec(file)?.[0] ?? extname(file)
+
+const startsWith = ({ read }: Begun, start: Buffer): boolean => read.subarray(0, start.length).equals(start)
+
+const decompress = ({ read, rest }: Begun): AsyncIterable<Buffer> =>
+  pipeline(Readable.from(follow([read], rest)), createZstdDecompress(), () => undefined)
 
 const fileChunks = (name: string) => createReadStream(name, { highWaterMark: 1 << 20 })
 
@@ -312,14 +325,14 @@ export async function sessionFilesIn(name: string) {
     (file) => /^(?:events[\\/])?[^\\/]+$/.test(file) && isNeeded(file.replaceAll('\\', '/')),
   )
   if (isConversation) return null
-  const files = entries.filter((file) => ['.jsonl', '.json'].includes(extname(file).toLowerCase()))
+  const files = entries.filter((file) => /^\.jsonl?(?:\.zst)?$/i.test(extensionOf(file)))
   if (files.length === 0) return null
   const groups = Map.groupBy(files, nameOf)
   return files.toSorted().map((file) => {
     const isAlone = groups.get(nameOf(file))?.length === 1
-    const path = file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')
+    const path = file.slice(0, -extensionOf(file).length).replaceAll(/[\\/]/g, '-')
     return { file: join(name, file), name: isAlone ? nameOf(file) : path }
   })
 }
 
-const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))
+const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extensionOf(file))
