@@ -10,13 +10,7 @@ import { type Origin, type Place, SessionWriter } from './writer.ts'
 
 export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
-  const lines: CodexLine[] = []
-  const strange: SessionRecord[] = []
-  for (const record of records) {
-    const line = codexLineOf(record)
-    if (line === null) strange.push(record)
-    else lines.push(line)
-  }
+  const lines = records.map(codexLineOf)
   const rollout: Rollout = {
     writer,
     ...indexRollout(lines),
@@ -25,17 +19,11 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     turns: [],
     meta: null,
   }
-  let index = 0
   for (const step of stepsOf(lines)) {
-    const line = 'line' in step ? step.line : step.items[0]
-    for (; index < strange.length && (strange[index]?.line ?? 0) < (line?.record.line ?? 0); index += 1)
-      keep(strange[index], writer)
-    if ('line' in step) {
-      if (step.isCounted) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
-      else readLine(step.line, rollout)
-    } else readReply(step, rollout)
+    if ('items' in step) readReply(step, rollout)
+    else if (step.isCounted) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
+    else readLine(step.line, rollout)
   }
-  for (; index < strange.length; index += 1) keep(strange[index], writer)
   const meta = rollout.meta ?? {}
   const spawn = objectOf(objectOf(objectOf(meta['source'])['subagent'])['thread_spawn'])
   return {
@@ -57,11 +45,6 @@ function subagentOf(meta: RawObject): Session['subagent'] {
   return { actionId: null, depth: typeof depth === 'number' ? Math.max(1, depth) : 1 }
 }
 
-const keep = (record: SessionRecord | undefined, writer: SessionWriter): void => {
-  if (record !== undefined)
-    writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a rollout')
-}
-
 interface Rollout {
   readonly writer: SessionWriter
   /** Texts that users typed. The client inserted all other messages with the role `user`. */
@@ -73,10 +56,7 @@ interface Rollout {
   readonly thoughts: ReadonlySet<string>
   readonly completed: ReadonlySet<string>
   readonly isCompacted: boolean
-  /**
-   * Counts of texts that only events contain, by event type and text. An `item_completed` event and a message
-   * event can be a pair with the same text.
-   */
+  /** Counts of texts that only events contain, by event type and text. Two events can have one text. */
   readonly inEvents: Map<string, number>
   model: string
   turns: (Place | null)[]
@@ -128,9 +108,11 @@ function signsOf({ id, call_id, query, action }: RawObject): string[] {
 const originOf = ({ record, time }: CodexLine): Origin => ({ line: record.line, id: null, time })
 
 function readLine(line: CodexLine, rollout: Rollout): void {
-  const { type, payload } = line
+  const { type, payload, record } = line
   const { writer } = rollout
   switch (type) {
+    case null:
+      return writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a rollout')
     case 'session_meta':
       return readMeta(line, rollout)
     case 'response_item':
@@ -148,7 +130,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
     case 'token_usage_record':
       return keepAside(line, writer)
     default:
-      return writer.keep(line.record, `unknown record type "${type}"`)
+      return writer.keep(record, `unknown record type "${type}"`)
   }
 }
 
@@ -351,13 +333,14 @@ const KEYS: ReadonlyMap<string, string> = new Map([
 ])
 
 function keepAside(line: CodexLine, writer: SessionWriter): void {
-  const name = line.type === 'event_msg' ? line.what : line.type
+  const name = line.type === 'event_msg' ? line.what : (line.type ?? '')
   writer.update(`codex.${KEYS.get(name) ?? name}`, line.payload as JsonValue, originOf(line))
 }
 
 interface CodexLine {
   readonly record: SessionRecord
-  readonly type: string
+  /** Null if the record is not part of a rollout. */
+  readonly type: string | null
   readonly what: string
   readonly payload: RawObject
   readonly time: unknown
@@ -434,17 +417,18 @@ function stepsOf(lines: readonly CodexLine[]): SessionStep[] {
     }
     // The tokens of a compaction are counted after it.
     if (type === NEW_HISTORY) latest = null
-    if (!PASSING.has(what) || isUserItem(payload)) open = null
+    if (type !== null && (!PASSING.has(what) || isUserItem(payload))) open = null
     steps.push({ line, isCounted })
   }
   return steps
 }
 
-function codexLineOf(record: SessionRecord): CodexLine | null {
-  const { type, payload, timestamp } = objectOf(record.value)
-  if (typeof type !== 'string' || typeof payload !== 'object' || payload === null) return null
+function codexLineOf(record: SessionRecord): CodexLine {
+  const { type, payload, timestamp: time } = objectOf(record.value)
+  if (typeof type !== 'string' || typeof payload !== 'object' || payload === null)
+    return { record, type: null, what: '', payload: {}, time }
   const fields = objectOf(payload)
-  return { record, type, what: stringOf(fields['type']), payload: fields, time: timestamp }
+  return { record, type, what: stringOf(fields['type']), payload: fields, time }
 }
 
 /** Removes events that are not in the new history. New texts become environment messages. */
