@@ -3,6 +3,7 @@ import { hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { pause } from '../conversation/async.ts'
 import { isObject } from '../event/json.ts'
+import { objectOf, toolName } from '../messages/text.ts'
 import { background, type StepTool, type ToolOutput } from './tool.ts'
 
 /** A `Client` of the MCP SDK (versions 1 and 2), or an object of that shape. */
@@ -31,7 +32,10 @@ export interface McpTool {
 
 /** Options of `mcpTools`. */
 export interface McpToolOptions {
-  /** Returns the name that the model sees, for example `files_${name}`. Default: the name on the server. */
+  /**
+   * Returns the name that the model sees, for example `files_${name}`. Default: the name on the server.
+   * Underscores replace characters that providers reject, such as dots. A name has at most 64 characters.
+   */
   readonly name?: (name: string) => string
   /** Returns whether to use a tool of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
@@ -80,7 +84,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       signal === undefined ? undefined : { signal },
     )
     for (const listed of page.tools.filter(include)) {
-      const name = rename(listed.name)
+      const name = toolName(rename(listed.name))
       if (tools.has(name))
         throw invalid(
           `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,
@@ -113,7 +117,7 @@ function toolOf(
   const described = {
     name,
     description: listed.description ?? '',
-    parameters: listed.inputSchema as JsonObject,
+    parameters: objectOf(listed.inputSchema) as JsonObject,
   }
   const support = listed.execution?.taskSupport
   if (client.request !== undefined && (support === 'required' || (tasks && support === 'optional')))

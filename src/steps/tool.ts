@@ -3,7 +3,8 @@ import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { checkOptionNames, invalid } from '../event/check-value.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
-import { actionKind, readArguments, stringOf } from '../messages/text.ts'
+import { actionKind, objectOf, objectsOf, readArguments, stringOf } from '../messages/text.ts'
+import { valueAt } from '../messages/stream.ts'
 
 /** One error that a schema found in a value. */
 export interface SchemaIssue {
@@ -227,22 +228,66 @@ export function executableOf(tool: ProviderTool): StepTool | null {
 }
 
 /**
+ * Describes a tool with a schema that all providers accept: an object with `properties`, and with neither a
+ * dialect nor alternatives at the top level.
  * @throws ColloquyError `invalid_argument` for a schema that cannot be converted to JSON Schema; any error of
  *   the schema library.
  */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
-  if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
-  const side = parameters['~standard'].jsonSchema
+  const side = isStandardSchema(parameters) ? parameters['~standard'].jsonSchema : null
   if (side === undefined) {
     throw invalid(
       `The parameters of the tool ${name} cannot be converted to JSON Schema. Use a version of the schema library that implements Standard JSON Schema, or pass JSON Schema.`,
       { name },
     )
   }
-  // Some providers refuse the field that names the dialect.
-  const { $schema: _, ...schema } = side.input({ target: 'draft-2020-12' }) as JsonObject
-  return { name, description, parameters: schema }
+  const schema = (side === null ? parameters : side.input({ target: 'draft-2020-12' })) as JsonObject
+  const { $schema: _, $ref, allOf, anyOf, oneOf, ...plain } = schema
+  const isPlain = ($ref ?? allOf ?? anyOf ?? oneOf) === undefined
+  const { properties = {} } = plain
+  return {
+    name,
+    description,
+    parameters: isPlain ? { ...plain, type: 'object', properties } : uniteAlternatives(schema),
+  }
 }
+
+/**
+ * Returns one object with the properties of every alternative; required are those that each alternative
+ * requires. Follows each reference once.
+ */
+function uniteAlternatives(schema: JsonObject, root = schema, followed = new Set<unknown>()): JsonObject {
+  const { $schema: _, $ref, allOf, anyOf, oneOf, ...rest } = schema
+  const partsOf = (parts: unknown): JsonObject[] =>
+    objectsOf(parts).map((part) => uniteAlternatives(part as JsonObject, root, followed))
+  const isNew = typeof $ref === 'string' && $ref.startsWith('#/') && !followed.has($ref)
+  const target = isNew && valueAt(root, $ref.split('/').slice(1))
+  followed.add($ref)
+  const all = [rest, ...partsOf(allOf), ...partsOf(target ? [target] : [])]
+  const choices = [partsOf(anyOf), partsOf(oneOf)]
+  const required = [...all.map(requiredIn), ...choices.map(requiredInEach)].flat()
+  const known = new Map<string, Map<string, JsonValue>>()
+  for (const part of [...all, ...choices.flat()])
+    for (const [name, property] of Object.entries(objectOf(part['properties']))) {
+      const variants = known.get(name) ?? new Map<string, JsonValue>()
+      known.set(name, variants.set(JSON.stringify(property), property as JsonValue))
+    }
+  const properties = [...known].map(([name, variants]): [string, JsonValue] => {
+    const [first = {}, ...others] = variants.values()
+    return [name, others.length === 0 ? first : { anyOf: [first, ...others] }]
+  })
+  return {
+    ...rest,
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 && { required: [...new Set(required)] }),
+  }
+}
+
+const requiredIn = ({ required }: JsonObject): JsonValue[] => (Array.isArray(required) ? required : [])
+
+const requiredInEach = ([first = {}, ...others]: readonly JsonObject[]): JsonValue[] =>
+  requiredIn(first).filter((name) => others.every((other) => requiredIn(other).includes(name)))
 
 export const definitionOf = ({
   name,

@@ -72,6 +72,28 @@ it('two tools with one name, and a list without an end, are refused', async () =
   await expect(mcpTools(endless)).rejects.toMatchObject({ code: 'invalid_argument' })
 })
 
+it.each([
+  ['admin.tools/list', 'admin_tools_list'],
+  ['Dockerfile problems scanner', 'Dockerfile_problems_scanner'],
+  ['naïve', 'na_ve'],
+  ['long'.repeat(20), 'long'.repeat(16)],
+])('a name that providers reject is replaced for the model: %s', async (name, shown) => {
+  const { client, calls } = clientOf([[listed(name)]])
+  const conversation = await begin()
+  const { step, requests } = scripted(STEP_WIRES.chat, [{ calls: [{ id: 'c', name: shown, args: '{}' }] }], {
+    tools: await mcpTools(client),
+  })
+  await conversation.run(step)
+  expect(requests[0]?.['tools']).toMatchObject([{ function: { name: shown } }])
+  expect(calls.map(({ params }) => params)).toEqual([{ name, arguments: {} }])
+  const both = clientOf([[listed(name), listed(shown)]])
+  await expect(mcpTools(both.client)).rejects.toThrow(/Two tools/)
+  expect(await mcpTools(both.client, { name: (each) => (each === name ? 'x.y' : each) })).toMatchObject([
+    { name: 'x_y' },
+    { name: shown },
+  ])
+})
+
 it('hints of the server count only where they are trusted', async () => {
   const { client } = clientOf([[listed('a', { annotations: { readOnlyHint: true } }), listed('b')]])
   const repeatable = async (trustHints: boolean) =>

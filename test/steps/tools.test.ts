@@ -164,6 +164,63 @@ describe('arguments', () => {
     const options = { client, model: 'm', max_tokens: 1, tools: [made(() => '', { parameters: mute })] }
     expect(() => anthropicStep(options)).toThrow(/implements Standard JSON Schema/)
   })
+
+  const X = { properties: { k: { const: 'x' }, x: { type: 'string' } }, required: ['k', 'x'] }
+  const Y = { properties: { k: { const: 'y' }, y: { type: 'number' } }, required: ['k'] }
+  const EITHER = {
+    type: 'object',
+    properties: { k: { anyOf: [X.properties.k, Y.properties.k] }, x: X.properties.x, y: Y.properties.y },
+    required: ['k'],
+  }
+
+  it.each<readonly [string, object, object]>([
+    ['no properties', { type: 'object' }, { type: 'object', properties: {} }],
+    ['an empty schema', {}, { type: 'object', properties: {} }],
+    ['a dialect', { $schema: 'http://json-schema.org/draft-07/schema#', ...EITHER }, EITHER],
+    ['alternatives', { oneOf: [X, Y] }, EITHER],
+    ['nested alternatives', { anyOf: [{ oneOf: [X] }, { allOf: [Y] }] }, EITHER],
+    ['references', { $defs: { X }, anyOf: [{ $ref: '#/$defs/X' }, Y] }, { $defs: { X }, ...EITHER }],
+    ['a reference at the top', { $ref: '#/$defs/X', $defs: { X } }, { $defs: { X }, type: 'object', ...X }],
+    [
+      'a circle of references',
+      { $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }] } } },
+      { $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }] } }, type: 'object', properties: {} },
+    ],
+    [
+      'conditions on required properties',
+      { ...EITHER, anyOf: [{ required: ['x'] }, { required: ['y'] }] },
+      EITHER,
+    ],
+    [
+      'all of several schemas',
+      { allOf: [X, { properties: { z: {} }, required: ['z'] }] },
+      { type: 'object', properties: { ...X.properties, z: {} }, required: ['k', 'x', 'z'] },
+    ],
+    ['an object or null', { anyOf: [X, { type: 'null' }] }, { type: 'object', properties: X.properties }],
+  ])('with %s are described as all providers accept them', (_, parameters, described) => {
+    expect(describeTool(made(() => '', { parameters } as never)).parameters).toEqual(described)
+  })
+
+  it('that all providers accept are described unchanged, to the byte', () => {
+    const name = fc.constantFrom('a', 'b', '__proto__', 'constructor')
+    const inner = fc.constantFrom<object>({ type: 'string' }, { oneOf: [{}] }, { $ref: '#/$defs/a' })
+    const schema = fc.record(
+      {
+        description: fc.string(),
+        properties: fc.dictionary(name, inner),
+        type: fc.constant('object'),
+        required: fc.uniqueArray(name),
+        additionalProperties: fc.boolean(),
+      },
+      { requiredKeys: ['type', 'properties'] },
+    )
+    fc.assert(
+      fc.property(schema, (parameters) => {
+        const described = describeTool(made(() => '', { parameters } as never))
+        expect(JSON.stringify(described.parameters)).toBe(JSON.stringify(parameters))
+      }),
+    )
+  })
 })
 
 it("a provider's own tools are passed on as they are, and executed here where they have an execute", async () => {
