@@ -356,7 +356,7 @@ export class Replica {
     }
   }
 
-  /** Before returning no events, or an error, retries on the latest state. */
+  /** Retries on the latest state before it returns no events or throws. */
   async #decideLatest(decide: Decision): Promise<readonly Event[]> {
     for (;;) {
       let failure: { readonly error: unknown } | null = null

@@ -112,7 +112,7 @@ export function walkShapes(
 
 /**
  * Returns a deep-frozen copy of an event with all defaults of interface 2.2 and 2.3. Existing fields stay
- * unchanged, before the added ones. Ids, timestamps, parents and defaults of null are not added. O(size).
+ * unchanged and precede the added ones. Ids, timestamps, parents and defaults of null are not added. O(size).
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */

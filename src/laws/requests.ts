@@ -15,7 +15,7 @@ import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
-/** Returns the messages that a server sends for a state. */
+/** Returns the messages of the model request for a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
 interface RequestOptions {

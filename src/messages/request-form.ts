@@ -204,7 +204,7 @@ function recordFaults(
   return findings
 }
 
-/** Findings cached by view, so that the rules of one provider share one walk through the request. */
+/** Findings of each request, so that all rules of a provider share one walk through it. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
 /** All checks of one provider must have the same shape and root. */

@@ -159,7 +159,7 @@ export interface DeltaField {
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
-  /** The block that a delta with this field begins if the block's start is missing. */
+  /** The start that a block gets from a delta with this field if the stream sent none. */
   readonly begins?: RawObject
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }

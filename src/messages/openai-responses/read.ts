@@ -233,7 +233,7 @@ function streamedItems() {
   }
 }
 
-/** Adding 1 to a huge number would have no effect. */
+/** Rejects huge numbers, because adding 1 to them would have no effect. */
 const isIndex = (index: unknown): index is number =>
   Number.isInteger(index) && Math.abs(Number(index)) < 2 ** 31
 

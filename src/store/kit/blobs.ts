@@ -155,7 +155,7 @@ export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise
   return hash.digest('hex')
 }
 
-/** Checks options of `get`; returns whether to read references. @throws `invalid_argument`. */
+/** Checks options of `get`; returns whether to return references. @throws `invalid_argument`. */
 export function checkGetOptions(options: GetOptions = {}): boolean {
   checkOptionNames(options, 'blobs')
   return checkOneOf('blobs', options.blobs, BLOB_MODES, invalidArgument) === 'refs'

@@ -24,7 +24,7 @@ export interface FeedRow {
   readonly from: number
   readonly until: number
   readonly isThere: boolean
-  /** Whether a later row that reported a deletion was removed. Used only in the first row of a page. */
+  /** Whether a later row with the change `deleted` was removed. Used only in the first row of a page. */
   readonly isBehind?: boolean
   readonly log?: number
 }
