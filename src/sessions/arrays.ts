@@ -125,7 +125,6 @@ function keepNonMessage(
   return isRequest || stray !== null
 }
 
-/** Keeps the fields of a message that have no place in an event. */
 function keepMore(
   fields: RawObject,
   read: readonly string[],
@@ -297,7 +296,6 @@ function addChatReply(reply: RawObject, origin: Origin, hasResult: HasResult, wr
   keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
-/** Returns a failed reply as a truncated one, to keep its text. */
 const cutOff = (reply: RawObject): RawObject =>
   produce(reply, (draft: Draft<RawObject>) => {
     const [choice = {}] = objectsOf(draft['choices'])

@@ -288,7 +288,8 @@ function readUser(line: Line, chain: Chain): void {
     results.length === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.text` }
   const others = contentOf(rest)
   const typed = others.filter((part) => !isInterruption(part))
-  const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
+  const isUsers = results.length > 0 || (line.isTyped && !isNotice(fields, content))
+  const source = isUsers ? 'user' : 'environment'
   if (typed.length === others.length) {
     if (results.length === 0 || others.length > 0) writer.say(source, others, turns.originOf(line, position))
     return
@@ -300,6 +301,13 @@ function readUser(line: Line, chain: Chain): void {
   if (typed.length > 0)
     writer.say(source, typed, { line: number, id: `${id ?? `line-${number}`}.said`, time })
 }
+
+const NOTICE = /^\s*<(?:task-notification|teammate-message|cross-session-message)\b/
+const NOTICE_KINDS: ReadonlySet<unknown> = new Set(['task-notification', 'coordinator', 'peer'])
+
+/** Whether the client passed on a message of a background task or of another agent. */
+const isNotice = ({ origin, commandMode }: RawObject, content: unknown): boolean =>
+  NOTICE_KINDS.has(objectOf(origin)['kind'] ?? commandMode) || NOTICE.test(textIn(content))
 
 const isInterruption = (part: Content): boolean =>
   part.type === 'text' && INTERRUPTED.test(stringOf(part['text']).trim())
@@ -652,7 +660,7 @@ function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: 
   const { prompt, exitCode } = attachment
   const before = writer.head
   if (type === 'queued_command' && contentOf(prompt).length > 0) {
-    writer.say('user', contentOf(prompt), origin)
+    writer.say(isNotice(attachment, prompt) ? 'environment' : 'user', contentOf(prompt), origin)
   } else if (type === 'hook_success' && isHook(hook) && Number.isSafeInteger(exitCode)) {
     writer.add(
       {

@@ -351,10 +351,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/**
- * A reply, or a line outside of replies. `isCounted`: the line has a reply's token count, or repeats the
- * previous token count.
- */
+/** `isCounted`: the line has the token count of a reply, or repeats the previous token count. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([

@@ -65,7 +65,6 @@ function say(step: Message, isListed: boolean, { writer, returns: ways, messages
   texts.set(id, { step, events })
 }
 
-/** Rewinds the conversation to before a message. */
 function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Chat): void {
   const { line } = record
   const target = ways.get(id)

@@ -232,10 +232,7 @@ function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply
   return why === undefined ? reply : withoutCalls(reply, why, hasResult)
 }
 
-/**
- * Why the calls of a reply were not executed, by stop reason. The arguments of the last call may be
- * incomplete.
- */
+/** Why no call of a reply was executed, by stop reason. The last call may be incomplete. */
 const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['aborted', 'its reply was interrupted'],
   ['error', 'its reply failed'],

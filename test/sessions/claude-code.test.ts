@@ -192,6 +192,48 @@ describe('a session of Claude Code', () => {
     ])
   })
 
+  const notice = '<task-notification>\n<task-id>b1</task-id>\n</task-notification>'
+  const peer = '<teammate-message teammate_id="x">\nhello\n</teammate-message>'
+  it.each<[string, object, unknown, string]>([
+    ['typed', {}, 'and then?', 'user'],
+    ['typed, by its origin', { origin: { kind: 'human' } }, 'and then?', 'user'],
+    ['from a chat of the user', { origin: { kind: 'channel', server: 'telegram' } }, 'and then?', 'user'],
+    ['about a notice', {}, `what is ${notice}?`, 'user'],
+    ['a notice, by its origin', { origin: { kind: 'task-notification' } }, 'it ended', 'environment'],
+    ['of another session', { origin: { kind: 'peer', from: 'x' } }, 'hello', 'environment'],
+    ['of the coordinator', { origin: { kind: 'coordinator' } }, 'go on', 'environment'],
+    ['a notice of older versions', {}, notice, 'environment'],
+    ['a notice in parts', {}, [answer(notice)], 'environment'],
+    ['of another agent', {}, peer, 'environment'],
+  ])('tells what its user typed from what others sent: %s', (_, origin, content, source) => {
+    const said = typeof content === 'string' ? content : notice
+    const alone = [user('u1', null, 'hi'), reply('a1', 'u1', answer('yes'))]
+    const next = {
+      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('ok')] }),
+    }
+    const queued = put('u2', 'a1', { type: 'queued_command', prompt: content, ...origin })
+    for (const sent of [{ ...user('u2', 'a1', content), ...origin }, queued])
+      expect(reports(read([...alone, sent, next]))).toEqual([
+        'user: hi',
+        'agent: yes',
+        `${source}: ${said}`,
+        'agent: ok',
+      ])
+    const mode = put('u2', 'a1', { type: 'queued_command', prompt: said, commandMode: 'task-notification' })
+    if (!('origin' in origin)) expect(reports(read([...alone, mode])).at(-1)).toBe(`environment: ${said}`)
+  })
+
+  it('leads from a notice back to the prompt before it', () => {
+    const session = read([
+      user('u1', null, 'hi'),
+      reply('a1', 'u1', answer('yes')),
+      user('n1', 'a1', notice),
+      line('assistant', 'a2', 'n1', { id: 'm2', role: 'assistant', content: [answer('left')] }),
+      user('u2', 'a1', 'new'),
+    ])
+    expect(reports(session)).toEqual(['user: hi', 'agent: yes', 'user: new'])
+  })
+
   it('reads once what is written again before a compaction', () => {
     const lines = [
       user('u1', null, 'hi'),
