@@ -104,6 +104,7 @@ function readLines(
     chain.turns.finish(line)
   }
   for (const number of repeated) writer.note('written twice: a line', number)
+  const copied = lines.find(({ fields }) => 'forkedFrom' in fields)?.fields['forkedFrom']
   // A file of a subagent contains its parent's session id, and its own agent id.
   const agent = isSubagent(lines) ? (agentIn(lines) ?? name) : null
   return {
@@ -112,7 +113,7 @@ function readLines(
       ...writer.session('claude-code'),
       id: agent === null ? session : subagentId(session, agent),
       title: chain.titles.at(-1) ?? null,
-      parentId: agent === null ? null : session,
+      parentId: agent === null ? stringOf(objectOf(copied)['sessionId']) || null : session,
       createdAt: instantIn(lines.find(({ time }) => instantIn(time) !== null)?.time),
       subagent: agent === null ? null : { actionId: null, depth: 1 },
     },

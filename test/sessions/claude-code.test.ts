@@ -234,6 +234,14 @@ describe('a session of Claude Code', () => {
     expect(reports(session)).toEqual(['user: hi', 'agent: yes', 'user: new'])
   })
 
+  it('is a fork of the session from which its lines were copied', () => {
+    const copied = { forkedFrom: { sessionId: 'first', messageUuid: '1' } }
+    const lines = [{ ...user('1', null, 'hi'), ...copied }, user('2', '1', 'more')]
+    expect(read(lines)).toMatchObject({ id: 'main', parentId: 'first', subagent: null })
+    const side = { ...user('3', null, 'task'), ...copied, isSidechain: true, agentId: 'abc' }
+    expect(read([side])).toMatchObject({ id: 'main-abc', parentId: 'main' })
+  })
+
   it('reads once what is written again before a compaction', () => {
     const lines = [
       user('u1', null, 'hi'),
