@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -139,6 +139,14 @@ const git = (cwd: string, ...args: string[]) =>
     },
   )
 
+const diff = async (path: string, query: Record<string, string> = {}): Promise<unknown> =>
+  (await client.get<unknown>('/api/git/diff', { path, ...query })).body
+
+const changes = async (path: string): Promise<unknown> =>
+  (await client.get<unknown>('/api/git/changes', { path })).body
+
+const added = (path: string) => ({ status: 'ADDED', path })
+
 describe('git', () => {
   it('runs no filter that a folder, or one of its submodules, has set up', async () => {
     const ran = join(position.path, 'ran')
@@ -182,6 +190,51 @@ describe('git', () => {
       const { body } = await client.get<unknown>('/api/git/changes', { path })
       expect(JSON.stringify(body)).not.toContain('private')
     }
+  })
+
+  describe.each(['sha1', 'sha256'])('with %s', (hash) => {
+    it('shows the changes before and in the first commit', async () => {
+      const folder = join(home, `first-${hash}`)
+      mkdirSync(folder)
+      git(folder, 'init', '-q', `--object-format=${hash}`)
+      writeFileSync(join(folder, 'staged'), 'one')
+      git(folder, 'add', '.')
+      writeFileSync(join(folder, 'untracked'), 'one')
+      expect(await changes(folder)).toEqual([added('staged'), added('untracked')])
+      git(folder, 'commit', '-qm', 'one')
+      const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: folder, encoding: 'utf8' }).trim()
+      const { body } = await client.get<unknown>(`/api/git/commits/${commit}/changes`, { path: folder })
+      expect(body).toEqual([added('staged')])
+      const first = { modified: 'one', original: null }
+      expect(await diff(join(folder, 'staged'), { commit })).toEqual(first)
+    })
+
+    it('shows a file whose folders were deleted', async () => {
+      const folder = join(home, `deleted-${hash}`)
+      const [kept, deleted] = [join(folder, 'kept'), join(folder, 'a/b/deleted')]
+      mkdirSync(join(folder, 'a/b'), { recursive: true })
+      git(folder, 'init', '-q', `--object-format=${hash}`)
+      writeFileSync(kept, 'kept')
+      writeFileSync(deleted, 'text')
+      git(folder, 'add', '.')
+      git(folder, 'commit', '-qm', 'one')
+      const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: folder, encoding: 'utf8' }).trim()
+      const both = [kept, deleted]
+      expect(await Promise.all(both.map((path) => diff(path, { commit })))).toEqual([
+        { modified: 'kept', original: null },
+        { modified: 'text', original: null },
+      ])
+      rmSync(join(folder, 'a'), { recursive: true })
+      expect(await changes(folder)).toEqual([{ status: 'DELETED', path: 'a/b/deleted' }])
+      expect(await Promise.all(both.map((path) => diff(path)))).toEqual([
+        { modified: 'kept', original: 'kept' },
+        { modified: null, original: 'text' },
+      ])
+      expect(await diff(deleted, { commit })).toEqual({ modified: 'text', original: null })
+      // A folder that never existed is still unknown.
+      const { status } = await client.get<unknown>('/api/git/changes', { path: join(folder, 'x/y') })
+      expect(status).toBe(404)
+    })
   })
 })
 

@@ -8,22 +8,12 @@ interface GitChange {
   readonly path: string
 }
 
-interface GitCommit {
-  readonly sha: string
-  readonly short_sha: string
-  readonly subject: string
-  readonly author: string
-  readonly timestamp: string
-}
-
 const STATUSES: Readonly<Record<string, GitChange['status']>> = {
   A: 'ADDED',
   D: 'DELETED',
   R: 'MOVED',
   C: 'ADDED',
 }
-
-const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /** Matches no option of git. */
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
@@ -47,14 +37,12 @@ function changesIn(text: string): GitChange[] {
   return changes
 }
 
-const WITHOUT_SUBMODULES = '--ignore-submodules=dirty'
-
 const DIFF_OPTIONS = [
   'diff',
   '--no-ext-diff',
   '--no-textconv',
   '--submodule=short',
-  WITHOUT_SUBMODULES,
+  '--ignore-submodules=dirty',
   '--name-status',
   '-z',
   '-M',
@@ -65,14 +53,10 @@ const DIFF_OPTIONS = [
  * repository.
  * @throws HttpProblem 400 for an invalid or unknown revision.
  */
-export async function changesOf(
-  { git }: SandboxFiles,
-  path: string,
-  ref: string | null,
-): Promise<GitChange[]> {
+export async function changesOf(files: SandboxFiles, path: string, ref: string | null): Promise<GitChange[]> {
   checkRef(ref)
-  const base =
-    ref ?? ((await git(path, ['rev-parse', '--verify', '-q', 'HEAD'])) === null ? EMPTY_TREE : 'HEAD')
+  const { git } = files
+  const base = ref ?? (await treeOf(files, path, 'HEAD'))
   const known = await git(path, [...DIFF_OPTIONS, '--relative', base, '--'])
   if (known === null && ref !== null && (await git(path, ['rev-parse', '--git-dir'])) !== null)
     throw new HttpProblem(400, 'Revision not found.')
@@ -83,36 +67,46 @@ export async function changesOf(
   return all.toSorted((a, b) => Number(a.path > b.path) - Number(a.path < b.path))
 }
 
-async function commitsOf(
-  { git }: SandboxFiles,
-  path: string,
-  limit: number,
-): Promise<{ readonly commits: readonly GitCommit[]; readonly has_more: boolean }> {
-  const format = '--format=%H%x00%h%x00%s%x00%an%x00%cI%x00'
-  const output =
-    (await git(path, ['log', `-n${limit + 1}`, '--no-show-signature', format, 'HEAD', '--'])) ?? ''
-  const fields = output.split('\u0000').map((field) => field.replace(/^\n/, ''))
-  const commits: GitCommit[] = []
-  for (let index = 0; index + 4 < fields.length; index += 5) {
-    const [sha = '', short_sha = '', subject = '', author = '', timestamp = ''] = fields.slice(
-      index,
-      index + 5,
-    )
-    commits.push({ sha, short_sha, subject, author, timestamp })
-  }
+async function commitsOf({ git }: SandboxFiles, path: string, limit: number) {
+  const format = '--format=%H%x00%h%x00%s%x00%an%x00%cI'
+  const output = await git(path, ['log', `-n${limit + 1}`, '--no-show-signature', format, 'HEAD', '--'])
+  const lines = output?.trimEnd().split('\n') ?? []
+  const commits = lines.map((line) => {
+    const [sha = '', short_sha = '', subject = '', author = '', timestamp = ''] = line.split('\u0000')
+    return { sha, short_sha, subject, author, timestamp }
+  })
   return { commits: commits.slice(0, limit), has_more: commits.length > limit }
 }
 
 async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
-  const before = await parentOf(files, path, sha)
+  const before = await treeOf(files, path, `${sha}^`)
   const output = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])
   if (output === null) throw new HttpProblem(404, 'Commit not found.')
   return changesIn(output)
 }
 
-async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promise<string> {
-  const parent = await git(path, ['rev-parse', '--verify', '-q', `${sha}^`])
-  return parent === null ? EMPTY_TREE : parent.trim()
+/** Returns the id of a commit, or of the empty tree if the commit does not exist. */
+async function treeOf({ git }: SandboxFiles, path: string, commit: string): Promise<string> {
+  const id =
+    (await git(path, ['rev-parse', '--verify', '-q', commit])) ??
+    // Depends on the hash function of the repository.
+    (await git(path, ['hash-object', '-t', 'tree', '/dev/null']))
+  return id?.trim() ?? ''
+}
+
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
+
+const isMissing = (error: unknown): boolean => error instanceof HttpProblem && error.status === 404
+
+/** Returns the top folder of the file's repository; null without one. The file's folder may be deleted. */
+async function topFolderOf({ git }: SandboxFiles, file: string): Promise<string | null> {
+  for (let folder = folderOf(file); ; folder = folderOf(folder)) {
+    try {
+      return (await git(folder, ['rev-parse', '--show-toplevel']))?.replace(/\n$/, '') ?? null
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+  }
 }
 
 /**
@@ -127,19 +121,21 @@ export async function diffOf(
   limit: number,
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
   checkRef(ref)
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  const contentAt = (revision: string): Promise<string | null> =>
-    files.git(path, ['show', '--no-textconv', '--no-ext-diff', `${revision}:./${name}`])
+  const top = await topFolderOf(files, path)
+  const name = `${await files.resolve(folderOf(path))}${path.slice(path.lastIndexOf('/'))}`
+  const contentAt = async (revision: string): Promise<string | null> => {
+    if (top === null) return null
+    const object = `${revision}:${name.slice(top.length + 1)}`
+    return files.git(top, ['show', '--no-textconv', '--no-ext-diff', object])
+  }
   if (commit !== null) {
-    return {
-      modified: await contentAt(commit),
-      original: await contentAt(await parentOf(files, path, commit)),
-    }
+    const before = top === null ? commit : await treeOf(files, top, `${commit}^`)
+    return { modified: await contentAt(commit), original: await contentAt(before) }
   }
   const modified = await files.read(path, limit).then(
     (bytes) => new TextDecoder().decode(bytes),
     (error: unknown) => {
-      if (error instanceof HttpProblem && error.status === 404) return null
+      if (isMissing(error)) return null
       throw error
     },
   )
