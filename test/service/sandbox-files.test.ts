@@ -119,6 +119,28 @@ describe('a command', () => {
     for (const { pid } of processesIn(home)) process.kill(pid, 'SIGKILL')
   })
 
+  it.each([
+    ['removes its lock', 'trap "rm lock; echo removed; exit 1" TERM; touch lock; sleep 1000', 'removed\n'],
+    ['lets its child do so', '(trap "sleep 0.1; rm lock; exit" TERM; touch lock; sleep 1000) >log', ''],
+    ['cannot hold up its end', 'trap "rm lock" TERM; touch lock; while :; do sleep 0.1; done', ''],
+  ])('that is cut off %s', async (_, command, stdout) => {
+    expect(await run(command, 1)).toEqual(expect.objectContaining({ exit_code: -1, stdout }))
+    expect(existsSync(join(home, 'lock'))).toBe(false)
+    await until(() => processesIn(home).length === 0)
+    const start = await client.post<{ id: string }>('/api/bash/start_bash_command', { command, cwd: home })
+    await until(() => existsSync(join(home, 'lock')))
+    // Deleting the events does not hide a running command.
+    await client.send('/api/bash/bash_events', { method: 'DELETE' })
+    const stop = `/api/bash/bash_commands/${start.body.id}/stop`
+    expect((await client.post(stop, {})).status).toBe(200)
+    const { items } = await until(async () => {
+      const { body } = await page({})
+      return body.items.length > 0 ? body : null
+    })
+    expect(items).toMatchObject([{ exit_code: -15, stdout }])
+    expect(existsSync(join(home, 'lock'))).toBe(false)
+  })
+
   it('is heard to its last word', async () => {
     const { exit_code, stdout } = await run('i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i; done')
     expect([exit_code, stdout.endsWith('line 19999\nline 20000\n'), stdout.split('\n').length]).toEqual([

@@ -116,9 +116,11 @@ export class Commands {
     return { event, output }
   }
 
+  /** Returns false for an unknown command. A running command may have no stored event. */
   stop(id: string): boolean {
-    this.#running.get(id)?.abort()
-    return this.find(id)?.kind === 'BashCommand'
+    const running = this.#running.get(id)
+    running?.abort()
+    return running !== undefined || this.find(id)?.kind === 'BashCommand'
   }
 
   /**
@@ -280,18 +282,12 @@ function indexAfter(events: readonly CommandEvent[], id: string | null): number 
 }
 
 function fits(event: CommandEvent, filter: ValuesOf<typeof FILTERS>): boolean {
-  const {
-    kind__eq: kind,
-    command_id__eq: command,
-    timestamp__gte: from,
-    timestamp__lt: to,
-    order__gt: order,
-  } = filter
+  const { timestamp__gte: from, timestamp__lt: to, order__gt: order } = filter
   const instant = parseInstant(event.timestamp) ?? 0n
   const id = event.kind === 'BashCommand' ? event.id : event.command_id
   return (
-    (kind === null || event.kind === kind) &&
-    (command === null || id === command) &&
+    (filter.kind__eq === null || event.kind === filter.kind__eq) &&
+    (filter.command_id__eq === null || id === filter.command_id__eq) &&
     (from === null || instant >= (parseInstant(from) ?? 0n)) &&
     (to === null || instant < (parseInstant(to) ?? 0n)) &&
     (order === null || (event.kind === 'BashOutput' && event.order > order))

@@ -4,6 +4,7 @@
  */
 
 import type { ChildProcess } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'
 import { Output, signalGroup, spawnGated } from './group.ts'
@@ -14,6 +15,8 @@ const MAX_OUTPUT = 2 ** 20
 /** Milliseconds for which output is still read after a command has ended. */
 const OUTPUT_WAIT = 100
 const KILL_WAIT = 2_000
+/** Milliseconds in which a command that is cut off can clean up, such as remove its lock files. */
+const TERM_WAIT = 1_000
 
 interface SandboxCommand {
   readonly command: string
@@ -104,13 +107,8 @@ export class SandboxCommands {
   }
 }
 
-interface Watched {
-  readonly output: Promise<CommandOutput>
-  readonly end: () => void
-}
-
 /** @param mark text in the environment of all processes of the command */
-function watch(child: ChildProcess, mark: string, milliseconds: number): Watched {
+function watch(child: ChildProcess, mark: string, milliseconds: number) {
   const { promise: output, resolve, reject } = Promise.withResolvers<CommandOutput>()
   child.once('error', (error) => {
     clearTimeout(timer)
@@ -129,19 +127,29 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     const exit_code = isCutOff ? -1 : (child.exitCode ?? -1)
     resolve({ exit_code, stdout: stdout.text, stderr: stderr.text })
   }
+  const closed = new Promise((resolve) => child.once('close', resolve))
   /** Ends the command's processes; after `wait` milliseconds stops reading, even if the output is open. */
   const kill = (wait: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => setImmediate(finish), wait)
     signalGroup(child.pid, 'SIGKILL')
     void killMarked(mark).catch(() => undefined)
+    void closed.then(finish)
   }
-  const end = (): void => {
+  const cutOff = async (): Promise<void> => {
+    if (isCutOff) return
     isCutOff = true
+    clearTimeout(timer)
+    signalGroup(child.pid, 'SIGTERM')
+    // A paused command does not handle signals.
+    signalGroup(child.pid, 'SIGCONT')
+    for (let rest = TERM_WAIT; rest > 0 && signalGroup(child.pid, 0); rest -= 10) await sleep(10)
     kill(KILL_WAIT)
   }
+  const end = (): void => void cutOff()
   timer = setTimeout(end, milliseconds)
-  child.once('exit', () => kill(OUTPUT_WAIT))
-  child.once('close', finish)
+  child.once('exit', () => {
+    if (!isCutOff) kill(OUTPUT_WAIT)
+  })
   return { output, end }
 }
