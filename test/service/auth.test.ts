@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { digestOf } from '../../src/event/sha-256.ts'
 import { identifier } from '../../src/service/auth/caller.ts'
 import { apiKeys } from '../../src/service/auth/api-keys.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
@@ -36,6 +37,9 @@ describe('session keys', () => {
     ['a part of a key', { 'X-Session-API-Key': 'on' }, 401],
     ['both keys', { 'X-Session-API-Key': 'one,two' }, 401],
     ['no letters', { 'X-Session-API-Key': '' }, 401],
+    ['an empty header beside a bearer token', { 'X-Session-API-Key': '', Authorization: 'Bearer two' }, 200],
+    ['an empty header beside an access token', { 'X-Session-API-Key': ' ', 'X-Access-Token': 'two' }, 200],
+    ['empty headers beside the cookie', { 'X-Access-Token': '', Cookie: 'api_key=one' }, 200],
     ['the cookie', { Cookie: 'a=b; api_key=one' }, 200],
     ['the cookie, escaped', { Cookie: 'api_key=%6Fne' }, 200],
     ['a cookie that is badly escaped', { Cookie: 'api_key=%zz' }, 401],
@@ -84,6 +88,32 @@ describe('pages of other sites', () => {
     expect((await create(await clientWith([]), {})).status).toBe(200)
     const client = await clientWith(['one'])
     expect((await create(client, { ...cross, 'X-Session-API-Key': 'one' })).status).toBe(200)
+  })
+
+  it('can read all headers that are not for the browser itself', async () => {
+    const client = await clientWith([])
+    const url = `data:image/png;base64,${'QUJD'.repeat(30_000)}`
+    const llm_message = { role: 'user', content: [{ image_urls: [url] }] } as const
+    await (await client.engine.open('c')).append({ kind: 'MessageEvent', source: 'user', llm_message })
+    const blob = `/api/conversations/c/blobs/${digestOf(url).hash}`
+    // CORS exposes some headers by itself. The others of this list are instructions to browsers and caches.
+    const others =
+      /^(?:access-control-|vary$|x-content-type-options$|content-(?:length|type|security-policy)$|cache-control$)/
+    const read = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<string[]> => {
+      const answer = await client.send(path, { headers: { Origin: 'http://localhost:3000', ...headers } })
+      const exposed = answer.headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
+      const names = [...answer.headers.keys()].filter((header) => !others.test(header))
+      expect([answer.status, names.filter((header) => exposed?.includes(header) !== true)]).toEqual([
+        answer.status,
+        [],
+      ])
+      return names
+    }
+    expect(await read('/api/conversations/count')).toContain('x-count')
+    expect(await read('/api/file/download-trajectory/c')).toContain('content-disposition')
+    expect(await read(blob)).toContain('etag')
+    expect(await read(blob, { Range: 'bytes=0-9' })).toContain('content-range')
+    expect(await read('/api/conversations/none')).toContain('x-request-id')
   })
 })
 

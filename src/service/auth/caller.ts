@@ -3,10 +3,8 @@ import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 
-type KeyCheck = (credential: string) => Promise<boolean>
-
 /** Null without keys, when anybody may call. */
-function keyCheck(keys: readonly string[]): KeyCheck | null {
+function keyCheck(keys: readonly string[]): ((credential: string) => Promise<boolean>) | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
   return async (credential) => {
@@ -36,7 +34,8 @@ export interface Credential {
  */
 export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential | null {
   const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1]
-  const header = headers.get('x-session-api-key') ?? headers.get('x-access-token') ?? bearer
+  // An empty header may accompany another header, or a cookie, that has the key.
+  const header = headers.get('x-session-api-key') || headers.get('x-access-token') || bearer
   if (header !== undefined) return { text: header, from: 'header' }
   const cookie = /(?:^|;\s*)api_key=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1]
   return cookie === undefined ? null : { text: decoded(cookie), from: 'cookie' }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { freezeJson } from '../../event/freeze.ts'
-import { type AllowOrigin, preflight } from './cors.ts'
+import { type AllowOrigin, EXPOSED, preflight } from './cors.ts'
 import type { BodySpec, Operation, Reply } from './operation.ts'
 import { readParameters, type ValidationError } from './parameters.ts'
 import { HttpProblem, toProblem } from './problem.ts'
@@ -28,8 +28,6 @@ interface AppOptions {
   readonly allowOrigin: AllowOrigin
 }
 
-const EMPTY = {}
-
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
   const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
   const methods = methodsAt(operations)
@@ -47,7 +45,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     const origin = request.headers.get('origin')
     if (origin !== null && options.allowOrigin(origin)) {
       context.header('Access-Control-Allow-Origin', origin)
-      context.header('Access-Control-Expose-Headers', 'X-Request-ID, Content-Disposition')
+      context.header('Access-Control-Expose-Headers', EXPOSED)
     }
     // Caches must store the response per origin.
     context.header('Vary', 'Origin', { append: true })
@@ -106,7 +104,7 @@ async function callOperation(
     const value = params[name]
     return value === undefined ? [] : [value]
   })
-  const query = readParameters(operation.query ?? EMPTY, 'query', (name) => searchParams.getAll(name))
+  const query = readParameters(operation.query ?? {}, 'query', (name) => searchParams.getAll(name))
   const body =
     operation.body === undefined
       ? { value: undefined }
@@ -279,7 +277,5 @@ export function methodsAt(operations: readonly Operation[]): (path: string) => s
   }
 }
 
-const LEGAL = /^[\w.:-]{1,128}$/
-
 export const requestIdOf = (header: string | null): string =>
-  header !== null && LEGAL.test(header) ? header : crypto.randomUUID()
+  header !== null && /^[\w.:-]{1,128}$/.test(header) ? header : crypto.randomUUID()

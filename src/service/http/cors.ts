@@ -12,6 +12,9 @@ export function allowOrigins(origins: readonly string[]): AllowOrigin {
   return (origin) => LOCAL.test(origin) || allowed.has('*') || allowed.has(origin.toLowerCase())
 }
 
+/** Headers that pages of other origins may read, in addition to those that CORS always allows. */
+export const EXPOSED = 'X-Request-ID, X-Count, Content-Disposition, Accept-Ranges, Content-Range, ETag'
+
 const MAX_HEADER_CHARS = 2_000
 
 export function preflight(
