@@ -3,10 +3,11 @@ import { LIMITS } from '../messages/google/blocks.ts'
 import { collectGoogle, fromGoogle } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
 import { type ClientStepOptions, stepOf } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
+import { isStepTool, type ProviderTool, type StepTool, type ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
 export interface GoogleClient {
+  readonly vertexai?: boolean
   readonly models: {
     generateContent(params: never): PromiseLike<unknown>
     generateContentStream(params: never): PromiseLike<unknown>
@@ -15,35 +16,57 @@ export interface GoogleClient {
 
 /** Options of `googleStep`. Other fields are added to the request. */
 export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
-  /** Configuration of each request. */
+  /** Configuration of each request. Its `tools` are added to those of the step. */
   readonly config?: object
 }
 
 /**
- * Returns a step that calls Gemini, and executes the calls of its replies.
+ * Returns a step that calls Gemini, and executes the calls of its replies. With functions and Gemini's own
+ * tools, requests have `includeServerSideToolInvocations`, which Gemini then requires, and Vertex AI rejects.
  * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })
  * typeof step // 'function'
  */
-export function googleStep({ client: { models }, config = {}, ...options }: GoogleStepOptions): Step {
-  return stepOf(options, {
-    limits: LIMITS,
-    describe: describeTools,
-    describesHistory: !('tools' in config),
-    write: (messages, writing, { tools, ...rest }) => {
-      const { contents, ...front } = toGoogle(messages, writing)
-      return { ...rest, contents, config: { ...config, ...front, ...(tools !== undefined && { tools }) } }
+export function googleStep({ client, config = {}, ...options }: GoogleStepOptions): Step {
+  const { models, vertexai: isVertex = false } = client
+  const { tools: more = [], ...fixed }: Pick<GoogleStepOptions, 'tools'> = config
+  const tools = [...(options.tools ?? []), ...more]
+  const isMixed = tools.some(isFunction) && tools.some(isServerTool)
+  const fixedToolConfig = 'toolConfig' in fixed ? (fixed.toolConfig as object) : {}
+  const toolConfig = { includeServerSideToolInvocations: true, ...fixedToolConfig }
+  const fields = isMixed && !isVertex ? { ...fixed, toolConfig } : fixed
+  return stepOf(
+    { ...options, tools },
+    {
+      limits: LIMITS,
+      describe: describeTools,
+      describesHistory: !('tools' in config),
+      write: (messages, writing, { tools: listed, ...rest }) => {
+        const { contents, ...front } = toGoogle(messages, writing)
+        return {
+          ...rest,
+          contents,
+          config: { ...fields, ...front, ...(listed !== undefined && { tools: listed }) },
+        }
+      },
+      send: ({ config: requested, ...request }: { readonly config: object }, abortSignal, stream) => {
+        const params = { ...request, config: { ...requested, abortSignal } } as never
+        return stream ? models.generateContentStream(params) : models.generateContent(params)
+      },
+      read: fromGoogle,
+      collect: collectGoogle,
     },
-    send: ({ config: requested, ...request }: { readonly config: object }, abortSignal, stream) => {
-      const params = { ...request, config: { ...requested, abortSignal } } as never
-      return stream ? models.generateContentStream(params) : models.generateContent(params)
-    },
-    read: fromGoogle,
-    collect: collectGoogle,
-  })
+  )
 }
+
+const isFunction = (tool: StepTool | ProviderTool): boolean =>
+  isStepTool(tool) || 'functionDeclarations' in tool
+
+const SERVER_TOOLS = ['codeExecution', 'fileSearch', 'googleMaps', 'googleSearch', 'urlContext']
+
+const isServerTool = (tool: StepTool | ProviderTool): boolean => SERVER_TOOLS.some((name) => name in tool)
 
 const describeTools = (tools: readonly ToolDescription[]): object[] => {
   const declared = tools.map(({ parameters, ...tool }) => ({ ...tool, parametersJsonSchema: parameters }))

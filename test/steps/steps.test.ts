@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { usageTotals } from '../../src/context/usage.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { anthropicStep, type StepTool, tool } from '../../src/steps/index.ts'
+import { anthropicStep, googleStep, type StepOptions, type StepTool, tool } from '../../src/steps/index.ts'
 import { begin, branch, names } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES, streamed } from './wires.ts'
 
@@ -327,4 +327,72 @@ it('a condensation that is requested when all is said, of a run that has no cond
   expect((await conversation.run(step)).status).toBe('error')
   expect((await conversation.state()).header.error?.detail).toContain('has no condenser')
   expect(requests).toHaveLength(1)
+})
+
+/** The configuration of a Gemini step's request. */
+const configOf = async (tools: StepOptions['tools'], config: object, vertexai = false): Promise<unknown> => {
+  const sent: { readonly config: object }[] = []
+  const send = (request: { readonly config: object }): Promise<unknown> => {
+    sent.push(request)
+    return Promise.resolve({ candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }] })
+  }
+  const models = { generateContent: send, generateContentStream: send }
+  await (
+    await begin()
+  ).run(googleStep({ client: { models, vertexai }, model: 'm', config, ...(tools && { tools }) }))
+  const { abortSignal: _, ...rest } = (sent[0]?.config ?? {}) as { readonly abortSignal?: unknown }
+  return rest
+}
+
+describe("Gemini's own tools", () => {
+  const OBJECT = { type: 'object', properties: {} }
+  const F: StepTool = { name: 'f', description: '', parameters: OBJECT, execute: () => '' }
+  const search = { googleSearch: {} }
+  const functions = [{ functionDeclarations: [{ name: 'f', description: '', parametersJsonSchema: OBJECT }] }]
+  const mixed = { includeServerSideToolInvocations: true }
+
+  it.each<readonly [string, StepOptions['tools'], object, object]>([
+    ['none', undefined, { temperature: 0 }, { temperature: 0 }],
+    ['in the configuration', undefined, { tools: [search] }, { tools: [search] }],
+    ['in the list', [search], {}, { tools: [search] }],
+    ['an empty list in the configuration', [], { tools: [] }, {}],
+    ['with functions, in the list', [F, search], {}, { tools: [...functions, search], toolConfig: mixed }],
+    [
+      'with functions, in the configuration',
+      [F],
+      { tools: [search] },
+      { tools: [...functions, search], toolConfig: mixed },
+    ],
+    [
+      'with declared functions',
+      [],
+      { tools: [...functions, search] },
+      { tools: [...functions, search], toolConfig: mixed },
+    ],
+    ['functions alone', [F], { toolConfig: { a: 1 } }, { tools: functions, toolConfig: { a: 1 } }],
+    [
+      'a computer with functions',
+      [F, { computerUse: {} }],
+      {},
+      { tools: [...functions, { computerUse: {} }] },
+    ],
+    [
+      'with other settings',
+      [F],
+      { tools: [search], toolConfig: { functionCallingConfig: { mode: 'AUTO' } } },
+      { tools: [...functions, search], toolConfig: { ...mixed, functionCallingConfig: { mode: 'AUTO' } } },
+    ],
+    [
+      'with the flag switched off',
+      [F],
+      { tools: [search], toolConfig: { includeServerSideToolInvocations: false } },
+      { tools: [...functions, search], toolConfig: { includeServerSideToolInvocations: false } },
+    ],
+  ])('%s', async (_, tools, config, expected) => {
+    expect(await configOf(tools, config)).toEqual(expected)
+  })
+
+  it('of Vertex AI have no flag', async () => {
+    expect(await configOf([F, search], {}, true)).toEqual({ tools: [...functions, search] })
+  })
 })
