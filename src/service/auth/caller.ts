@@ -42,8 +42,8 @@ export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential 
 }
 
 /**
- * The caller of a request: `session` with a session key, `api_key` with an API key, `open` if the service has
- * no session keys.
+ * The caller of a request: `session` with a service key, `api_key` with an API key, `open` if the service has
+ * no service keys.
  */
 export type Caller =
   | { readonly type: 'open' | 'session' }

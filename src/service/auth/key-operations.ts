@@ -29,7 +29,7 @@ export const keyOperations = (
   /** Rejects API keys: otherwise, a key could create a key that outlives it. */
   const requireSession = async (request: Request): Promise<void> => {
     const { type } = await identify(request)
-    if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a session key.')
+    if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a service key.')
   }
   return [
     operation('post /api/keys', {

@@ -32,7 +32,7 @@ export class KeyWatch {
   }
 
   async isGood({ caller, credential, org }: Access): Promise<boolean> {
-    // Session keys are valid while the process lives.
+    // Service keys are valid while the process lives.
     if (caller.type !== 'api_key') return true
     if (!isWithin(caller.key, Date.now())) return false
     try {

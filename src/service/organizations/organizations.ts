@@ -138,7 +138,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     async handle({ body: { email, subject = null, api_key_name }, request }) {
       const caller = await identify(request)
       if (caller.type === 'api_key')
-        throw new HttpProblem(403, 'An API key cannot provision users. Use a session key.')
+        throw new HttpProblem(403, 'An API key cannot provision users. Use a service key.')
       const org = await organizationOf(request, caller)
       if (org === null)
         throw new HttpProblem(404, 'The request names no organization. Send the id of one in X-Org-Id.')
@@ -280,7 +280,7 @@ export const organizationOperations = (
         const bound = caller.type === 'api_key' ? caller.key.org_id : null
         if (bound !== null && bound !== org_id)
           throw new HttpProblem(404, 'The key belongs to another organization.')
-        // A session key owns the service; an API key may do everything except manage keys.
+        // A service key owns the service; an API key may do everything except manage keys.
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']
         return {

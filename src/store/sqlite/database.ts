@@ -216,7 +216,7 @@ const MAX_PREPARED = 500
 
 type Part = <T>(work: () => Work<T>) => T
 
-/** Calls read all rows at once, so no call restarts a statement in use. */
+/** Each call reads all its rows at once, so no call restarts a statement in use. */
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
