@@ -46,7 +46,7 @@ import { aboutFile, byLine, LISTED, Page, type Problem } from './show/page.ts'
 
 type Request = RequestOf<'import'>
 
-/** Imports all files in order, even if nothing reads the reports. @throws OutputError at the end. */
+/** Imports all files in order. @throws OutputError at the end, except for a closed pipe. */
 export async function importFiles(request: Request, { io, json }: Page): Promise<number> {
   const stdout = lasting(io.stdout)
   const page = new Page({ ...io, stdout }, json)

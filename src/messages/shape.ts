@@ -9,7 +9,7 @@ import { isAddress, isBase64, readImage, urlOf } from './files.ts'
 import { isWhitespace } from './text.ts'
 
 /**
- * A function that returns whether a value has a shape. The grammars' rules pass a judge. The shape then
+ * A function that returns whether a value has a shape. Rules of grammars call it with a judge. The shape then
  * passes a description of itself to the judge, which collects errors. With a judge, conditions of `where` are
  * not checked, because separate rules check them.
  */

@@ -61,7 +61,8 @@ export interface RequestWriter<Request extends object, Block extends object, M e
 }
 
 /**
- * Writes messages as a request. Leaves out a reply's signed parts if text up to them, tools or model changed.
+ * Writes messages as a request. Leaves out a reply's signed parts if the model, tools or earlier text
+ * changed.
  * @throws `empty_view` if there are no messages.
  */
 export function writeRequest<Request extends object, Block extends object, M extends object>(

@@ -220,7 +220,7 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
 }
 
 /**
- * @param start the position after which to begin; null when the reader has read another log
+ * @param start the position after which to begin; null if the log lacks the reader's position
  * @param resumeFrom how much of a reply the reader has received; null if nothing
  */
 async function* stream(
