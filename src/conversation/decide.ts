@@ -27,8 +27,8 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
 
 /**
  * Returns a PauseEvent if something could run, else an empty list (design section 3). A paused conversation
- * gets another PauseEvent after a new message. It also gets one while a run is `live`: a run that was
- * requested after the first pause could still begin. O(1).
+ * gets another PauseEvent after a new message. It also gets one while a run is `live`, because that run may
+ * have been requested after the first pause. O(1).
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */

@@ -103,7 +103,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch where a call works; null if this is HEAD's, undefined without a branch. O(n). */
+/** Tip of the latest branch where a call is working; null if this is HEAD's, undefined if on none. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)

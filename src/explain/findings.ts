@@ -82,7 +82,9 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/** Returns the writer whose treatment of later system prompts removes signed parts from fewer replies. */
+/**
+ * Of the writers with `replace` and `append`, returns the one that removes signed parts from fewer replies.
+ */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,

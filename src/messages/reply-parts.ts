@@ -254,9 +254,9 @@ function withPlaceholders(
 }
 
 /**
- * Moves calls to the end. Parts before the last signed thinking that precedes a call keep their order,
- * because the thinking's signature covers them. But if server tool content follows a call among these parts,
- * all calls move, because the provider refuses this order.
+ * Moves calls to the end. If a call follows signed thinking, the parts before that thinking keep their order,
+ * because its signature covers them. But if server tool content follows a call among these parts, all calls
+ * move, because the provider refuses this order.
  */
 export function callsBehind(
   message: AssistantMessage,

@@ -53,8 +53,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
 
 /**
  * Joins overlapping hits, because separate masks would leave part of a secret readable. The surest hit
- * determines the mask; of equally sure hits, the longest. Drops hits inside `masks`, and widens a hit to
- * include each mask that it overlaps.
+ * determines the mask; of equally sure hits, the longest. `masks` are already in the text: drops hits inside
+ * them, and widens a hit to include each mask that it overlaps.
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []

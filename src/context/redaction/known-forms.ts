@@ -15,8 +15,8 @@ interface SecretForm {
 
 /**
  * Each pattern takes at most a few hundred steps from any position. An unbounded repetition follows a
- * lookbehind that excludes its characters, or ends the pattern. It has no count (`x{8}x*`, not `x{8,}`),
- * because engines keep counted steps on the stack.
+ * lookbehind that excludes its characters, or ends the pattern. It is written `x{8}x*`, not `x{8,}`, because
+ * engines keep counted steps on the stack.
  */
 const FORMS = [
   {

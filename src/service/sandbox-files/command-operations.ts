@@ -262,7 +262,7 @@ export function commandOperations(files: SandboxFiles | null, commands: Commands
       description: 'Stopped, or ended before',
       otherwise: { 404: 'Unknown command' },
       handle({ path }) {
-        if (!historyOf(path).stop(path.command_id)) throw new HttpProblem(404, 'Command not found.')
+        if (!historyOf(path).stop(path.command_id)) throw new HttpProblem(404, 'No command has this id.')
       },
     }),
   ]
