@@ -8,10 +8,10 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { describeRecorded } from './recorded-replies.ts'
 
-const call = (id: string, input: string) => ({
+const call = (id: string, input: string, name = 'ls') => ({
   id,
   type: 'function',
-  function: { name: 'ls', arguments: input },
+  function: { name, arguments: input },
 })
 const replied = (message: object, finish_reason = 'stop') =>
   fromOpenAIChat({ choices: [{ message: { role: 'assistant', ...message }, finish_reason }] })
@@ -19,6 +19,15 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ delta, finish_reason }],
 })
 const thought = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
+
+/** How a reply would have ended after each chunk. */
+const outcomes = (...chunks: readonly object[]) => {
+  const { push, end } = collectOpenAIChat()
+  return chunks.map((each) => {
+    push(each)
+    return end().outcome.type
+  })
+}
 
 describe('fromOpenAIChat', () => {
   it.each([
@@ -163,6 +172,39 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
+  it.each<[string, object, object[]]>([
+    ['an entry without a name', { index: 1, id: '', function: { name: '', arguments: '' } }, []],
+    ['an entry of nulls', { index: 1, id: null, function: { name: null, arguments: null } }, []],
+    ['an entry that is named later', { index: 1, id: '', function: {} }, [{ ...call('b', '{}'), index: 1 }]],
+  ])('makes no call of %s', (_, empty, later) => {
+    const { push, end } = collectOpenAIChat()
+    const first = { ...call('a', '{}'), index: 0 }
+    for (const item of [first, empty, ...later]) push(chunk({ tool_calls: [item] }))
+    push(chunk({}, 'tool_calls'))
+    expect(end()).toEqual(replied({ tool_calls: [first, ...later] }, 'tool_calls'))
+  })
+
+  it('cuts control tokens off the name of a tool', () => {
+    const { push, end } = collectOpenAIChat()
+    push(chunk({ tool_calls: [call('a', '{}', 'ls<|channel|>commentary')] }))
+    push(chunk({}, 'tool_calls'))
+    expect(end()).toEqual(replied({ tool_calls: [call('a', '{}')] }, 'tool_calls'))
+  })
+
+  it('ends with a usage that arrives alone behind content, also without a finish reason', () => {
+    const usage = { prompt_tokens: 3, completion_tokens: 2 }
+    const counted = { id: 'c', choices: [], usage }
+    const said = chunk({ content: 'x' })
+    const called = chunk({ tool_calls: [call('a', '{}')] })
+    expect(outcomes(said, counted)).toEqual(['broken_off', 'done'])
+    expect(outcomes(called, counted)).toEqual(['broken_off', 'tool_calls'])
+    expect(outcomes(counted, said)).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(said, { ...said, usage })).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(said, { id: 'c', choices: [], usage: null })).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(said, counted, said)).toEqual(['broken_off', 'done', 'broken_off'])
+    expect(outcomes(said, { ...counted, error: { message: 'Gone' } })).toEqual(['broken_off', 'failed'])
+  })
+
   it('leaves alone what comes in a list without an index', () => {
     const { push, end } = collectOpenAIChat()
     const items = [
@@ -185,6 +227,9 @@ describe('collectOpenAIChat', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })
     expect(end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
+    const choice = { index: 0, delta: { content: '' }, finish_reason: 'error', error: { message: 'Cut.' } }
+    push({ id: 'c', choices: [choice] })
+    expect(end().outcome).toEqual({ type: 'failed', explanation: 'Cut.' })
   })
 
   it.each([

@@ -60,8 +60,8 @@ function objectEnds(): (piece: string) => boolean {
 
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason the reply
- * is `broken_off`; with an `error`, it is `failed`. O(length).
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason
+ * and a final usage, the reply is `broken_off`; with an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -72,6 +72,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
+  /** Whether the usage arrived alone, which only the end of a whole reply does. Some servers give no reason. */
+  let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
   const fields = new Map<string, unknown[]>()
@@ -102,6 +104,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       known !== undefined && name === '' && known.id !== '' && input.startsWith('{') && known.isWhole('')
     let call = isOther || isRepeated ? undefined : known
     if (call === undefined) {
+      // Some servers end the list with an empty call.
+      if (id + name + input === '') return
       const callType = custom === undefined ? 'function' : 'custom'
       const start = { rest, callType, id: '', name: '' } as const
       call = { ...(isRepeated ? known : start), argumentPieces: [], isWhole: objectEnds() }
@@ -120,14 +124,16 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       created: about['created'] ?? chunk['created'],
       model: about['model'] ?? chunk['model'],
     }
-    const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
+    const choices = objectsOf(chunk['choices'])
+    const choice = choices.find(({ index }) => (index ?? 0) === 0) ?? {}
+    const hasContent = fields.size > 0 || calls.length > 0
+    isCounted = choices.length === 0 && isObject(chunk['usage']) && hasContent
     // Some servers report the usage in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
     latest = { ...latest, ...withoutEmpty(objectOf(choice['message'])) }
     // A whole reply can be one chunk.
-    const isFirst = fields.size === 0 && calls.length === 0
-    const delta = objectOf(choice['delta'] ?? (isFirst && choice['message']))
+    const delta = objectOf(choice['delta'] ?? (!hasContent && choice['message']))
     const { tool_calls, ...rest } = delta
     objectsOf(tool_calls).forEach(addCall)
     gather(fields, rest)
@@ -140,9 +146,10 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
   return collectStream(fromOpenAIChat, options, {
     push,
-    isComplete: () => reason !== '',
+    failureIn: (chunk) => failureOf(chunk) ?? failureOf(objectsOf(chunk['choices'])[0] ?? {}),
+    isComplete: () => reason !== '' || isCounted,
     whole() {
-      const isWhole = reason !== '' || isReasoned
+      const isWhole = reason !== '' || isCounted || isReasoned
       const message = {
         ...latest,
         ...Object.fromEntries(
@@ -363,7 +370,9 @@ const plainTextOf = (part: ReplyPart | null): string | null =>
 
 function readCall(call: RawObject, isCutOff: boolean): ReplyPart {
   const isCustom = call['type'] === 'custom'
-  const { name, input, arguments: args } = objectOf(call[isCustom ? 'custom' : 'function'])
+  const { name: named, input, arguments: args } = objectOf(call[isCustom ? 'custom' : 'function'])
+  // vLLM can leave control tokens of gpt-oss behind the name.
+  const [name] = stringOf(named).split('<|', 1)
   const more = moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type']))
   return isCustom
     ? replyPart.call(call['id'], name, input, isCutOff, { input: null, unfit: CUSTOM, more })
