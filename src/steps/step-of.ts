@@ -343,16 +343,19 @@ const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
 ])
 
 const SENTENCES: readonly RegExp[] = [
-  // Anthropic: for the prompt, and for the prompt plus `max_tokens`.
-  /prompt is too long/i,
+  // Anthropic, for the prompt and for the prompt plus `max_tokens`; Ollama; old versions of vLLM.
+  /prompt (?:\([^)]*\) )?(?:is )?too long/i,
   /input length and `max_tokens` exceed context limit/i,
   // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral.
   /maximum context length/i,
-  /exceeds? the (?:model's )?context (?:window|length|size)/i,
-  // Google.
+  /exceeds? (?:the |this )?(?:model's )?context (?:window|length|size)/i,
+  // Google, Vertex AI.
   /exceeds the maximum number of tokens allowed/i,
+  /input token count is \d+ but model only supports up to/i,
   // Bedrock.
   /input is too long for requested model/i,
+  /number of input tokens exceeds maximum length/i,
+  /too many total text bytes/i,
   // xAI.
   /maximum prompt length is \d+/i,
   // Groq.
@@ -363,10 +366,12 @@ const SENTENCES: readonly RegExp[] = [
   /context window exceeds limit/i,
   // GitHub Copilot.
   /prompt token count of \d+ exceeds/i,
-  // LM Studio.
-  /greater than the context length/i,
+  // LM Studio, SGLang, vLLM.
+  /(?:greater|longer) than the (?:maximum )?(?:model's )?(?:context|model) length/i,
   // llama.cpp.
   /exceeds the available context size/i,
+  // Text Generation Inference.
+  /`inputs` tokens \+ `max_new_tokens` must be/i,
   // Alibaba.
   /range of input length should be/i,
   // Z.ai.

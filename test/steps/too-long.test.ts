@@ -38,6 +38,21 @@ describe('too long', () => {
       ['llama.cpp, in words', 'the request exceeds the available context size, try increasing it'],
       ['Alibaba', 'InternalError.Algo.InvalidParameter: Range of input length should be [1, 8]'],
       ['Z.ai', 'Prompt exceeds max length'],
+      ['OpenAI, since 2026', "Your input exceeds this model's context window."],
+      ['Ollama', 'prompt too long; exceeded max context length by 4 tokens'],
+      ['SGLang', "The input (9 tokens) is longer than the model's context length (8 tokens)."],
+      ['vLLM, of images', 'The decoder prompt (length 9) is longer than the maximum model length of 8.'],
+      [
+        'vLLM, before 0.9',
+        'The prompt (total length 9) is too long to fit into the model (context length 8).',
+      ],
+      [
+        'Vertex AI',
+        'Unable to submit request because the input token count is 9 but model only supports up to 8.',
+      ],
+      ['Nova', 'Input Tokens Exceeded: Number of input tokens exceeds maximum length.'],
+      ['Claude on Bedrock', 'too many total text bytes: 9 > 8'],
+      ['Text Generation Inference', '`inputs` tokens + `max_new_tokens` must be <= 8. Given: 7 and 3'],
     ].map(([who, messages]): [string, Error] => [who as string, failure(`400 ${messages}`, { status: 400 })]),
     ['Bedrock', failure('Input is too long for requested model.', { statusCode: 400 })],
     [
@@ -62,6 +77,8 @@ describe('too long', () => {
     ['an overload', failure('overloaded', { status: 529 })],
     ['a key', failure('invalid x-api-key', { status: 401 })],
     ['another request that is invalid', failure('messages: roles must alternate', { status: 400 })],
+    ['an argument', failure('tools.0.name is longer than the maximum length of 64', { status: 400 })],
+    ['a description', failure('tools.0.description is too long', { status: 400 })],
     ['what the model says', { type: 'content_block_delta', delta: { text: 'prompt is too long' } }],
     [
       'a chunk without an error',
