@@ -1,6 +1,6 @@
 /** Reads the sessions of pi: entries in a tree, versions 1 (a list) to 3. */
 
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { JsonValue } from '../event/shapes.ts'
 import type { AgentErrorEvent } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
@@ -27,6 +27,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
     heads: new Map(),
     lines: new Map(),
     firsts: new Map(),
+    messages: new Map(),
     title: null,
   }
   const known = new Set<string>()
@@ -52,6 +53,7 @@ interface Tree {
   readonly heads: Map<string, Place | null>
   readonly lines: Map<string, number>
   readonly firsts: Map<string, number>
+  readonly messages: Map<number, RawObject>
   title: string | null
 }
 
@@ -118,6 +120,7 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
   const { writer } = tree
   switch (type) {
     case 'message':
+      tree.messages.set(record.line, objectOf(entry['message']))
       return readMessage(objectOf(entry['message']), record, origin, tree)
     case 'custom_message':
       writer.say('environment', contentOf(entry['content']), origin)
@@ -126,7 +129,9 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
       writer.say('environment', contentOf(entry['summary']), origin)
       return
     case 'compaction':
-      return readCompaction(entry, origin, tree)
+      return readCompaction(entry, record, origin, tree)
+    case 'context_edit':
+      return readEdit(entry, record, origin, tree)
     case 'session_info':
       tree.title = stringOf(entry['name']) || tree.title
       return keepAside(type, entry, origin, writer)
@@ -182,6 +187,7 @@ function readMessage(message: RawObject, record: SessionRecord, origin: Origin, 
       )
     }
     case 'bashExecution': {
+      if (message['excludeFromContext'] === true) return keepAside('bashExecution', message, origin, writer)
       // A command of the user: the model sees it, but did not call it.
       const text = `$ ${stringOf(message['command'])}\n${stringOf(message['output'])}`
       writer.say('user', contentOf(text), origin)
@@ -210,18 +216,43 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
   writer.prompt(text, origin)
 }
 
-/** A compaction contains the id (in version 1, the line) of the first entry that is kept. */
-function readCompaction(
-  entry: JsonObject | RawObject,
-  origin: Origin,
-  { writer, lines, firsts }: Tree,
-): void {
+const idsOf = (places: readonly Place[]): ReadonlySet<string> => new Set(places.map(({ id }) => id))
+
+/** A compaction contains copies of the kept messages or, in older files, the first kept entry. */
+function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
+  const { writer, messages } = tree
+  const sight = writer.inSight(origin.after)
+  const summary = stringOf(entry['summary'])
+  if (!Array.isArray(entry['retainedTail']))
+    return writer.condense(idsOf(keptFrom(entry, sight, tree)), summary, origin)
+  const copies = objectsOf(entry['retainedTail'])
+  const retained = new Set(copies.map((message) => JSON.stringify(message)))
+  const textOf = ({ line }: Place): string => JSON.stringify(messages.get(line) ?? null)
+  const known = new Set(sight.map(textOf))
+  const isKnown = [...retained].every((text) => known.has(text))
+  writer.condense(idsOf(isKnown ? sight.filter((place) => retained.has(textOf(place))) : []), summary, origin)
+  // If one copy is changed, all are added as new messages, so that calls keep their results.
+  for (const [index, { usage: _, ...message }] of isKnown ? [] : copies.entries()) {
+    const id = `${origin.id ?? `line-${origin.line}`}.${index}`
+    readMessage(message, record, { line: origin.line, id, time: origin.time }, tree)
+  }
+}
+
+/** The first kept entry is named by its id or, in version 1, by its line. */
+function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: Tree): readonly Place[] {
   const index = entry['firstKeptEntryIndex']
   const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
-  const sight = writer.inSight(origin.after)
   const from = line === undefined ? -1 : sight.findIndex(({ id }) => (firsts.get(id) ?? 0) >= line)
-  const stored = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
-  writer.condense(stored, stringOf(entry['summary']), origin)
+  return from < 0 ? [] : sight.slice(from)
+}
+
+/** An entry that removes another entry from the context, or replaces it there, which no event can. */
+function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
+  const target = lines.get(stringOf(entry['targetId']))
+  if (target === undefined || entry['replacement'] !== null)
+    return writer.keep(record, 'an edit of the context that cannot be read')
+  const kept = writer.inSight(origin.after).filter(({ line }) => line !== target)
+  writer.condense(idsOf(kept), '', origin)
 }
 
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {

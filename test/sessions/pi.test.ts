@@ -58,6 +58,83 @@ describe('a compaction of pi', () => {
   })
 })
 
+describe('a compaction of pi that contains the messages it keeps', () => {
+  const first = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first'))]
+  const calls = reply('a2', 'u2', [{ type: 'toolCall', id: 'c', name: 'sh', arguments: { x: 1 } }])
+  const result = {
+    ...user('r2', 'a2', ''),
+    message: { role: 'toolResult', toolCallId: 'c', toolName: 'sh', content: text('ok'), isError: false },
+  }
+  const lines = [...first, user('u2', 'a1', 'two'), calls, result]
+  const { firstKeptEntryId: _, ...bare } = compaction('r2', '')
+  const kept = [user('u2', 'a1', 'two'), calls, result].map(({ message }) => message)
+
+  it.each([
+    ['all', kept, ['user: two', 'call c', 'result c: ok']],
+    ['the last', kept.slice(2), ['result c: ok']],
+    ['none', [], []],
+    ['one, twice', [kept[0], kept[0]], ['user: two']],
+    ['another', [kept[0], { role: 'user', content: 'TWO' }], ['user: two', 'user: TWO']],
+    [
+      'changed ones',
+      [calls.message, { ...result.message, content: text('short') }],
+      ['call c', 'result c: short'],
+    ],
+    ['an earlier summary', [{ role: 'compactionSummary', summary: 'before' }], ['environment: before']],
+  ])('keeps %s', (_name, retainedTail, seen) => {
+    const session = read([...lines, { ...bare, retainedTail }, user('u3', 'short', 'three')])
+    const shown = reports(session, 'seen')
+    // A view has no result without its call.
+    const visible = seen[0] === 'result c: ok' ? [] : seen
+    expect(shown).toEqual(['summary: in short', ...visible, 'user: three'])
+    expect(notesOf(session)).toEqual({})
+    expect(session.facts.every(({ fact }) => !('quarantined' in fact))).toBe(true)
+  })
+
+  it('counts the tokens of a kept reply once', () => {
+    const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0 }
+    const counted = { ...calls, message: { ...calls.message, usage } }
+    const other = { ...counted.message, content: text('changed') }
+    const entries = [...first, user('u2', 'a1', 'two'), counted, result]
+    const { facts } = read([...entries, { ...bare, retainedTail: [other] }])
+    expect(JSON.stringify(facts).match(/"tokens"/g)).toHaveLength(1)
+    expect(JSON.stringify(facts)).toContain('changed')
+  })
+})
+
+const edit = (targetId: string, replacement: unknown = null) => ({
+  type: 'context_edit',
+  id: 'e1',
+  parentId: 'a2',
+  targetId,
+  replacement,
+})
+
+describe('an entry of pi that no model sees', () => {
+  const first = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first'))]
+
+  it('is a command of the user that is excluded from the context', () => {
+    const shell = { role: 'bashExecution', command: 'cat key', output: 'SECRET', exitCode: 0 }
+    const entry = (more: object) => ({ ...user('b1', 'a1', ''), message: { ...shell, ...more } })
+    const excluded = read([...first, entry({ excludeFromContext: true }), user('u2', 'b1', 'two')])
+    expect(reports(excluded)).toEqual(['user: one', 'agent: first', 'user: two'])
+    expect(JSON.stringify(excluded.facts)).toContain('SECRET')
+    const included = read([...first, entry({ excludeFromContext: false }), user('u2', 'b1', 'two')])
+    expect(reports(included, 'seen')[2]).toBe('user: $ cat key\nSECRET')
+  })
+
+  it('is one that an edit of the context removes', () => {
+    const failed = reply('a2', 'a1', text('failed'))
+    const session = read([...first, failed, edit('a2'), user('u2', 'e1', 'two')])
+    expect(reports(session, 'seen')).toEqual(['user: one', 'agent: first', 'user: two'])
+    expect(reports(session)).toContain('agent: failed')
+    for (const other of [edit('a9'), edit('a2', text('another'))])
+      expect(notesOf(read([...first, failed, other]))).toEqual({
+        'an edit of the context that cannot be read': 1,
+      })
+  })
+})
+
 const APIS = ['anthropic-messages', 'openai-responses', 'openai-completions']
 
 /** Content that no version of pi is known to have written. */
