@@ -19,7 +19,7 @@ const failureOf = (run: () => void): string => {
 
 it('prints the law, its sentence, the log and the command that replays it', () => {
   const text = failureOf(() => fc.assert(broken, { numRuns: 200 }))
-  expect(text).toMatch(/^Law R4 does not hold: .+\n {2}too long\n {2}again: \{ seed: \d+, path: '[\d:]+' \}/)
+  expect(text).toMatch(/^Broken law R4: .+\n {2}too long\n {2}again: \{ seed: \d+, path: '[\d:]+' \}/)
   // A command appends up to three events at once, so that a log of 4 is not reached from every seed.
   expect([4, 5, 6]).toContain(text.match(/^\{"kind":.*\}$/gm)?.length)
   expect(text).toMatch(

@@ -85,8 +85,8 @@ export function replyOf(event: Event): ReplyRecord | null {
 
 /**
  * Records `after`, the id of HEAD when a reply was requested, in the events of an append that do not record
- * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and
- * further calls of its reply record nothing. O(events).
+ * it yet (D20). If `after` equals `head` (the first event's parent), the first event records true, and its
+ * reply's other tool calls record nothing. O(events).
  */
 export function recordRequestHead(
   events: readonly Event[],

@@ -207,7 +207,7 @@ function recordFaults(
 /** Findings of each request, so that all rules of a provider share one walk through it. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** All checks of one provider must have the same shape and root. */
+/** Calls for one provider must have the same shape and root. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)

@@ -94,7 +94,7 @@ export interface OpenRequest<Request> {
 
 /**
  * Starts a request with the leading system messages. If the grammar accepts system messages only at the
- * start, the last of any later ones replaces the leading ones.
+ * start, the last later one replaces the leading ones.
  */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,

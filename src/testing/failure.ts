@@ -18,7 +18,7 @@ export interface FailingCase {
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })
- * text.split('\n')[0] // 'Law R4 does not hold: `replay` is the fold of `reduce`.'
+ * text.split('\n')[0] // 'Broken law R4: `replay` is the fold of `reduce`.'
  * text.split('\n').at(-1) // '{"kind":"PauseEvent","id":"p"}'
  */
 export function describeFailure({ error, seed, path, facts }: FailingCase): string {
@@ -59,7 +59,7 @@ export function throwIfFailed<Case>(
 
 function headingOf(law: string): string {
   const sentence = sentenceOf(law)
-  return `Law ${law} does not hold${sentence === null ? '' : `: ${sentence}`}`
+  return `Broken law ${law}${sentence === null ? '' : `: ${sentence}`}`
 }
 
 function detailOf(error: unknown): string {

@@ -179,7 +179,7 @@ describe('replayTest', () => {
     const lines = makeLines(200, { sizes: { action: 90, observation: 30, systemPrompt: 30, message: 30 } })
     for (const run of [() => replayTest(lines, subject), () => replayTest(legalLog(), subject)]) {
       const text = messageOf(run)
-      expect(text.split('\n')[0]).toMatch(new RegExp(`^Law ${law} does not hold: .`))
+      expect(text.split('\n')[0]).toMatch(new RegExp(`^Broken law ${law}: .`))
       // Only the few events that show the failure, each on a readable line.
       const log = text.split('\n').filter((line) => line.startsWith('{'))
       expect(log.length).toBeGreaterThan(0)

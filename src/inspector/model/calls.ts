@@ -20,7 +20,7 @@ export interface WorkSpan {
   readonly end: EventEntry<MessageEvent> | null
 }
 
-/** The calls of HEAD's branch that got a working result, in log order of these results. */
+/** The background calls of HEAD's branch, in log order of their first results. */
 export function workSpans({ log }: State): WorkSpan[] {
   const spans = new Map<number, WorkSpan>()
   for (const entry of pathToEntry(log.head)) {

@@ -259,7 +259,7 @@ export function appender(engine: Engine, schema: string, connection: Connection,
 
   /**
    * Sends the waiting entries in one call and answers each. A locked log gets null if there are several
-   * entries; a single entry waits for the lock. The next call waits at most {@link CALL_TURN} for it.
+   * entries; a single entry waits for the lock. The next call waits at most {@link CALL_TURN} for this call.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true
