@@ -122,6 +122,39 @@ describe('what is sent', () => {
     ])
   })
 
+  it.each([
+    ['openai.gpt-6-astra', false],
+    ['us.meta.llama3-3-70b-instruct-v1:0', false],
+    ['arn:aws:bedrock:us-east-1::foundation-model/mistral.pixtral-large-2502-v1:0', false],
+    ['us.anthropic.claude-sonnet-5-5', true],
+    ['amazon.nova-2-lite-v1:0', true],
+    ['arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.claude-opus-5-5', true],
+    ['arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3', true],
+    [undefined, true],
+  ])('has images and a status in results only for models that accept them: %s', (model, isRich) => {
+    const image = { image: { format: 'png', source: { bytes } } }
+    const messages = [
+      user({ text: 'Go.' }),
+      reply,
+      result({ type: 'image', image_urls: [PNG] }),
+      user({ text: 'So?' }),
+    ]
+    const request = toBedrock(messages, model === undefined ? {} : { model })
+    expect(validateBedrock(request)).toEqual([])
+    const moved = { text: '[Image 1 follows in the next user message.]' }
+    expect(request.messages.at(-1)?.content).toEqual([
+      {
+        toolResult: {
+          toolUseId: 'c_1',
+          content: [isRich ? image : moved],
+          ...(isRich && { status: 'error' }),
+        },
+      },
+      ...(isRich ? [] : [{ text: '[Image 1 of the tool results above:]' }, image]),
+      { text: 'So?' },
+    ])
+  })
+
   it('has documents under names of their own, each beside a text', () => {
     const file = {
       type: 'document',

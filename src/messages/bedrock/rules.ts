@@ -34,7 +34,7 @@ const content = {
   toolResult: record({
     toolUseId: string,
     content: listOf(either([results, open({ text: string })]) as Shape<BedrockResultBlock>),
-    status: written(oneOf('success', 'error')),
+    status: optional(oneOf('success', 'error')),
     type: optional(string),
   }),
   reasoningContent: oneData(reasoning),

@@ -18,7 +18,7 @@ const FILE_TEXT = '[A file:]'
 /**
  * Writes the system prompt and the messages of a `Converse` request, which are valid for any log (law M).
  * Signed reasoning is sent back only while its reply's prefix is unchanged. Unsigned reasoning and cache
- * marks are left out. For an image that has only a URL, a placeholder text is sent. A request with calls also
+ * marks are left out. Images move out of results for models other than Claude and Nova. For an image that has only a URL, a placeholder text is sent. A request with calls also
  * needs a `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -26,10 +26,18 @@ const FILE_TEXT = '[A file:]'
  * messages // [{ role: 'user', content: [{ text: 'hi' }] }]
  */
 export function toBedrock(messages: readonly NeutralMessage[], options: WriteOptions = {}): BedrockRequest {
-  return writeRequest({ limits: LIMITS, start }, messages, options)
+  const hasRichResults = takesRichResults(options.model)
+  const begin = (list: BedrockMessage[]) => start(list, hasRichResults)
+  return writeRequest({ limits: LIMITS, start: begin }, messages, options)
 }
 
-function start(list: BedrockMessage[]) {
+/**
+ * Whether a result can have images and a status, which only Claude and Nova accept. The ARN of a profile can
+ * hide the model's name.
+ */
+const takesRichResults = (model = ''): boolean => /claude|nova/i.test(model) || !/\.[^/]*$/.test(model)
+
+function start(list: BedrockMessage[], hasRichResults: boolean) {
   let system: BedrockBlock[] = []
   const state = { documents: 0 }
   return {
@@ -41,8 +49,8 @@ function start(list: BedrockMessage[]) {
       return { document: { ...block.document, name: `document ${state.documents}` } }
     },
     reply,
-    result: resultBlock,
-    move: (turn: AssistantTurn) => moveParts(turn, () => false, 'any'),
+    result: (result: Result) => resultBlock(result, hasRichResults),
+    move: (turn: AssistantTurn) => moveParts(turn, () => !hasRichResults, 'any'),
     add(source: Role, blocks: BedrockBlock[]) {
       const role = source === 'assistant' ? source : 'user'
       const last = list.at(-1)
@@ -89,13 +97,13 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>
   return 'reasoningContent' in last ? withAnswer(blocks, (text) => ({ text })) : blocks
 }
 
-function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
+function resultBlock({ call, pieces, isError }: Result, hasStatus: boolean): BedrockBlock {
   const content = pieces.map((piece) => blockOf(piece) as BedrockResultBlock)
   return {
     toolResult: {
       toolUseId: call.id,
       content: content.length === 0 ? [{ text: '[The result is empty.]' }] : content,
-      status: isError ? 'error' : 'success',
+      ...(hasStatus && { status: isError ? 'error' : 'success' }),
     },
   }
 }
