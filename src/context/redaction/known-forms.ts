@@ -28,7 +28,9 @@ const FORMS = [
   {
     name: 'github',
     trigger: /gh[pousr]_|github_pat_/,
-    pattern: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*|github_pat_\w{22}\w*)/g,
+    // Since 2026 an app's token is its id and a JWT.
+    pattern:
+      /(?<![A-Za-z0-9])(?:gh[pousr]_(?:[A-Za-z0-9]{36}[A-Za-z0-9]*|\d{1,20}_eyJ[\w-]*(?:\.[\w-]+){0,4})|github_pat_\w{22}\w*)/g,
   },
   {
     name: 'aws',
@@ -40,7 +42,19 @@ const FORMS = [
     trigger: /xox/,
     pattern: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g,
   },
-  { name: 'google', trigger: /AIza/, pattern: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g },
+  {
+    name: 'google',
+    trigger: /AIza|AQ\.Ab|ya29\.|GOCSPX-/,
+    pattern: /(?<![A-Za-z0-9])(?:AIza[\w-]{35}|(?:AQ\.Ab|ya29\.|GOCSPX-)[\w-]{20}[\w-]*)/g,
+  },
+  {
+    // Hugging Face, npm, Groq, Replicate, xAI, Perplexity; GitLab, Stripe, Slack, NVIDIA, Vault, PyPI, Bedrock.
+    name: 'prefix',
+    trigger:
+      /hf_|npm_|gsk_|r8_|xai-|pplx-|gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag|ABSKQm/,
+    pattern:
+      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-]+){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
+  },
   {
     name: 'jwt',
     trigger: /eyJ/,
