@@ -170,7 +170,7 @@ describe('replayTest', () => {
     // Replaying by path finds it again, unless an earlier case changed the initial state.
     const path = /seed: (-?\d+), path: '([\d:]+)'/.exec(messageOf(() => replayTest(legalLog(), changing)))
     const again = { seed: Number(path?.[1]), path: path?.[2] ?? '' }
-    expect(messageOf(() => replayTest(legalLog(), changing, again))).toContain('Law R3 ')
+    expect(messageOf(() => replayTest(legalLog(), changing, again))).toContain('Broken law R3: ')
     expect(first.ids.size).toBe(0)
   })
 
