@@ -263,6 +263,9 @@ function identityOf(fields: RawObject): string {
   ])
 }
 
+/** The client's description of the workspace, which precedes the first prompt. */
+const CLIENT_CONTEXT = /^\s*<session_context>[^]*<\/session_context>\s*$/
+
 /** In a rewritten history, a user message can contain results. */
 function readUserMessage(
   content: unknown,
@@ -272,7 +275,8 @@ function readUserMessage(
   const parts = listOf(content)
   const first = parts.findIndex((part) => stringOf(objectOf(objectOf(part)['functionResponse'])['id']) !== '')
   if (first < 0) {
-    writer.say('user', contentOf(parts), origin)
+    const said = contentOf(parts)
+    writer.say(CLIENT_CONTEXT.test(textIn(said)) ? 'environment' : 'user', said, origin)
     return
   }
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)

@@ -23,6 +23,19 @@ describe('a chat of Gemini CLI', () => {
     expect(detectSession([{ kind: 'FutureEvent', id: 'x' }])).toBeNull()
   })
 
+  it.each<[string, JsonValue, string]>([
+    ['a text', '<session_context>\na tree\n</session_context>', 'environment'],
+    ['a part', [{ text: '\n<session_context>a tree</session_context>\n' }], 'environment'],
+    ['two parts', [{ text: '<session_context>a' }, { text: ' tree</session_context>' }], 'environment'],
+    ['a prompt behind it', '<session_context>a tree</session_context> and now?', 'user'],
+    ['a prompt beside it', [{ text: '<session_context>a</session_context>' }, { text: 'go' }], 'user'],
+    ['a prompt about it', 'what is <session_context>a tree</session_context>', 'user'],
+  ])('tells its client from its user where the context of the client is %s', (_, content, source) => {
+    const said = [user('c', content), user('u', 'go'), reply('g', 'done')]
+    for (const lines of [said, [{ $set: { messages: said } }]])
+      expect(reports(chat(...lines)).map((one) => one.split(':')[0])).toEqual([source, 'user', 'agent'])
+  })
+
   it('has every part of what a call gave', () => {
     const response = { functionResponse: { id: 'c1', name: 'read', response: { output: 'one image' } } }
     const session = chat(
