@@ -47,6 +47,11 @@ export interface WriteOptions {
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
+   * Whether a fixed reply of Chat Completions separates results from a user message, as Mistral requires.
+   * Default: false.
+   */
+  readonly answersResults?: boolean
+  /**
    * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: all messages with calls;
    * the field is empty if there is no reasoning. `all`: all messages that have reasoning. Default: messages
    * that have both calls and reasoning.

@@ -2,7 +2,10 @@ import { invalid } from '../event/check-value.ts'
 import { hashText } from '../event/text.ts'
 import type { WriteOptions } from '../messages/prefix.ts'
 
-type Dialect = Pick<WriteOptions, 'callIds' | 'callContent' | 'reasoning' | 'plainText' | 'signs'>
+type Dialect = Pick<
+  WriteOptions,
+  'answersResults' | 'callIds' | 'callContent' | 'reasoning' | 'plainText' | 'signs'
+>
 
 const NINE = /^[a-zA-Z0-9]{9}$/
 
@@ -25,7 +28,7 @@ function nineCharacterIds(): (logId: string) => string {
 
 /** Servers with requirements beyond OpenAI Chat Completions and Anthropic Messages. */
 export const SERVERS = {
-  mistral: { callIds: nineCharacterIds, callContent: '' },
+  mistral: { callIds: nineCharacterIds, callContent: '', answersResults: true },
   /** In thinking mode, refuses tool calls without `reasoning_content`, even calls of another model. */
   deepseek: { reasoning: 'calls', signs: false },
   kimi: { reasoning: 'all', signs: false },

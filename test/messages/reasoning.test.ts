@@ -7,6 +7,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import type { WriteOptions } from '../../src/messages/prefix.ts'
 import type { Reply } from '../../src/messages/reply.ts'
@@ -146,6 +147,32 @@ describe('dialects', () => {
     expect(new Set(written).size).toBe(ids.length)
     for (const id of written) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/)
     expect(results.slice(0, ids.length).map(({ tool_call_id }) => tool_call_id)).toEqual(written)
+  })
+
+  it.each<[string, object[], string[]]>([
+    ['text', [{ type: 'text', text: 'ok' }], ['tool', 'assistant', 'user']],
+    [
+      'an image',
+      [{ type: 'image', image_urls: ['data:image/png;base64,AAAA'] }],
+      ['tool', 'assistant', 'user', 'user'],
+    ],
+  ])('Mistral gets a reply between a result with %s and a user message', (_, content, roles) => {
+    const reply = fromOpenAIChat({
+      choices: [
+        { message: { role: 'assistant', tool_calls: CALLS.slice(0, 1) }, finish_reason: 'tool_calls' },
+      ],
+    } as never)
+    const messages = messagesOf(reply).map((message) =>
+      message.role === 'tool' ? { ...message, content } : message,
+    )
+    const later = [
+      ...messages,
+      { role: 'user', content: [{ type: 'text', text: 'Stop.' }], name: null },
+    ] as never
+    const sent = toOpenAIChat(later, SERVERS.mistral)
+    expect(validateOpenAiChat(sent)).toEqual([])
+    expect(sent.slice(2).map(({ role }) => role)).toEqual(roles)
+    expect(toOpenAIChat(later).filter(({ role }) => role === 'assistant')).toHaveLength(1)
   })
 
   it.each([JSON.stringify('{"a":1}'), '{"a":1}'])(

@@ -3,6 +3,7 @@ import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
+import { NO_ANSWER } from '../phrases.ts'
 import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
 import type { AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
@@ -58,6 +59,9 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
     if (role === 'result') list.push(...(blocks as ChatMessage[]))
     else if (role === 'assistant') list.push(assistantMessage(blocks as ReplyPart[], options))
     else {
+      const isAfterResult = role === 'user' && list.at(-1)?.role === 'tool'
+      if (isAfterResult && options.answersResults === true)
+        list.push({ role: 'assistant', content: NO_ANSWER })
       const parts = blocks as ChatPart[]
       const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
       const name = turn?.role === 'user' ? (turn.name ?? '') : ''
