@@ -18,6 +18,7 @@ export interface Task {
   readonly detail: string | null
   readonly app_conversation_id: string | null
   readonly sandbox_id: string | null
+  readonly agent_server_url: string | null
   readonly request: unknown
 }
 export interface App {

@@ -59,6 +59,22 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(409)
   })
 
+  it.each([
+    ['https', 'https'],
+    ['HTTPS, http', 'https'],
+    ['http,https', 'http'],
+    ['javascript', 'http'],
+  ])('has an address of the scheme that a proxy passes on as %s', async (proto, scheme) => {
+    await begin(make())
+    await client.post(BASE, { conversation_id: ID })
+    await until(() => app(ID))
+    const headers = { 'X-Forwarded-Proto': proto }
+    const { body } = await client.send<readonly App[]>(`${BASE}?ids=${ID}`, { headers })
+    expect(body[0]?.conversation_url).toBe(`${scheme}://localhost/api/conversations/${ID}`)
+    const started = await client.send<Task>(BASE, { method: 'POST', headers, body: '{}' })
+    expect(started.body.agent_server_url).toBe(`${scheme}://localhost`)
+  })
+
   it('makes one under whatever id it has taken', async () => {
     await begin(make())
     // So short that the title is cut anywhere.

@@ -1,9 +1,7 @@
 import { mapConcurrent } from '../../conversation/async.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { ConversationFilter, ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { Count, Page } from '../../store/contract/query.ts'
-import type { Store } from '../../store/contract/store.ts'
+import type { ConversationFilter } from '../../store/contract/conversation-record.ts'
 import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
 import { UNKNOWN_CONVERSATION } from '../conversations/info.ts'
@@ -62,8 +60,11 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     name: 'count_app_conversations',
     query: { ...FILTERS, exact },
     ...COUNTED,
-    handle: async ({ query: { exact, ...filter } }) =>
-      countReply(await countConversations(plane.store, filter, exact)),
+    async handle({ query: { exact, ...filter } }) {
+      const criteria = storeFilter(filter)
+      if (criteria === null) return countReply({ count: 0, more: false })
+      return countReply(await plane.store.countConversations(criteria, { exact }))
+    },
   }),
   operation('get /api/v1/app-conversations', {
     name: 'list_app_conversations',
@@ -147,8 +148,16 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
 ]
 
-export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
+/** Behind a proxy that ends TLS, the request itself is not encrypted. */
+export function originOf({ url, headers }: Pick<Request, 'url' | 'headers'>): string {
+  const { host, origin } = new URL(url)
+  return /^https\b/i.test(headers.get('x-forwarded-proto') ?? '') ? `https://${host}` : origin
+}
 
+/**
+ * Returns a page, newest first. O(limit) for filters by creation time and sandbox. Other filters check a
+ * limited number of conversations, so a page may be short or empty and still have a next page.
+ */
 const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof CURSOR_PAGING>,
@@ -158,33 +167,17 @@ const search = (
     cursor,
     limit,
     isCompared: true,
-    read: (position, limit) => searchConversations(plane.store, filter, { cursor: position, limit: limit }),
+    read: async (position, limit) => {
+      const criteria = storeFilter(filter)
+      if (criteria === null) return { items: [], cursor: null }
+      const paging = { order: 'created_at_desc', filter, cursor: position, limit } as const
+      return listPage(plane.store, criteria, { list: 'app-conversations', ...paging })
+    },
     show: (records) => describeApps(plane, records, originOf(request)),
   })
 
-type FilterValues = ValuesOf<typeof FILTERS>
-
-/**
- * Returns a page, newest first. O(limit) for filters by creation time and sandbox. Other filters check a
- * limited number of conversations, so a page may be short or empty and still have a next page.
- */
-async function searchConversations(
-  store: Store,
-  filter: FilterValues,
-  paging: { readonly cursor: string | null; readonly limit: number },
-): Promise<Page<ConversationRecord>> {
-  const criteria = storeFilter(filter)
-  if (criteria === null) return { items: [], cursor: null }
-  return listPage(store, criteria, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
-}
-
-async function countConversations(store: Store, filter: FilterValues, exact: boolean): Promise<Count> {
-  const criteria = storeFilter(filter)
-  return criteria === null ? { count: 0, more: false } : store.countConversations(criteria, { exact })
-}
-
 /** Returns the filter for the store; null if no conversation can match. */
-function storeFilter(filter: FilterValues): ConversationFilter | null {
+function storeFilter(filter: ValuesOf<typeof FILTERS>): ConversationFilter | null {
   const { title__contains, created_at__gte, created_at__lt, updated_at__gte, updated_at__lt } = filter
   const { sandbox_id__eq: sandboxId } = filter
   if (sandboxId !== null && !isLegalId(sandboxId)) return null
