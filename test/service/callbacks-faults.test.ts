@@ -82,6 +82,31 @@ describe('a receiver that', () => {
     expect(hanging()).toBe(2)
   })
 
+  it.each([300, 2_000, 10_000])('accepts %d bytes receives all events that fit, in order', async (limit) => {
+    await world.engine.create({ id: 'c' })
+    await world.append('c', 0, 40)
+    const failures: unknown[] = []
+    world.receiver.always = (path, bytes) => (path.startsWith('/events') && bytes > limit ? 413 : null)
+    const webhook = { kinds: ['MessageEvent'], maxBatchEvents: 32 } as const
+    world.callbacks(webhook, { onFailure: (error) => failures.push(error) })
+    await until(() => world.receiver.events('c').length >= 40)
+    expect(world.receiver.events('c')).toEqual(ids(0, 40))
+    expect(failures).toEqual([])
+  })
+
+  it('accepts no event of this size is told again', async () => {
+    await world.engine.create({ id: 'c' })
+    await world.append('c', 0, 5)
+    const failures: unknown[] = []
+    world.receiver.always = (path) => (path.startsWith('/events') ? 413 : null)
+    world.callbacks({}, { onFailure: (error) => failures.push(error) })
+    await until(() => failures.length > 1)
+    expect(String(failures[0])).toContain('413')
+    world.receiver.always = () => null
+    await until(() => world.receiver.events('c').length >= 5)
+    expect(world.receiver.events('c')).toEqual(ids(0, 5))
+  })
+
   it('hangs for good delays no other webhook', async () => {
     world.receiver.always = (path) => (path.startsWith('/wedged') ? 'hang' : null)
     const quick = { id: 'quick', url: world.receiver.url, secret: SECRET, from: 'start' } as const

@@ -34,7 +34,7 @@ export class Receiver {
   /** Answers to the next requests, in order; then 200. */
   readonly answers: Answer[] = []
   /** Overrides the answer for a path. */
-  always: (path: string) => Answer | null = () => null
+  always: (path: string, bytes: number) => Answer | null = () => null
   forged = 0
   #server: Server | null = null
   readonly #hanging = new Set<ServerResponse>()
@@ -54,14 +54,15 @@ export class Receiver {
         const headers = request.headers as Record<string, string>
         if (!(await verifyWebhook(SECRET, headers, text))) this.forged += 1
         const path = decodeURIComponent(request.url ?? '').slice('/hook'.length)
-        const answer = this.always(path) ?? this.answers.shift() ?? 200
+        const bytes = Buffer.byteLength(text)
+        const answer = this.always(path, bytes) ?? this.answers.shift() ?? 200
         this.all.push({
           path,
           id: headers['webhook-id'] ?? '',
           sequence: headers['x-colloquy-sequence'] ?? '',
           type: headers['x-colloquy-event'] ?? '',
           body: JSON.parse(text),
-          bytes: Buffer.byteLength(text),
+          bytes,
           answered: typeof answer === 'number' ? answer : ANSWERED[answer],
         })
         if (answer === 'hang') this.#hanging.add(response)

@@ -68,7 +68,16 @@ async function sendEvents({ engine, webhook, job, signal }: Delivery, next: numb
   if (batch.message !== null) {
     if (cursor.until !== batch.next) job.record = { ...cursor, until: batch.next }
     if (!job.isStored) await job.save()
-    await post(webhook, batch.message, signal)
+    try {
+      await post(webhook, batch.message, signal)
+    } catch (error) {
+      const half = (batch.next - next) >> 1
+      // Receivers limit bodies, often to 100 kB.
+      const isTooLarge = error instanceof Error && error.cause === 413
+      if (half === 0 || !isTooLarge) throw error
+      job.record = { ...cursor, until: next + half }
+      return
+    }
   }
   job.record = afterSuccess(cursor, { next: batch.next, until: null })
 }

@@ -39,8 +39,8 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
   // The status is enough; the body is not awaited.
   const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MAX_RESPONSE_BYTES
   void (isShort ? response.arrayBuffer() : response.body?.cancel())?.catch(() => undefined)
-  if (!response.ok)
-    throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
+  const { ok, status: cause } = response
+  if (!ok) throw new Error(`${message.path} was rejected: the receiver responded with ${cause}`, { cause })
 }
 
 /** A fetch error has the reason in its cause, not in its message. */
@@ -60,20 +60,17 @@ function headersOf(
   return headers
 }
 
-/** A message (null if no events are to be sent), and the position after the batch. */
-interface Batch {
-  readonly next: number
-  readonly message: Message | null
-}
-
 const encoder = new TextEncoder()
 
-/** The first events that fit into one message. A message with the same events has the same id. */
+/**
+ * Returns the first events that fit into one message (null if none is to be sent), and the position after
+ * them. A message with the same events has the same id.
+ */
 export function batchOf(
   webhook: Webhook,
   { id: conversationId, createdAt }: { readonly id: string; readonly createdAt: string },
   events: readonly StoredEvent[],
-): Batch {
+): { readonly next: number; readonly message: Message | null } {
   const texts: string[] = []
   let bytes = 2
   let next = events[0]?.seq ?? 0
@@ -81,11 +78,7 @@ export function batchOf(
   let last = -1
   for (const stored of events) {
     const event = wireEvent(stored)
-    const isDeliveryCursor =
-      event !== null &&
-      event.kind !== 'StreamingDeltaEvent' &&
-      (webhook.kinds === null || webhook.kinds.has(event.kind))
-    if (isDeliveryCursor) {
+    if (event !== null && (webhook.kinds === null || webhook.kinds.has(event.kind))) {
       const text = JSON.stringify(event)
       const size = encoder.encode(text).length + 1
       if (texts.length > 0 && bytes + size > webhook.maxBatchBytes) break
