@@ -112,12 +112,20 @@ function postedContent(content: JsonValue | undefined): Content[] {
 
 /** A file gets the AI SDK's form, which all grammars can express. */
 function postedPart(part: JsonObject): Content {
-  const { type, text } = part
+  const { text } = part
   if (typeof text === 'string') return { text }
-  const { type: from, value, mimeType, provider } = isObject(part['source']) ? part['source'] : {}
+  const { type, source } = part.type === 'binary' ? currentPart(part) : part
+  const { type: from, value, mimeType, provider } = isObject(source) ? source : {}
   if (typeof value !== 'string') return { text: JSON.stringify(part) }
   const url = from === 'data' ? `data:${String(mimeType)};base64,${value}` : value
   if (type === 'image' && from !== 'file') return { type, image_urls: [url] }
   const data = from === 'file' ? { type: 'reference', reference: { [String(provider)]: value } } : url
   return { type: 'file', ...(typeof mimeType === 'string' && { mediaType: mimeType }), data }
+}
+
+/** Converts a `binary` part, which clients before AG-UI 1.0 post. */
+function currentPart({ mimeType = null, data = null, url = null }: JsonObject): JsonObject {
+  const source =
+    data === null ? { type: 'url', value: url, mimeType } : { type: 'data', value: data, mimeType }
+  return { type: String(mimeType).startsWith('image/') ? 'image' : 'document', source }
 }

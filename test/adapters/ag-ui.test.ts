@@ -428,6 +428,34 @@ describe('a conversation over AG-UI', () => {
     ])
   })
 
+  it.each<[object, object]>([
+    [
+      { mimeType: 'image/png', data: 'iVBO' },
+      { type: 'image', source: url('data:image/png;base64,iVBO') },
+    ],
+    [
+      { mimeType: 'image/png', url: 'https://a.b/c' },
+      { type: 'image', source: url('https://a.b/c') },
+    ],
+    [
+      { mimeType: 'application/pdf', data: 'JVBERi0xLjQK', filename: 'a.pdf' },
+      { type: 'document', source: data('application/pdf', 'JVBERi0xLjQK') },
+    ],
+    [
+      { mimeType: 'application/pdf', url: 'https://a.b/c' },
+      { type: 'document', source: { ...url('https://a.b/c'), mimeType: 'application/pdf' } },
+    ],
+    [
+      { mimeType: 'audio/wav', data: 'AAAA' },
+      { type: 'audio', source: data('audio/wav', 'AAAA') },
+    ],
+  ])('reads a file of a client before AG-UI 1.0: %j', async (fields, content) => {
+    const conversation = await open()
+    const posted = { id: 'm', role: 'user', content: [{ type: 'binary', ...fields }] }
+    await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [posted] })
+    expect(agUiMessages(await conversation.state()).at(-1)?.content).toEqual([content])
+  })
+
   it('shows every image of a part', () => {
     for (const urls of [[], ['a'], ['a', 'b', 'c']]) expect(imagesOf(urls)).toEqual(urls)
   })
