@@ -99,7 +99,8 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       )
     if (cursor !== undefined) cursors.add(cursor)
   } while (cursor !== undefined)
-  return [...tools.values()]
+  // Some servers list tools in a random order, but another order would invalidate caches and signed reasoning.
+  return [...tools.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
 type CallTool = (

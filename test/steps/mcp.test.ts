@@ -72,6 +72,12 @@ it('two tools with one name, and a list without an end, are refused', async () =
   await expect(mcpTools(endless)).rejects.toMatchObject({ code: 'invalid_argument' })
 })
 
+it('the order of tools does not depend on the order in which the server lists them', async () => {
+  const lists = ['bac', 'cba'].map((names) => clientOf([[...names].map((name) => listed(name))]))
+  const [one, other] = await Promise.all(lists.map(async ({ client }) => mcpTools(client)))
+  expect(one?.map(({ name }) => name)).toEqual(other?.map(({ name }) => name))
+})
+
 it.each([
   ['admin.tools/list', 'admin_tools_list'],
   ['Dockerfile problems scanner', 'Dockerfile_problems_scanner'],
@@ -88,8 +94,8 @@ it.each([
   expect(calls.map(({ params }) => params)).toEqual([{ name, arguments: {} }])
   const both = clientOf([[listed(name), listed(shown)]])
   await expect(mcpTools(both.client)).rejects.toThrow(/Two tools/)
-  expect(await mcpTools(both.client, { name: (each) => (each === name ? 'x.y' : each) })).toMatchObject([
-    { name: 'x_y' },
+  expect(await mcpTools(both.client, { name: (each) => (each === name ? '0.x' : each) })).toMatchObject([
+    { name: '0_x' },
     { name: shown },
   ])
 })
