@@ -2,7 +2,7 @@
 
 import { type Draft, produce } from 'immer'
 import { replyOf } from '../event/reply.ts'
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
@@ -348,7 +348,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const elements = elementsOf(records, 'input')
   const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = resultsOnDemand(() =>
-    elements.map(({ fields }) => (isCallOutput(fields) ? stringOf(fields['call_id']) : '')),
+    elements.map(({ fields }) => (isCallOutput(fields) ? answeredCall(fields) : '')),
   )
   let open: { readonly origin: Origin; readonly fields: RawObject }[] = []
   const close = (): void => {
@@ -383,12 +383,11 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     if (isWhole(fields)) addWhole(fields, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
+    else if (fields['type'] === APPROVAL) writer.say('user', [fields as OpenPart], origin)
     else if (isCallOutput(fields)) {
-      const output = fields['output'] ?? ''
-      writer.result(
-        { callId: stringOf(fields['call_id']), content: contentOf(output), isError: false },
-        origin,
-      )
+      const { type, output, status } = fields
+      const content = WHOLE_OUTPUTS.has(type) ? [fields as OpenPart] : contentOf(output ?? '')
+      writer.result({ callId: answeredCall(fields), content, isError: status === 'failed' }, origin)
     } else keepUnknown(element, writer)
   }
   close()
@@ -397,9 +396,26 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
 
 const isCallOutput = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
+/** The user's answer to a request of a remote MCP server. */
+const APPROVAL = 'mcp_approval_response'
+
+/** Outputs that are one part of a result, because their fields have a meaning of their own. */
+const WHOLE_OUTPUTS: ReadonlySet<unknown> = new Set([
+  'shell_call_output',
+  'local_shell_call_output',
+  'apply_patch_call_output',
+  'computer_call_output',
+])
+
+/** The output of a local shell names its call in `id`. */
+const answeredCall = ({ type, call_id, id }: RawObject): string =>
+  stringOf(call_id) || (type === 'local_shell_call_output' ? stringOf(id) : '')
+
 const isOfModel = (fields: RawObject): boolean =>
   fields['role'] === 'assistant' ||
-  (typeof fields['type'] === 'string' && fields['type'] !== 'message' && !isCallOutput(fields))
+  (typeof fields['type'] === 'string' &&
+    !['message', APPROVAL].includes(fields['type']) &&
+    !isCallOutput(fields))
 
 const responseReply = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])

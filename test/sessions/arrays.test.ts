@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
 import { isQuarantined } from '../../src/event/index.ts'
-import { replay, toMessages } from '../../src/index.ts'
+import { replay, toAnthropic, toMessages, toOpenAIResponses } from '../../src/index.ts'
 import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
 
 const read = (values: readonly unknown[], from?: SessionFormat): Session =>
@@ -17,6 +17,8 @@ const saidIn = (session: Session): unknown[] =>
   session.facts.flatMap(({ fact }) =>
     !isQuarantined(fact) && fact.kind === 'MessageEvent' ? [fact.llm_message.content] : [],
   )
+
+const sent = (session: Session) => toMessages(replay(session.facts.map(({ fact }) => fact)))
 
 const words = (text: string) => [{ type: 'text', text }]
 
@@ -104,6 +106,74 @@ describe('items of OpenAI Responses', () => {
 })
 
 const part = (text: string) => ({ parts: words(text) })
+
+const shot = { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+const exit = { type: 'exit', exit_code: 2 }
+const CALLED: readonly (readonly [call: object, output: object, seen: string])[] = [
+  [
+    { type: 'shell_call', id: 'i', call_id: 'c', action: { commands: ['ls'] }, status: 'completed' },
+    { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'a', stderr: 'b', outcome: exit }] },
+    'a',
+  ],
+  [
+    { type: 'shell_call', id: 'i', call_id: 'c', action: { commands: ['ls'] }, status: 'completed' },
+    {
+      type: 'shell_call_output',
+      call_id: 'c',
+      max_output_length: 9,
+      output: [{ stdout: 'a', stderr: '', outcome: { type: 'timeout' } }],
+    },
+    'a',
+  ],
+  [
+    { type: 'local_shell_call', id: 'i', call_id: 'c', action: { type: 'exec' }, status: 'completed' },
+    { type: 'local_shell_call_output', id: 'c', output: 'said', status: 'completed' },
+    'said',
+  ],
+  [
+    { type: 'apply_patch_call', id: 'i', call_id: 'c', operation: { path: 'a' }, status: 'completed' },
+    { type: 'apply_patch_call_output', call_id: 'c', status: 'completed', output: 'patched' },
+    'patched',
+  ],
+  [
+    { type: 'computer_call', id: 'i', call_id: 'c', pending_safety_checks: [], status: 'completed' },
+    { type: 'computer_call_output', call_id: 'c', output: shot },
+    '"type":"image"',
+  ],
+  [
+    { type: 'custom_tool_call', id: 'i', call_id: 'c', name: 'sh', input: 'ls' },
+    { type: 'custom_tool_call_output', call_id: 'c', output: 'said' },
+    'said',
+  ],
+  [
+    { type: 'mcp_approval_request', id: 'i', name: 'n', arguments: '{}', server_label: 's' },
+    { type: 'mcp_approval_response', approval_request_id: 'i', approve: false },
+    'mcp_approval_response',
+  ],
+]
+
+describe('what a client of OpenAI Responses gave back', () => {
+  const go = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'go' }] }
+  it.each(CALLED)('is sent again as it was, and to others by its content: %j', (call, output, seen) => {
+    const actions = 'pending_safety_checks' in call ? { actions: [{ type: 'screenshot' }] } : {}
+    const messages = sent(read([go, { ...call, ...actions }, output]))
+    expect(toOpenAIResponses(messages).input).toEqual([go, { ...call, ...actions }, output])
+    const other = JSON.stringify(toAnthropic(messages))
+    expect(other).toContain(seen)
+    expect(other).not.toContain('_output')
+  })
+
+  it('is an error where a patch failed', () => {
+    const patch = { type: 'apply_patch_call', id: 'i', call_id: 'c', operation: {}, status: 'completed' }
+    const output = { type: 'apply_patch_call_output', call_id: 'c', status: 'failed', output: 'no file' }
+    const messages = sent(read([go, patch, output]))
+    expect(toOpenAIResponses(messages).input.at(-1)).toMatchObject({
+      ...output,
+      output: expect.stringContaining('no file'),
+    })
+    expect(toAnthropic(messages).messages.at(-1)?.content).toMatchObject([{ is_error: true }])
+  })
+})
 
 describe('system prompts', () => {
   const [user, again] = [
