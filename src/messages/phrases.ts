@@ -19,6 +19,9 @@ export const GO_ON = '[Go on.]'
 
 export const NO_ANSWER = '[No answer was given.]'
 
+/** Reasoning of calls without reasoning. DeepSeek rejects an empty text. */
+export const NO_REASONING = ' '
+
 export const NO_RESULT = '[No result was recorded.]'
 
 export const INTERRUPTED = 'The call was interrupted; whether it took effect is not known.'

@@ -52,9 +52,9 @@ export interface WriteOptions {
    */
   readonly answersResults?: boolean
   /**
-   * Which assistant messages of Chat Completions have `reasoning_content`. `calls`: all messages with calls;
-   * the field is empty if there is no reasoning. `all`: all messages that have reasoning. Default: messages
-   * that have both calls and reasoning.
+   * `calls`: messages with calls begin with reasoning, which is a space if there is none; this also applies to
+   * Anthropic requests. `all`: in addition, other Chat Completions messages keep their `reasoning_content`.
+   * Default: only messages that have both calls and reasoning have `reasoning_content`.
    */
   readonly reasoning?: 'calls' | 'all'
   /**

@@ -32,7 +32,7 @@ export interface AnthropicStepOptions extends ClientStepOptions<AnthropicClient>
  * typeof step // 'function'
  */
 export function anthropicStep({ client, server, ...options }: AnthropicStepOptions): Step {
-  const { signs = true } = dialectOf(server)
+  const { signs = true, reasoning } = dialectOf(server)
   // With a thinking budget, signatures do not depend on earlier messages, and the provider refuses calls that
   // have lost their thinking.
   const isBound = !hasBudget(options['thinking'])
@@ -46,6 +46,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
         const written = toAnthropic(messages, {
           ...writing,
           signs,
+          ...(reasoning !== undefined && { reasoning }),
           cached: cacheTimeOf(rest['cache_control']),
         })
         return {

@@ -41,6 +41,25 @@ describe('thinking in the grammar of Anthropic', () => {
     expect(sent(block, MODEL, true)).toMatchObject({ type: 'tool_use' })
   })
 
+  it.each(['deepseek', 'kimi'] as const)(
+    'begins every message with calls for %s, also of another model',
+    (server) => {
+      const call = { type: 'tool_use', id: 'a', name: 'ls', input: {} }
+      const text = { type: 'text', text: 'x' }
+      const thinking = { type: 'thinking', thinking: 'hm' }
+      const sentOf = (content: object[], model: string, options: WriteOptions = SERVERS[server]) =>
+        toAnthropic(messagesOf(fromAnthropic({ model, content } as never)), { model: MODEL, ...options })
+          .messages[1]
+      const filled = { type: 'thinking', thinking: ' ' }
+      expect(sentOf([call], MODEL)?.content).toEqual([filled, call])
+      expect(sentOf([text, call], 'gpt-6')?.content).toEqual([filled, text, call])
+      expect(sentOf([thinking, call], 'gpt-6')?.content).toEqual([filled, call])
+      expect(sentOf([thinking, call], MODEL)?.content).toEqual([thinking, call])
+      expect(sentOf([text], MODEL)?.content).toEqual([text])
+      expect(sentOf([call], MODEL, {})?.content).toEqual([call])
+    },
+  )
+
   it('goes to the model by the name that it was asked by', () => {
     const content = [
       { type: 'thinking', thinking: 'hm' },
@@ -98,11 +117,18 @@ describe('reasoning in Chat Completions', () => {
     })
   })
 
-  it('is on every message with calls for DeepSeek, also of another model', () => {
-    const options = { model: MODEL, ...SERVERS.deepseek }
-    expect(chatMessage({}, options, 'gpt-6')).toMatchObject({ reasoning_content: '' })
-    expect(chatMessage({ reasoning_content: 'a' }, options)).toMatchObject({ reasoning_content: 'a' })
-  })
+  it.each(['deepseek', 'kimi'] as const)(
+    'is on every message with calls for %s, also of another model',
+    (server) => {
+      const options = { model: MODEL, ...SERVERS[server] }
+      expect(chatMessage({}, options, 'gpt-6')).toMatchObject({ reasoning_content: ' ' })
+      expect(chatMessage({}, options)).toMatchObject({ reasoning_content: ' ' })
+      expect(chatMessage({ reasoning_content: 'a' }, options)).toMatchObject({ reasoning_content: 'a' })
+      expect(chatMessage({ content: 'x', tool_calls: undefined }, options)).not.toHaveProperty(
+        'reasoning_content',
+      )
+    },
+  )
 
   it('of LiteLLM is united from the pieces of a stream', () => {
     const stream = collectOpenAIChat()

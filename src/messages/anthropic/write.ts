@@ -2,10 +2,11 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
 import { cacheMarks, type CacheTime, type Mark, type MarkState } from '../cache-marks.ts'
 import type { NeutralMessage } from '../message.ts'
+import { NO_REASONING } from '../phrases.ts'
 import { blockWriter, moveParts, placeholderOf, textPiece } from '../pieces.ts'
 import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { isOfModel, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
-import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
+import { callsLast, endsInThinking, returnable, thinkingDigest } from '../reply-parts.ts'
 import { argumentObject, objectOf, trimTrailing } from '../text.ts'
 import { isPaused } from '../turns.ts'
 import { extend, replyBlocks, withAnswer, writeRequest } from '../write.ts'
@@ -112,7 +113,7 @@ function reply(
   keepsSigned: boolean,
   mark: Mark,
   callers: Map<unknown, true>,
-  { model = '', signs = true }: WriteOptions,
+  { model = '', signs = true, reasoning }: WriteOptions,
 ): Written<AnthropicBlock>[] {
   const refs = keepsSigned ? turn.refs : callsLast(turn.refs)
   const blocks = replyBlocks<AnthropicBlock>({ ...turn, refs }, keepsSigned, {
@@ -148,8 +149,16 @@ function reply(
     },
     more: ({ kind, more }) => sentMore(more && withKnownCaller(more, callers), LIMITS.more[kind]),
   })
+  const isUnthought = blocks[0]?.block.type.endsWith('thinking') !== true
+  if (reasoning !== undefined && turn.calls.length > 0 && isUnthought) blocks.unshift(PLACEHOLDER)
   if (endsInThinking(turn.message, refs)) return withAnswer(blocks, (text) => ({ type: 'text', text }))
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
+}
+
+/** Thinking of a reply with calls but without thinking, for servers that require it. */
+const PLACEHOLDER: Written<AnthropicBlock> = {
+  block: { type: 'thinking', thinking: NO_REASONING } as AnthropicBlock,
+  digest: () => thinkingDigest({ type: 'thinking', thinking: NO_REASONING }),
 }
 
 /**

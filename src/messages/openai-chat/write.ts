@@ -3,7 +3,7 @@ import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { NO_ANSWER } from '../phrases.ts'
+import { NO_ANSWER, NO_REASONING } from '../phrases.ts'
 import { isText, joinTexts, moveParts, blockWriter } from '../pieces.ts'
 import type { AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
@@ -91,7 +91,7 @@ function assistantMessage(
     else Object.assign(fields, part)
   const isCall = tool_calls.length > 0
   return {
-    ...(isCall && reasoning === 'calls' && { reasoning_content: '' }),
+    ...(isCall && reasoning !== undefined && { reasoning_content: NO_REASONING }),
     ...fields,
     role: 'assistant',
     ...(isCall && callContent !== undefined && { content: callContent }),
