@@ -16,7 +16,13 @@ export type Driver = (typeof DRIVERS)[number]
 const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as new (
   file: string,
   options: { readonly readonly: boolean },
-) => SqliteDatabase
+) => SqliteDatabase & { defaultSafeIntegers(on: boolean): SqliteDatabase }
+
+/** Opens a database in memory that returns integers as bigints to other users. */
+export const openWithBigints = (driver: Driver): SqliteDatabase =>
+  driver === 'node:sqlite'
+    ? new DatabaseSync(':memory:', { readBigInts: true })
+    : new BetterSqlite3(':memory:', { readonly: false }).defaultSafeIntegers(true)
 
 /**
  * Opens a database with the driver itself. Do not open a file with two drivers in one process: each links its

@@ -2,7 +2,8 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { storeConformance } from '../../src/testing/index.ts'
-import { DRIVERS, folder, opener, ROWS } from './sqlite-drivers.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { DRIVERS, folder, opener, openWithBigints, ROWS } from './sqlite-drivers.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
@@ -32,5 +33,12 @@ for (const [index, driver] of DRIVERS.entries()) {
 describe('the SQLite store in memory', () => {
   const { openInMemory: open } = opener('node:sqlite', FILES)
   for (const { name, run } of storeConformance({ name: 'in memory', open, rows: ROWS, size: 'quick' }))
+    it(name, run)
+})
+
+// A program may pass its own database.
+describe.each(DRIVERS)('the SQLite store in a database of %s that returns bigints', (driver) => {
+  const open = () => Promise.resolve(sqliteStore({ database: openWithBigints(driver), fullText: true }))
+  for (const { name, run } of storeConformance({ name: driver, open, rows: ROWS, size: 'quick' }))
     it(name, run)
 })

@@ -210,7 +210,6 @@ interface Prepared {
 type Listing = { setReturnArrays(on: boolean): void; columns(): readonly { readonly name: string }[] }
 
 const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
-const READS = /^\s*SELECT\b/
 
 const MAX_PREPARED = 500
 
@@ -369,9 +368,11 @@ export class Connection {
   #prepare(sql: string): Prepared {
     // SQLite compiles a statement again for each value of a plain `LIMIT ?`, to plan with it.
     const statement = this.database.prepare(sql.replaceAll('LIMIT ?', 'LIMIT 0 + ?'))
+    statement.setReadBigInts?.(false)
+    statement.safeIntegers?.(false)
     const returnsRows = RETURNS_ROWS.test(sql)
     const columns = returnsRows ? columnsOf(statement) : null
-    const prepared = { statement, returnsRows, columns, mayWrite: !READS.test(sql) }
+    const prepared = { statement, returnsRows, columns, mayWrite: !/^\s*SELECT\b/.test(sql) }
     if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
     return prepared
   }

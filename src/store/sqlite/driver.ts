@@ -5,12 +5,11 @@ export type SqliteValue = null | number | bigint | string | Uint8Array
 export interface SqliteStatement {
   run(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
+  setReadBigInts?(on: boolean): unknown
+  safeIntegers?(on: boolean): unknown
 }
 
-/**
- * An open database: `DatabaseSync` of node:sqlite, or `Database` of better-sqlite3 or bun:sqlite. It must
- * return integers as numbers, the default of these drivers.
- */
+/** An open database of node:sqlite, better-sqlite3 or bun:sqlite. The last must return integers as numbers. */
 export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
