@@ -145,7 +145,8 @@ function otherStepFields(
   results: readonly RawObject[],
   isReply: boolean,
 ): JsonObject | null {
-  const metrics = isReply ? moreOf(objectOf(step['metrics']), ...METRICS) : null
+  const isCounted = isReply && step['is_copied_context'] !== true
+  const metrics = isCounted ? moreOf(objectOf(step['metrics']), ...METRICS) : null
   const moreCalls = calls.flatMap((call) =>
     otherFieldsWithId(call, 'tool_call_id', 'function_name', 'arguments'),
   )
@@ -157,7 +158,13 @@ function otherStepFields(
     ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
     ...(moreResults.length > 0 && { results: moreResults }),
     // Last, because a field that was not fully read is kept unchanged.
-    ...moreOf(step, ...READ, ...(isReply ? READ_OF_REPLY : []), ...readShapes(step)),
+    ...moreOf(
+      step,
+      ...READ,
+      ...(isReply ? READ_OF_REPLY : []),
+      ...(isCounted ? ['metrics'] : []),
+      ...readShapes(step),
+    ),
   }
   return Object.keys(other).length === 0 ? null : other
 }
@@ -180,7 +187,7 @@ function otherFieldsWithId(fields: RawObject, id: string, ...known: readonly str
 }
 
 const READ = ['step_id', 'source', 'timestamp', 'is_copied_context']
-const READ_OF_REPLY = ['model_name', 'reasoning_content', 'metrics']
+const READ_OF_REPLY = ['model_name', 'reasoning_content']
 const METRICS = ['prompt_tokens', 'completion_tokens', 'cached_tokens']
 
 function toolsOf(agent: RawObject): { description: string; action_type: string; title: string }[] {
@@ -198,7 +205,9 @@ function readReply(
   agent: RawObject,
   writer: SessionWriter,
 ): boolean {
-  const { prompt_tokens, completion_tokens, cached_tokens } = objectOf(step['metrics'])
+  // The earlier trajectory counts the tokens of a copied step.
+  const metrics = step['is_copied_context'] === true ? {} : objectOf(step['metrics'])
+  const { prompt_tokens, completion_tokens, cached_tokens } = metrics
   const tool_calls = calls.map(({ tool_call_id: id, function_name: name, arguments: input }) => ({
     id,
     type: 'function',

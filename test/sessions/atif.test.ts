@@ -190,3 +190,28 @@ it('replies of a server that uses one id for all are written as a step each', ()
   ])
   expect(final_metrics).toMatchObject({ total_prompt_tokens: 30, total_steps: 2 })
 })
+
+it.each([true, false])(
+  'counts the tokens of a copied step (%s) in the trajectory that made it',
+  (isCopied) => {
+    const metrics = { prompt_tokens: 100, completion_tokens: 10, cached_tokens: 50, cost_usd: 0.5 }
+    const call = { tool_call_id: 'c', function_name: 'ls', arguments: {} }
+    const copied = isCopied ? { is_copied_context: true } : {}
+    const steps = [
+      { step_id: 1, source: 'user', message: 'hi', ...copied },
+      { step_id: 2, source: 'agent', message: 'first', metrics, ...copied },
+      { step_id: 3, source: 'agent', message: '', tool_calls: [call], metrics, ...copied },
+      { step_id: 4, source: 'agent', message: 'own', metrics },
+    ]
+    const session = read([trajectory({ session_id: 'one', steps })])
+    const count = isCopied ? 1 : 3
+    expect(toAtif(replay(session.facts.map(({ fact }) => fact))).final_metrics).toMatchObject({
+      total_prompt_tokens: 100 * count,
+      total_completion_tokens: 10 * count,
+      total_cached_tokens: 50 * count,
+    })
+    // Counts that are not used are kept beside the step.
+    expect(userIn(session).match(/"prompt_tokens":100/g) ?? []).toHaveLength(isCopied ? 2 : 0)
+    expect(userIn(session).match(/"cost_usd":0.5/g)).toHaveLength(3)
+  },
+)
