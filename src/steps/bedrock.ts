@@ -11,7 +11,10 @@ export interface BedrockClient {
   converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
 }
 
-/** Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …). */
+/**
+ * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …), and the tools of
+ * `toolConfig` to those of the step.
+ */
 export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**
@@ -22,24 +25,30 @@ export type BedrockStepOptions = ClientStepOptions<BedrockClient>
  * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })
  * typeof step // 'function'
  */
-export const bedrockStep = ({ client, toolConfig, ...options }: BedrockStepOptions): Step =>
-  stepOf(options, {
-    limits: LIMITS,
-    describe: describeTools,
-    write: (messages, writing, { model, tools, ...rest }) => ({
-      ...rest,
-      modelId: model,
-      ...(tools !== undefined && { toolConfig: { ...(toolConfig as object), tools } }),
-      ...toBedrock(messages, writing),
-    }),
-    async send(request, abortSignal, stream) {
-      if (!stream) return client.converse(request, { abortSignal })
-      const reply = await client.converseStream(request, { abortSignal })
-      return (reply as { readonly stream?: unknown }).stream
+export function bedrockStep({ client, toolConfig = {}, ...options }: BedrockStepOptions): Step {
+  const { tools: more = [], ...config } = toolConfig as Pick<BedrockStepOptions, 'tools'>
+  const tools = [...(options.tools ?? []), ...more]
+  return stepOf(
+    { ...options, tools },
+    {
+      limits: LIMITS,
+      describe: describeTools,
+      write: (messages, writing, { model, tools: listed, ...rest }) => ({
+        ...rest,
+        modelId: model,
+        ...(listed !== undefined && { toolConfig: { ...config, tools: listed } }),
+        ...toBedrock(messages, writing),
+      }),
+      async send(request, abortSignal, stream) {
+        if (!stream) return client.converse(request, { abortSignal })
+        const reply = await client.converseStream(request, { abortSignal })
+        return (reply as { readonly stream?: unknown }).stream
+      },
+      read: fromBedrock,
+      collect: collectBedrock,
     },
-    read: fromBedrock,
-    collect: collectBedrock,
-  })
+  )
+}
 
 const describeTools = (tools: readonly ToolDescription[]): object[] =>
   tools.map(({ name, description, parameters }) => ({

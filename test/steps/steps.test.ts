@@ -8,7 +8,14 @@ import { z } from 'zod'
 import { usageTotals } from '../../src/context/usage.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { anthropicStep, googleStep, type StepOptions, type StepTool, tool } from '../../src/steps/index.ts'
+import {
+  anthropicStep,
+  bedrockStep,
+  googleStep,
+  type StepOptions,
+  type StepTool,
+  tool,
+} from '../../src/steps/index.ts'
 import { begin, branch, names } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES, streamed } from './wires.ts'
 
@@ -24,6 +31,10 @@ const list: StepTool = {
   parameters: { type: 'object', properties: { path: { type: 'string' } } },
   execute: async ({ path }) => [{ type: 'text', text: `${String(path)}/a.txt` }],
 }
+const LISTED = {
+  toolSpec: { name: list.name, description: list.description, inputSchema: { json: list.parameters } },
+}
+const POINT = { cachePoint: { type: 'default' } }
 const CALLS = [
   { id: 'c1', name: 'add', args: '{"a":1,"b":2}' },
   { id: 'c2', name: 'list', args: '{"path":"src"}' },
@@ -395,4 +406,29 @@ describe("Gemini's own tools", () => {
   it('of Vertex AI have no flag', async () => {
     expect(await configOf([F, search], {}, true)).toEqual({ tools: [...functions, search] })
   })
+})
+
+it.each<readonly [string, object, unknown]>([
+  ['none', {}, undefined],
+  ['a choice alone, without tools', { toolConfig: { toolChoice: { auto: {} } } }, undefined],
+  [
+    'a cache point behind the tools',
+    { tools: [list], toolConfig: { tools: [POINT] } },
+    { tools: [LISTED, POINT] },
+  ],
+  [
+    'a choice',
+    { tools: [list], toolConfig: { toolChoice: { any: {} } } },
+    { toolChoice: { any: {} }, tools: [LISTED] },
+  ],
+  ['tools of its own alone', { toolConfig: { tools: [LISTED] } }, { tools: [LISTED] }],
+])("Bedrock's toolConfig with %s is part of the request", async (_, options, toolConfig) => {
+  const sent: object[] = []
+  const converse = async (request: object) => {
+    sent.push(request)
+    return { output: { message: { role: 'assistant', content: [{ text: 'hi' }] } }, stopReason: 'end_turn' }
+  }
+  const client = { converse, converseStream: converse }
+  await (await begin()).run(bedrockStep({ client, model: 'm', stream: false, ...options }))
+  expect((sent[0] as { readonly toolConfig?: unknown }).toolConfig).toEqual(toolConfig)
 })
