@@ -41,7 +41,7 @@ export function chunkTranslator(
       { type: EventType.REASONING_END, messageId },
     ]
   }
-  /** Returns the event of a call's first result; none for later ones, which clients would add as messages. */
+  /** Returns an event only for a call's first result. Clients would add a second result as a new message. */
   const result = (toolCallId: string, output: JsonValue = null): AGUIEvent[] => {
     if (ended.has(toolCallId)) return []
     ended.add(toolCallId)
@@ -109,7 +109,7 @@ const hasOutput = (part: UIPart): part is UIToolPart =>
 
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
-/** Returns AG-UI events that the reply's chunks lack. */
+/** Returns the AG-UI events of a logged event that the chunks of the reply do not contain. */
 export function eventsOfLogged(
   event: Event,
   activity: ActivityMessage | undefined,

@@ -110,7 +110,7 @@ function postedContent(content: JsonValue | undefined): Content[] {
   return (Array.isArray(content) ? content : []).filter(isObject).map(postedPart)
 }
 
-/** A file gets the AI SDK's form, which all grammars can express. */
+/** Converts a part of a message. A file becomes an AI SDK file part, which all grammars can express. */
 function postedPart(part: JsonObject): Content {
   const { text } = part
   if (typeof text === 'string') return { text }

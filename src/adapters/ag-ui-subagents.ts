@@ -19,7 +19,7 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** The parts of each subagent's reply in the first snapshot; null for a subagent that had ended. */
+  /** Parts of each subagent's reply when the first snapshot was made; null for a subagent that had ended. */
   #earlier: ReadonlyMap<string, readonly UIPart[] | null> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
@@ -95,7 +95,7 @@ export class Subagents {
     return events
   }
 
-  /** All descendants, parents first. */
+  /** Returns all subagents, each after its parent. */
   async #children(): Promise<Child[]> {
     const children: Child[] = []
     const add = async (conversation: Conversation, parent: string | null): Promise<void> => {

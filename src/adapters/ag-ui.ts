@@ -30,8 +30,8 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */
   readonly engine?: Pick<Engine, 'open'>
   /**
-   * `raw`: each event that is appended during the stream. `updates`: state updates as custom events, except
-   * shared state and progress. `encrypted`: signatures and encrypted reasoning. Default: none of these.
+   * `raw`: each event that is appended during the stream. `updates`: state updates other than shared state
+   * and progress, as custom events. `encrypted`: signatures and encrypted reasoning. Default: none of these.
    */
   readonly details?: readonly LogDetail[]
 }

@@ -10,7 +10,7 @@ import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { base64Of } from '../messages/text-files.ts'
 import { replay } from '../state/reduce.ts'
 
-/** Field with an event's items. A reply's first event has all items of the reply, its other events none. */
+/** Field with an event's items. The first event of a reply has the items of all the reply's events. */
 const ITEMS = 'openai_agents'
 
 /** Converts items to events; the model's adjacent items form a reply. Adds new action ids to `actions`. */

@@ -14,8 +14,8 @@ export type SerializedValue = readonly [type: string, text: string]
 type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is stored as a tree of full chunks, which its versions share. `levels` contains the rest of each
- * level after its last full chunk: elements on level 0, ids of chunks on higher levels.
+ * A list is stored as a tree of full chunks, which the list's versions share. `levels` contains the rest of
+ * each level after its last full chunk: elements on level 0, ids of chunks on higher levels.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 
@@ -27,7 +27,7 @@ const MAX_TEXT = 2 ** 24
 export class ChannelValues {
   readonly #items: Items
   readonly #serde: SerializerProtocol
-  /** Ids of stored chunks, by `chunkText`, because a lookup is faster than a digest. */
+  /** Ids of stored chunks, by `chunkText`. A lookup is faster than computing a digest. */
   readonly #stored = new LRUCache<string, string>({ maxSize: MAX_TEXT, sizeCalculation: sizeOf })
 
   constructor(items: Items, serde: SerializerProtocol) {

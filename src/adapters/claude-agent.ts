@@ -42,7 +42,7 @@ const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
  * follow the conversation ({@link conversationIdOf}) live; subagents are child conversations. If other
  * writers append events, the SDK continues from these events. `append` is O(new entries) while the session is
  * one of the last 100 that this store used, otherwise O(session). `load` is O(session).
- * @throws ColloquyError `invalid_argument` without a store; later, the store's errors.
+ * @throws ColloquyError `invalid_argument` without a store. The returned methods throw the store's errors.
  * @example
  * const sessions = sessionStore({ store: memoryStore() })
  * const key = { projectKey: 'project', sessionId: 'session-1' }

@@ -56,9 +56,9 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of calls that opened subagents, by subagent. Deleted once the subagent's record has the id. */
+  /** Ids of calls that opened subagents, by subagent. An id is removed once the subagent's record has it. */
   readonly subagents: Map<string, string>
-  /** Events of side chains that are still to be appended, by side chain. Some may already be stored. */
+  /** Events that are still to be appended, by side chain. Some of the events may already be stored. */
   readonly sides: Map<string, readonly Event[]>
 }
 
@@ -132,7 +132,7 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns a log's entries, and entries for other writers' events on HEAD's branch; null without entries.
+ * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if there are none.
  * `ids` are the ids of the events that were made from entries.
  */
 export function entriesOf(

@@ -36,8 +36,9 @@ const BATCH = 100
  * `id_conflict` when another run has moved the thread to another checkpoint. Pending writes are idempotent by
  * task and index. `serde` writes values as bytes; the default is LangGraph's serializer. `getTuple` is O(size
  * of the values).
- * @throws ColloquyError `invalid_argument` without a store, in `put` and `putWrites` for a configuration
- *   without `thread_id`, and in `putWrites` without `checkpoint_id`; the store's errors.
+ * @throws ColloquyError `invalid_argument` without a store. `put` and `putWrites` throw it for a
+ *   configuration without `thread_id`, and `putWrites` also for a configuration without `checkpoint_id`. All
+ *   methods throw the store's errors.
  * @example
  * const saver = colloquySaver({ store: memoryStore() })
  * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined

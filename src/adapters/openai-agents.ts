@@ -26,7 +26,7 @@ const OPERATION = 'openai_agents.operation'
 
 const CLEARED = 'openai_agents.cleared'
 
-/** Items of an event, of a reply, or of other writers' adjacent events. Removal moves HEAD to `parentId`. */
+/** Items of an event, a reply, or other writers' adjacent events. Removing them moves HEAD to `parentId`. */
 interface Segment {
   readonly parentId: string | null
   readonly items: readonly AgentInputItem[]
@@ -146,7 +146,7 @@ function replaceCall(
 
 const clearedId = (count: number): string => `${CLEARED}-${count}`
 
-/** Counts clears. Event ids depend on the count, so an operation id can be used again after a clear. */
+/** Returns the number of clears. Event ids depend on it, so operation ids can be used again after a clear. */
 function clearsIn(state: State): number {
   let count = 0
   while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
@@ -203,7 +203,7 @@ function isJson(value: unknown, above: readonly unknown[] = []): boolean {
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Moves HEAD before the first replaced item's segment; appends the segment's earlier items, then `items`. */
+/** Moves HEAD before the first replaced item's segment. Appends that segment's earlier items and `items`. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

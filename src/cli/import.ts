@@ -328,7 +328,7 @@ async function* batchesOf(
   if (last.length > 0) yield last
 }
 
-/** Skips moves of HEAD that earlier imports appended. @throws FileError `other_log` */
+/** Appends a batch. Skips HEAD moves that earlier imports stored. @throws FileError `other_log` */
 async function append(
   store: Store,
   conversation: string,
@@ -432,7 +432,7 @@ const newReport = (file: string, form: Source['form'], { id, notes }: Plan) => (
   skipped: 0,
   ...newProblems(),
   repairs: new Map<keyof typeof REPAIRS, Tally>(),
-  /** HEAD as base_state.json moves it, and whether this import added the move; null without a move. */
+  /** The HEAD that base_state.json sets, and whether this import added the move; null without a move. */
   head: null as { readonly value: string | null; readonly added: boolean } | null,
   notes: [...notes],
 })

@@ -33,7 +33,7 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/** Returns the command whose help page the error of an invalid command line names; empty if unknown. */
+/** Returns the command whose help page a usage error should mention; empty if the command is unknown. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []

@@ -51,7 +51,7 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
 export const blocksBefore = (blocks: readonly Block[], position: number): number =>
   blocks.filter((block) => block.position < position).length
 
-/** Returns the units that always stay, without pending batches. O(units), or O(view) with a summary. */
+/** Returns the units that always stay, except pending batches. O(units), or O(view) with a summary. */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,

@@ -5,9 +5,9 @@ import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 
 /**
- * Returns the text of the agent's last message with content on HEAD's branch, or of its last finish call
- * there if the call is later. Empty if the branch has neither, or for a finish call without a message.
- * O(events since the response).
+ * Returns the agent's final response on HEAD's branch: the text of the last message with content, or the
+ * message of the last finish call, whichever is later. Empty if the branch has neither, or for a finish call
+ * without a message. O(events since the response).
  * @throws ColloquyError `evicted` if a snapshot or `evict` left out a body that may be the response.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }

@@ -71,7 +71,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
   )
 }
 
-/** Counts the latest steps with the same calls and only errors, up to a limit. The errors may differ. */
+/** Counts the latest steps whose calls are equal and all failed, up to a limit. The errors may differ. */
 function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
   if (first === undefined) return 0
@@ -110,7 +110,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** A paused reply continues. */
+/** A paused reply does not count, because the model continues it. */
 const isSpeech = (message: MessageEvent | null): boolean =>
   message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 

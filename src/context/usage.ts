@@ -38,8 +38,8 @@ export interface Usage extends TokenCounts {
 
 /**
  * Returns the tokens and costs that events report. State updates with the key `stats` have running totals;
- * the latest of each usage id counts. A reply's record (`reply.tokens`, `reply.usage`) counts only if no
- * `stats` update follows, because the totals of a later update include it. Values that are not positive
+ * for each usage id, the latest total counts. A reply's record (`reply.tokens`, `reply.usage`) counts only if
+ * no `stats` update follows, because the totals of a later update include it. Values that are not positive
  * numbers count as 0. O(events + size of the updates).
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,

@@ -42,8 +42,8 @@ export async function mapConcurrent<T, R>(
 }
 
 /**
- * Returns the work's result, or null when the signal is aborted first. The work is then abandoned, and its
- * later error ignored.
+ * Returns the work's result, or null when the signal is aborted first. The work is then abandoned, and any
+ * later error of the work is ignored.
  */
 export async function orAborted<T>(work: PromiseLike<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
@@ -101,8 +101,8 @@ export const EVENT_STREAM_HEADERS = {
 } as const
 
 /**
- * Sends each event as JSON. If the client disconnects, the signal passed to `eventsUntil` is aborted and its
- * generator is ended.
+ * Sends each event as JSON. If the client disconnects, aborts the signal that `eventsUntil` received, and
+ * ends the generator.
  * @param end sent after the last event
  */
 export function eventResponse(

@@ -48,7 +48,7 @@ export interface BackgroundWork {
 
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
-  /** Reports whether the log records the call as working. If not, the work is aborted. */
+  /** Call this with whether the log records the call as working. If false, the work is aborted. */
   readonly confirm: (isWorking: boolean) => void
 }
 
@@ -79,7 +79,7 @@ const jobsIn = (store: Store): Jobs<WorkRecord> =>
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** After a crash, the job of the work stays in the store for the next run. */
+/** Stores a job for the call's work. After a crash, the next run finds the job in the store. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -193,9 +193,9 @@ export function decideProgress(state: State, actionId: string, progress: Progres
 }
 
 /**
- * Continues work that dead processes have left, for calls on HEAD's branch, or completes these calls as lost.
- * Calls that were completed on another branch are completed on HEAD's too. Calls without a stored job remain
- * in the state `working` until a caller completes them.
+ * For each working call on HEAD's branch, continues the work that a dead process left. If the work cannot
+ * continue, completes the call as lost. If a call was completed on another branch, completes the call on
+ * HEAD's branch too. Calls without a stored job remain in the state `working` until a caller completes them.
  * @param now milliseconds since 1970 on the store's clock, which may differ from this process's
  */
 export async function takeOverWork(
@@ -225,7 +225,7 @@ export async function takeOverWork(
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
-/** The call may still be working on its own branch. */
+/** Whether a call is only on other branches than HEAD's, where the call may still be working. */
 function isOnOtherBranch({ log }: State, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   return action !== undefined && !isOnPathIn(action, log.head)

@@ -478,8 +478,8 @@ export class Conversation {
 
   /**
    * Completes a call that outlived its reply, for example from a webhook or a queue. Call `run` afterwards,
-   * so that the model reads the result. Completing it again changes nothing. O(log n); O(n) if the call is
-   * working only on another branch.
+   * so that the model reads the result. Completing the call again changes nothing. O(log n); O(n) if the call
+   * is working only on another branch.
    * @param callId id of the call's action
    * @throws ColloquyError `unknown_call` when the call is not working.
    */
@@ -511,10 +511,10 @@ export class Conversation {
    * Replaces an event's texts, files, arguments and reasoning by a placeholder: in the log, in search and in
    * the snapshot. Position, kind, time and references stay, so that the tree, calls and views stay valid.
    *
-   * The rest of its reply, and later replies on its branches, lose their signed reasoning, because providers
-   * reject it after a changed text. A state update with the key `erased` records the event, the reason and
-   * those replies, and makes other processes reread the log. The erasure can be repeated. Copies of the
-   * content in forks, summaries and quotes are not erased. O(events).
+   * The rest of the event's reply, and later replies on the event's branches, lose their signed reasoning.
+   * Providers reject signed reasoning if earlier text has changed. A state update with the key `erased`
+   * records the event, the reason and those replies, and makes other processes reread the log. The erasure
+   * can be repeated. Copies of the content in forks, summaries and quotes are not erased. O(events).
    * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, for a
    *   reason of more than 1,000 characters, or if the store cannot replace bodies.
    * @example

@@ -43,8 +43,9 @@ export function decidePause({ header: { status }, log: { head } }: State, live =
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the
  * InterruptEvent. An idle conversation without a `live` run gets only the InterruptEvent. A paused or
- * finished one is interrupted only if a run is `live`, because that run may still be working. Empty for other
- * statuses except running: calls of a waiting conversation stay pending. O(k log k) for k calls.
+ * finished conversation is interrupted only if a run is `live`, because that run may still be working. For
+ * any other status except running, the result is empty. So the calls of a conversation that waits for
+ * confirmation stay pending. O(k log k) for k calls.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -149,8 +150,8 @@ export function decideReject(
 }
 
 /**
- * Returns the event that moves HEAD to an event, or to the empty HEAD for null. No events if HEAD is already
- * there. O(log n).
+ * Returns the event that moves HEAD to an event, or before the first event if `eventId` is null. No events if
+ * HEAD is already there. O(log n).
  * @throws ColloquyError `unknown_event` when the event is not in the tree (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
@@ -164,8 +165,8 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Returns the event that moves HEAD to the branch's system prompt, or to the empty HEAD if the branch has
- * none. O(log n).
+ * Returns the event that moves HEAD to the branch's system prompt, or before the first event if the branch
+ * has no system prompt. O(log n).
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -173,7 +174,7 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Returns the event that moves HEAD before a user's message, and then the new message. The old message stays
+ * Returns two events: a move of HEAD to before a user's message, and the new message. The old message stays
  * on its branch. O(log n).
  * @throws ColloquyError `unknown_event` when no user's message has this id; `evicted` when a snapshot or
  *   `evict` left out its body.
@@ -207,8 +208,8 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
 
 /**
  * Returns an error as the result of each pending call of HEAD's branch, in log order, then the error of the
- * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Call it
- * only when no run is live. O(k log k) for k pending calls.
+ * run. Empty unless the status is running: calls of waiting or paused conversations stay pending. Use this
+ * function only when no run is live. O(k log k) for k pending calls.
  * @param unstarted ids of calls that count as not started, unless the log records their start or approval.
  *   Their results tell the model that the calls had no effect. Default: none
  * @example
@@ -305,8 +306,9 @@ export function lostCallResults(
 
 /**
  * Returns the ids of the pending calls that were appended since a dead run set the status to running. A run
- * records the start of each call (law P6), so a call without that record never started. Use it only if the
- * run held a lease, because other writers do not always record starts. O(events since the run began).
+ * records the start of each call (law P6), so a call without that record never started. Use this function
+ * only if the run held a lease, because other writers do not always record starts. O(events since the run
+ * began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log

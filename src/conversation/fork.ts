@@ -22,9 +22,10 @@ export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * Id of the event that becomes the fork's HEAD; for a state update, the event before it becomes HEAD. Only
-   * the path to HEAD is copied. The whole log up to HEAD is copied if the path has a result of a call on
-   * another branch, or a reply that was requested on another branch. Without `from`, the whole log is copied.
+   * Id of the event that becomes the fork's HEAD. A state update cannot be HEAD. For a state update, HEAD is
+   * its nearest ancestor that can be HEAD. Only the path to HEAD is copied. The whole log up to HEAD is
+   * copied if the path has a result of a call on another branch, or a reply that was requested on another
+   * branch. Without `from`, the whole log is copied.
    */
   readonly from?: string
 }
@@ -40,9 +41,9 @@ export interface ForkPlan {
 
 /**
  * Returns what a fork copies and appends. `from` is the last event to copy; without it, the whole log is
- * copied. If `from` is a state update, which cannot be HEAD, the fork ends at the event before it on its
- * branch (design D7). O(depth · log depth), O(events) if the log up to a position is copied, or O(k log k)
- * for the whole log with k pending calls.
+ * copied. If `from` is a state update, which cannot be HEAD, the fork ends at the update's nearest ancestor
+ * that can be HEAD (design D7). O(depth · log depth), O(events) if the log up to a position is copied, or O(k
+ * log k) for the whole log with k pending calls.
  * @throws ColloquyError `unknown_event` when the event is not in the tree; `evicted` when a snapshot or
  *   `evict` left out its branch.
  * @example
@@ -166,7 +167,7 @@ const PAGE_SIZE = 500
 /** Limits of one append. A fork that fits into one append is empty or complete if the process is killed. */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
-/** Events keep their ids, derived ones too. Deletes the fork if an append fails. */
+/** Events keep their ids, including derived ids. Deletes the fork if an append fails. */
 export async function writeFork(
   store: Store,
   source: ConversationRecord,

@@ -1,6 +1,7 @@
 /**
  * Durable jobs, stored as items under a lease that is renewed. A process changes a job only while it holds
- * the lease, then releases or finishes the job. If the process dies, another one claims it when due.
+ * the lease, then releases or finishes the job. If the process dies, another process can claim the job when
+ * the job is due.
  */
 
 import { type RunInOrder, serialQueue, unref } from './async.ts'
@@ -137,7 +138,7 @@ export class Jobs<T extends object> {
     return items.map((item) => new Job(this.#kind, item))
   }
 
-  /** Claims a job from any holder, unless `decide` returns null. Retried after a conflict. */
+  /** Claims a job, even from another holder, unless `decide` returns null. Retried after a conflict. */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,

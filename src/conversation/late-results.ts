@@ -103,7 +103,7 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   return open ?? tips.at(-1) ?? anchorOf(named)
 }
 
-/** Tip of the latest branch where a call is working; null if this is HEAD's, undefined if on none. O(n). */
+/** Tip of the latest branch where a call is working; null for HEAD's branch, undefined for none. O(n). */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
   const callId = action === undefined ? null : callIdOf(action)
@@ -115,8 +115,8 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Returns the events that complete a working call, on HEAD's branch if the call works there, else on the
- * latest branch where it works. Empty if the completion already exists. O(n).
+ * Returns the events that complete a working call: on HEAD's branch if the call is working there, else on the
+ * latest branch where the call is working. Empty if the completion already exists. O(n).
  * @param outcome default: `done`
  * @param id id of the message (default: `completionId(actionId)`); null to complete a call that was already
  *   completed on another branch

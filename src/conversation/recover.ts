@@ -45,7 +45,7 @@ export async function recover(
   }
 }
 
-/** What `recoverAll` did with one conversation, or why that failed. */
+/** What `recoverAll` did with one conversation, or why its recovery failed. */
 export type ConversationRecovery = { readonly conversationId: string } & (
   | Recovery
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }

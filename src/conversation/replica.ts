@@ -69,7 +69,7 @@ const MAX_ERASE_ATTEMPTS = 20
 /** The store counts as hung if an append fails after at least this many milliseconds. */
 const LONG_APPEND = 1_000
 
-/** Minimum new events before an eviction: the largest of a number and fractions of log and view. */
+/** An eviction needs this many new events, or this part of the log or view, whichever is largest. */
 const [EVICT_EVENTS, EVICT_LOG_PART, EVICT_VIEW_PART] = [1_000, 1 / 50, 1 / 4]
 
 /**
@@ -356,7 +356,7 @@ export class Replica {
     }
   }
 
-  /** Retries on the latest state before it returns no events or throws. */
+  /** If a decision is empty or throws, decides again unless the state was already the latest. */
   async #decideLatest(decide: Decision): Promise<readonly Event[]> {
     for (;;) {
       let failure: { readonly error: unknown } | null = null
@@ -400,7 +400,7 @@ export class Replica {
     return { state: this.#state, record }
   }
 
-  /** Stores the status, unless another writer has appended: that writer, or the next reader, stores it. */
+  /** Stores the status. If another writer has appended, that writer or the next reader stores it instead. */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
     const { length } = log.entries
@@ -555,7 +555,7 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   return isOfRequest
 }
 
-/** Returns the view with whole events in new units, so that request caches do not keep the strings. */
+/** Returns the view with whole events. The units are new, so that request caches keep no long strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
   // The spread does not copy the id of an evicted entry, which is a getter of its class.
   const swap = <I extends ViewItem>(item: I): I =>
@@ -582,7 +582,8 @@ interface Opened {
 
 /**
  * Between two evictions, the log must grow by the largest of this fraction, one chunk, and the number of
- * retained events. An eviction costs O(length + retained events), so those of a fold of n events cost O(n).
+ * retained events. An eviction costs O(length + retained events), so all evictions during a fold of n events
+ * cost O(n).
  */
 const EVICT_PART = 1 / 32
 

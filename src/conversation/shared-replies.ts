@@ -1,6 +1,7 @@
 /**
- * Partial replies for other processes, through store items. Readers announce themselves by an item; the
- * replying process writes while there are readers. Lost items only delay text: the log gets the whole reply.
+ * Shares partial replies with other processes through store items. Readers write a heartbeat item. While a
+ * heartbeat exists, the replying process writes the text of its reply. If items are lost, readers get the
+ * text later, because the log gets the whole reply.
  */
 
 import { hasCode, nullOn } from '../event/errors.ts'
@@ -23,14 +24,14 @@ const PIECES = 'colloquy.reply_pieces'
 /** Collection with one heartbeat per conversation, written by remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
-/** Milliseconds between two writes of a reply, and between two polls of a reader. */
+/** Milliseconds between two writes of a reply, and between two polls by a reader. */
 const EVERY = 250
 /** Number of polls between two heartbeats of a reader. After `FORGET` polls, a silent reader is forgotten. */
 const RENEW = 20
 const FORGET = 3 * RENEW
 /** Milliseconds until a finished reply is removed, so that readers can poll it once more. */
 const LINGER = 10_000
-/** Milliseconds until items of dead processes expire. The next reply removes them. */
+/** Milliseconds until items of dead processes expire. The next reply removes expired items. */
 const EXPIRY = 3_600_000
 
 interface Head {

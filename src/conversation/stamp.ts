@@ -60,8 +60,8 @@ function checkEvent(value: unknown, index: number): Event {
 }
 
 /**
- * Adds missing ids and times (D15), except to events whose id is in `known`: the store compares these with
- * the stored events.
+ * Adds missing ids and times (D15). Events whose id is in `known` stay unchanged, because the store compares
+ * them with the stored events.
  * @param last time of the log's last event
  */
 export function stampEvents(

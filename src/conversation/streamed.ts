@@ -79,7 +79,8 @@ export class StreamedReply {
   }
 
   /**
-   * Returns the end of the part after an offset; null if it is newer than event `seq` or missing. O(log n).
+   * Returns the end of the part that follows an offset. Null if no part follows, or if the part is newer than
+   * event `seq`. O(log n).
    */
   next(offset: ReplyLength, seq: number): ReplyLength | null {
     const mark = this.#marks[firstFrom(this.#marks, (each) => !isShorter(offset, each))]
@@ -96,7 +97,7 @@ export class StreamedReply {
     })
   }
 
-  /** Returns the same object to readers at the same offsets. */
+  /** Returns the same object if it is called twice in a row with the same offsets. */
   between(from: ReplyLength, to: ReplyLength): StreamingDeltaEvent {
     const key = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
     if (this.#lastDelta?.key === key) return this.#lastDelta.event

@@ -1,4 +1,4 @@
-/** Catch-up subscriptions deliver every later event once, in order: first stored, then live ones (law B). */
+/** Delivers every event after a position once, in order: first stored events, then live ones (law B). */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'

@@ -99,7 +99,7 @@ export async function* subscribeTree(
   const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
   let failure: { readonly error: unknown } | null = null
   let news = new AbortController()
-  /** Requests the next item. Only one item of each conversation waits, so a slow reader needs no queue. */
+  /** Requests the next item. At most one item per conversation waits, so no queue is needed. */
   const pull = (from: Followed): void => {
     const arrive = (item: SubscriptionItem | null): void => {
       ready.push({ from, item })

@@ -32,7 +32,7 @@ export interface UIStreamOptions extends UIMessagesOptions {
   /** Parts of the reply that the client already has. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Starts the run that makes the reply. Called once the stream has subscribed, even if the client
+   * Starts the run that makes the reply. Called as soon as the stream has subscribed, even if the client
    * disconnects. The stream ends when the promise settles, with an error if the promise rejects. If another
    * run makes the reply, the stream ends with that run. Default: starts no run, but recovers a conversation
    * whose status is `running` without a lease, as after an import; the stream ends when no run is active.
@@ -60,10 +60,10 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 }
 
 /**
- * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new ones, token by token
- * if the step publishes deltas, until no run is active. Ending the stream does not stop the run;
- * `conversation.interrupt()` does. If HEAD leaves the message's branch, or the log cannot be read, an error
- * chunk ends the stream. Yields nothing without a user message. O(reply + view) per event.
+ * Yields the reply to a user's message as chunks of the AI SDK: existing parts, then new parts until no run
+ * is active. New parts arrive token by token if the step publishes deltas. Ending the stream does not stop
+ * the run; `conversation.interrupt()` does. If HEAD leaves the message's branch, or the log cannot be read,
+ * an error chunk ends the stream. Yields nothing without a user message. O(reply + view) per event.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -339,7 +339,7 @@ export async function receiveUIMessages(
   return { to: message.id }
 }
 
-/** Returns a posted message with the long strings of its event in place of their addresses. */
+/** Returns a posted message in which the addresses of long strings are replaced by the strings. */
 const withStrings = (
   conversation: Conversation,
   message: JsonObject,
@@ -361,7 +361,7 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
     ? (message['parts'] as JsonValue[])
     : []
 
-/** The message's latest version on HEAD's branch: a client keeps the id of the old version. */
+/** The message's latest version on HEAD's branch. After an edit, a client keeps the id of the old version. */
 function latestVersion({ log }: State, messageId: string): string {
   const message = findEventIn(log, messageId)
   if (message === undefined || isOnPathIn(message, log.head)) return messageId

@@ -82,7 +82,7 @@ export function decodeStored(value: JsonValue): Decoded {
   return { ok: true, event, warnings: [...surplus, ...payloadWarnings(event.kind, value as JsonObject)] }
 }
 
-/** The field `quarantined` may not stay in an event: it marks quarantined lines. */
+/** Whether the issue is an unknown field other than `quarantined`, which marks quarantined lines. */
 const isSurplus = ({ type, loc }: Issue): boolean =>
   type === 'extra_forbidden' && !(loc.length === 1 && loc[0] === 'quarantined')
 
@@ -90,7 +90,7 @@ const SURPLUS = 'Unknown field. It stays in the log and in exports, and no reque
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** An unfit payload causes only warnings (law E3), because its producer may use a newer schema. */
+/** An action or observation with wrong fields causes only warnings (law E3): its schema may be newer. */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')

@@ -154,7 +154,8 @@ function messageContent(event: MessageEvent): object {
 }
 
 /**
- * Returns a placeholder for each thinking block, so that the erased reply still starts a thinking loop (U5).
+ * Returns a placeholder for each thinking block, because thinking decides which events must stay together
+ * (U5).
  */
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))

@@ -193,7 +193,7 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, () => z.ZodMiniType>>
 
-/** Removes the rule that keys are strings, which JSON implies, and zod's limits of integers. */
+/** Removes two rules from a schema: that keys are strings (as in all JSON), and zod's limits of integers. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.propertyNames
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

@@ -8,7 +8,8 @@ import type { JsonValue } from './shapes.ts'
 export const MAX_DEPTH = 512
 
 /**
- * It is needed because a proxy can be endless, and nested lists that share items can expand without limit.
+ * Maximum number of copied values. A proxy can be endless, and lists that share items can expand without
+ * limit.
  */
 const MAX_VALUES = 5_000_000
 
@@ -54,7 +55,8 @@ export function copyJson(value: unknown): JsonCopy {
  * Deep-freezes a value from `JSON.parse` in place; -0 becomes 0, because JSON text drops its sign.
  *
  * Returns an issue for what no event can contain: nesting beyond {@link MAX_DEPTH}, and numbers that overflow
- * to infinity. The value is then partly frozen and must be discarded. Never throws, at any depth. O(size).
+ * to infinity. If there is an issue, the value is only partly frozen: discard it. Never throws, at any depth.
+ * O(size).
  */
 export function freezeJson(value: JsonValue): readonly Issue[] {
   // Finding the failing path is slower, so only a failure pays for it.
@@ -83,8 +85,8 @@ export function isFrozenJson(value: unknown, room: number): boolean {
 }
 
 /**
- * Whether an object is plain: it has no prototype, or its prototype has none, as with `Object.prototype` of
- * any realm.
+ * Whether an object has no prototype, or has a prototype that itself has no prototype, such as the
+ * `Object.prototype` of any realm.
  */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -95,7 +97,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 const { hasOwnProperty } = Object.prototype
 
-/** `passes`: skips frozen values, because they are deep-frozen already. */
+/** If `passes` is true, skips frozen values, because they are deep-frozen already. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -120,7 +122,7 @@ function freezeItem(container: object, key: string | number, room: number, passe
   return Number.isFinite(item)
 }
 
-/** It is needed because a value can contain itself. */
+/** Maximum number of values to copy. Without it, copying a value that contains itself could not end. */
 const MAX_PLAIN_VALUES = 100_000
 
 /** Returns a copy of a value, or undefined if the value may have issues. Tracks no path, for speed. */

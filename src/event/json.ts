@@ -39,7 +39,7 @@ export function edit(object: JsonObject, key: string, change: (value: JsonValue)
   return after === before ? object : { ...object, [key]: after }
 }
 
-/** {@link edit} for a field with an object; any other value stays. O(keys). */
+/** Like {@link edit}, but changes the field only if its value is an object. O(keys). */
 export function editObject(
   object: JsonObject,
   key: string,
@@ -48,7 +48,7 @@ export function editObject(
   return edit(object, key, (value) => (isObject(value) ? change(value) : value))
 }
 
-/** {@link edit} for a field with a list of objects; other items stay. O(keys + items). */
+/** Like {@link edit}, but changes the items of a list. Items that are not objects stay. O(keys + items). */
 export function editEach(
   object: JsonObject,
   key: string,

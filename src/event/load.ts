@@ -66,7 +66,7 @@ const MAX_WARNINGS = 100
 
 /**
  * Matches a number that JavaScript may change: 16 digits or more, an exponent of three digits, or minus zero.
- * Also matches space before a colon, because `keysIn` would miss the key before it.
+ * Also matches a space between a key and its colon, because `keysIn` would not count such a key.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
@@ -76,7 +76,7 @@ interface Level {
   position: string | number
 }
 
-/** Nearly every line passes a fast test: a pattern and the number of keys. */
+/** For nearly every line, a fast test of a pattern and of the number of keys is sufficient. */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== countKeys(value) ? scan(text) : NO_ISSUES
 }
@@ -93,7 +93,7 @@ function keysIn(text: string): number {
   return count
 }
 
-/** Not recursive: the value may be nested deeper than the stack. */
+/** Does not use recursion, because a deeply nested value would overflow the stack. */
 function countKeys(value: object): number {
   let count = 0
   const pending = [value]

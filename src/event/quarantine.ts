@@ -34,7 +34,7 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
  * id is legal, and the parent is a string, null or missing. The result is frozen; `issues` is not copied.
  * O(length of the id).
  * @param raw the line's text
- * @param issues why it is not an event
+ * @param issues why the line is not an event
  * @param value the line's JSON; undefined when it is invalid
  * @example
  * quarantine('{"kind":"Odd"}', [], { kind: 'Odd' }).event_kind // 'Odd'

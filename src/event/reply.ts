@@ -1,5 +1,6 @@
 /**
- * The record of a model's reply, stored in the reply's events. With it, requests repeat the reply unchanged.
+ * The record of a model's reply, stored in the reply's events. With it, later requests contain the reply
+ * unchanged.
  */
 
 import { isObject } from './json.ts'
@@ -28,7 +29,7 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * no record if the first event's `after` is true. Logs of other producers have no records.
  */
 export interface ReplyRecord {
-  /** HEAD when the model was called: its id, true if it is this event's parent, null if HEAD was empty. */
+  /** Id of HEAD when the model was called; true if HEAD is this event's parent; null if HEAD was empty. */
   readonly after?: string | true | null
   readonly grammar?: GrammarName
   readonly model?: string
@@ -43,8 +44,8 @@ export interface ReplyRecord {
   /** Digest of the reply's parts up to the last signed one; missing if no part is signed. */
   readonly digest?: string
   /**
-   * Digests of the reply up to each call, except the last call. Missing if all of them equal `digest`, and
-   * for more than 100 calls.
+   * Digests of the reply up to each call, except the last call. Missing if all of them equal `digest`, or if
+   * the reply has more than 100 calls.
    */
   readonly cuts?: readonly string[]
   /** The provider's stop reason; missing if the reply ended normally or with calls. */

@@ -1,6 +1,6 @@
 /**
- * Makes the zod schemas of nested shapes, closed where interface 2.3 closes them, else open (design D14).
- * Uses zod's functions: its methods would bundle all of zod.
+ * Makes the zod schemas of nested shapes. A schema rejects unknown fields only where interface 2.3 says so
+ * (design D14). Uses zod's functions, because its methods would add all of zod to a bundle.
  */
 
 import * as z from 'zod/mini'
@@ -25,7 +25,7 @@ export function checker(makeSchema: () => z.core.$ZodType): Check {
   }
 }
 
-/** Values are copied or parsed as JSON before a schema checks them, so nothing is left to check. */
+/** Accepts any value, because values are already copied or parsed as JSON before a schema checks them. */
 export const json = () => z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 
 export const jsonObject = () =>

@@ -43,7 +43,7 @@ export const digitsOf = ({ high, low }: Lanes): string =>
 
 /**
  * Returns the reference that replaces a long string in a stored body. A message may contain such a text by
- * chance: only the texts in `blobs` of the stored event are references. O(1).
+ * chance, so only the texts in `blobs` of the stored event are references. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 

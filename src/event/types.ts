@@ -90,7 +90,7 @@ export interface ConversationStateUpdateEvent extends EventBase {
 /** When a hook runs. */
 export type HookEventType = (typeof HOOK_EVENT_TYPES)[number]
 
-/** A hook that ran, what it printed, and whether it blocked. */
+/** The execution of a hook, with its output and whether it blocked. */
 export interface HookExecutionEvent extends EventBase {
   readonly kind: 'HookExecutionEvent'
   readonly source?: 'hook'

@@ -47,8 +47,8 @@ function barePart(part: JsonValue): JsonValue {
 }
 
 /**
- * Block i gets the text `texts[i]`. If that is missing, the block keeps its own text, or gets its masked data
- * if it has no text.
+ * Block i gets the text `texts[i]`. Without such a text, the block keeps its own text. A block without its
+ * own text gets its masked data as text.
  */
 export function unsignedBlocks(
   blocks: readonly JsonValue[],

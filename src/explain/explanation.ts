@@ -40,7 +40,7 @@ export type NoteCode =
   | 'stretch'
   /** A reply is placed before messages that its model had not read. */
   | 'placed'
-  /** A reply whose model had not read this message is placed before it. */
+  /** A reply is placed before this message, because the reply's model had not read the message. */
   | 'passed'
   | 'replaced_prompt'
   | 'says_nothing'
@@ -57,7 +57,7 @@ export interface Reason<Code extends string = VerdictCode | NoteCode> {
   readonly code: Code
   /** Rule of the design, such as `U6`; `ruleOf` returns its sentence. */
   readonly rule: string
-  /** Broken law, such as `P4`, for `sentenceOf` of `colloquy/laws`; or null. */
+  /** Broken law, such as `P4`, or null. `sentenceOf` of `colloquy/laws` returns the law's text. */
   readonly law: string | null
   /** One sentence with ids and names, without content. */
   readonly text: string

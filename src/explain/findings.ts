@@ -82,9 +82,7 @@ interface WrittenRequest {
 /** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
-/**
- * Of the writers with `replace` and `append`, returns the one that removes signed parts from fewer replies.
- */
+/** Returns the writer, with `replace` or `append`, that removes signed parts from fewer replies. */
 function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
@@ -229,12 +227,12 @@ const FINDERS: readonly Finder[] = [
 /**
  * Returns the problems and notable facts of a conversation: warnings of replay, broken laws, requests that do
  * not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the
- * task, likely secrets. The worst are first, causes before consequences. Each finding lists its evidence.
- * `explain` explains one event.
+ * task, likely secrets. The worst findings are first, and causes precede consequences. Each finding lists its
+ * evidence. `explain` explains one event.
  *
- * O(n log n + size). It also writes requests, each O(content of the view): two for each of the latest 64
- * requests after a change of earlier messages, and at most 16 + 3 · log2(n) per grammar.
- * @param log a state, or a log as for `checkLog`; only lines show what JSON parsing lost
+ * O(n log n + size). It also writes requests, each O(content of the view): at most 16 + 3 · log2(n) per
+ * grammar, and at most 128 to compare requests with the previous ones.
+ * @param log a state, or a log as for `checkLog`; pass lines of text to find what JSON parsing lost
  * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',
@@ -530,7 +528,7 @@ type CallCheckpoint = Checkpoint & EventEntry<ActionEvent>
 
 const isCallCheckpoint = (entry: Checkpoint): entry is CallCheckpoint => entry.event?.kind === 'ActionEvent'
 
-/** Whether a call repeats another. Equal ids alone prove nothing: many servers number calls per reply. */
+/** Whether a call repeats another. Equal ids prove nothing, because many servers reuse ids. */
 function isRepeated(before: CallCheckpoint, { event, parent }: CallCheckpoint): boolean {
   const one = before.event
   const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
@@ -634,8 +632,8 @@ function wordSet(text: string): Set<string> {
 }
 
 /**
- * Branches without HEAD that contain tool results or replies. The finding is a note if a state update moved
- * HEAD away; otherwise a warning, because the branch may be lost.
+ * Branches that contain tool results or replies, but do not contain HEAD. The finding is a note if a state
+ * update moved HEAD away; otherwise a warning, because the branch may be lost.
  */
 function* branchFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log

@@ -78,7 +78,7 @@ export interface Leaving {
 export function headMoves({ log }: State, from = 0): (event: Entry) => Leaving | null {
   const entries = log.entries.slice(from)
   const moves: { readonly by: Checkpoint; readonly head: Checkpoint | null }[] = []
-  /** For each entry, by position: the index in `moves` of the last move to it or to a descendant. */
+  /** Position of each entry → index in `moves` of HEAD's last move to the entry or to a descendant. */
   const visits = new Map<number, number>()
   let head: Checkpoint | null = null
   for (const by of entries) {

@@ -1,4 +1,4 @@
-/** Explains whether a budget omits an event from the request, or a mask replaces it. */
+/** Explains whether a budget omits an event from the request, or whether a mask replaces the event. */
 
 import { type FitOptions, fitToBudget } from '../context/budget.ts'
 import { type CountTokens, estimateTokens } from '../context/estimate.ts'

@@ -57,12 +57,12 @@ export interface PageSource {
 /** A log without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
-/** Characters per block: a long log exceeds the maximum length of a string. */
+/** Number of characters per block. A long log in one block would exceed the maximum length of a string. */
 const BLOCK = 1 << 23
 
 /**
  * Yields a log as blocks of JSON text: the head, then arrays of facts; every `encrypted_content` is null. No
- * block contains `<` or a line end, so that each can be part of a page or a line. O(size).
+ * block contains `<` or a line end, so a block can be inserted into a page or a line. O(size).
  */
 export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
   yield inPage(head)
@@ -95,7 +95,7 @@ const DATA_MARK = '<!--data-->'
  * Yields the page of the inspector in pieces. A page with logs opens without a server; a page without logs
  * requests them from its `source`. The logs are JSON without `<`, so the browser cannot parse them as markup
  * or script. O(size of the logs).
- * @param template as `npm run build` makes it
+ * @param template the HTML page that `npm run build` makes
  * @example
  * const head = { title: 'c', conversation: 'c', name: 'c', parent: null, call: null, lines: null, issues: [], notes: [] }
  * const log = { ...head, findings: null, facts: [shownFact({ kind: 'PauseEvent', id: 'p' })] }

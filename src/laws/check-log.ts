@@ -206,7 +206,7 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
 
 interface Stop {
   readonly entry: Entry
-  /** Replies that began after the stop; the first may have been in flight. */
+  /** Replies that began after the stop. The model may have been called for the first before the stop. */
   readonly replies: Set<string>
 }
 

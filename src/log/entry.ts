@@ -45,7 +45,7 @@ export interface Entry {
   readonly event: Event | null
   /** The line that could not be decoded. Null for an event, and when the body was evicted. */
   readonly quarantined: Quarantined | null
-  /** ISO 8601. Without a valid one, an event inherits the previous entry's. Null before the first valid one. */
+  /** ISO 8601. An event without a valid time has the previous entry's. Null before the first valid time. */
   readonly timestamp: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
@@ -53,7 +53,7 @@ export interface Entry {
   readonly canBeHead: boolean
   readonly parent: Entry | null
   readonly depth: number
-  /** An ancestor further up, which makes a walk to an ancestor O(log depth). Null at a root. */
+  /** An ancestor to which a walk up the path can skip, so that the walk is O(log depth). Null at a root. */
   readonly jump: Entry | null
   /** For an entry that cannot be HEAD, its nearest ancestor that can. Otherwise null. */
   readonly above: Entry | null

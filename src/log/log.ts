@@ -103,13 +103,13 @@ interface IndexBase {
 }
 
 /**
- * Positions by key, shared by a log's versions (design D6). Diverged versions may differ at a position, so a
- * position counts only if the caller's version confirms it.
+ * Positions by key, shared by a log's versions (design D6). Versions that diverged may have different entries
+ * at a position, so `find` returns a position only if the caller confirms it.
  */
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
   readonly #base: IndexBase | null
-  /** The last key that was not found. It is usually added next, without a second lookup. */
+  /** The last key that was not found. Usually, the caller adds this key next, without a second lookup. */
   #missed: string | null = null
 
   constructor(base: IndexBase | null = null) {

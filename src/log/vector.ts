@@ -45,7 +45,7 @@ export class Vector<T> implements Iterable<T> {
   readonly #tree: Node<T> | null
   /** Index of the first value of the tail. */
   readonly #start: number
-  /** Values after the tree. Versions share it: a push to the newest version writes in place. */
+  /** Values after the tree. Versions share this array, so a push to the newest version writes in place. */
   readonly #tail: T[]
 
   constructor(length: number, tree: Node<T> | null, tail: T[]) {

@@ -17,7 +17,8 @@ export interface Kind {
   /** Field that only the provider can write. A part with this field is signed. */
   readonly signed?: string
   /**
-   * Fields that are sent back, besides the standard fields or, with `namedBy`, the field that names the part.
+   * Further fields that are sent back. Without `namedBy`, the standard fields are sent back, too; with
+   * `namedBy`, the field that names the part.
    */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }
@@ -60,7 +61,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
 
 /**
  * Whether parts of this kind can be stored whole. If the kind has a standard field, only parts that the field
- * cannot represent are stored whole, and `needs` has their fields.
+ * cannot represent are stored whole. `needs` has the fields of such parts.
  */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)

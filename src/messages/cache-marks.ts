@@ -17,8 +17,8 @@ const MAX_MARKS = 4
  * Returns a function that assigns cache breakpoints to blocks in order, so that the breakpoints of earlier
  * blocks do not change when the history grows. A request has at most 4 breakpoints, including the breakpoints
  * of the tools and of the request itself. The provider rejects a one-hour breakpoint after a five-minute one,
- * so such a breakpoint gets five minutes, too. The request's own breakpoint is the last one, so if it lasts
- * one hour, every assigned breakpoint lasts one hour, too.
+ * so the later breakpoint gets five minutes, too. The request's own breakpoint is the last one, so if it
+ * lasts one hour, every assigned breakpoint lasts one hour, too.
  */
 export function cacheMarks(
   state: MarkState,

@@ -16,13 +16,13 @@ export interface Grammar {
   readonly limits: Limits
   /** Writes a request, or its list of messages. @throws ColloquyError `empty_view` without messages. */
   readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** Field of a request that contains the messages; null if the request itself is the list of messages. */
+  /** Name of the request field with the messages; null if the request itself is the list of messages. */
   readonly list: string | null
   readonly reply: (reply: object, options?: ReadOptions) => Reply
   readonly stream: (options?: ReadOptions) => ReplyCollector
   /** Returns the rules that a request breaks; null for the AI SDK, whose package checks requests itself. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
-  /** Fields that the writer leaves out when they are empty, with their empty values. */
+  /** The empty value of each field that the writer leaves out when the field is empty. */
   readonly front: JsonObject
   readonly provider: ProviderGrammar | null
   readonly sight: Sight
@@ -34,7 +34,7 @@ interface Declared<Raw extends object> extends Pick<
 > {
   readonly reply: (reply: Raw, options?: ReadOptions) => Reply
   readonly rules?: Grammar['rules']
-  /** Field of a request that contains the system prompt. Default: `system`. */
+  /** Name of the request field with the system prompt. Default: `system`. */
   readonly prompt?: string
   readonly list?: Grammar['list']
   readonly front?: JsonObject
@@ -42,7 +42,7 @@ interface Declared<Raw extends object> extends Pick<
   readonly provider?: SpokenProvider
 }
 
-/** Add each grammar to the list in `grammars.ts`, too. */
+/** Each grammar that is defined here must also be listed in `grammars.ts`. */
 export function defineGrammar<Raw extends object>({
   rules = null,
   prompt = 'system',

@@ -28,7 +28,7 @@ export interface Limits extends GrammarKinds {
   readonly parts: PartTable
   /** The kinds of parts that a reply can have, each with a function that returns a part's digest. */
   readonly kinds: Readonly<Partial<Record<PartKind, (part: never) => Digest>>>
-  /** Returns the order of a reply's parts if no record of this grammar lists them. */
+  /** Returns the order of a reply's parts. Used when no record of this grammar lists the parts. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
   /** Reorders a record's parts, for a provider that rejects other content after a call. */
   readonly arrange?: (
@@ -54,9 +54,9 @@ export interface Limits extends GrammarKinds {
 }
 
 export interface PairState {
-  /** Ids of pairs that cannot be sent. */
+  /** Ids of pairs (a provider tool's call and its result) that cannot be sent. */
   readonly refused: ReadonlySet<string>
-  /** Ids of the calls so far. A call that repeats one of them is not sent. */
+  /** Ids of the calls so far. A call with one of these ids is not sent. */
   readonly used: Map<unknown, true>
 }
 
@@ -171,7 +171,7 @@ export interface TextPiece {
   readonly type: 'text'
   readonly text: string
   readonly cache: boolean
-  /** The text part of the log that contains the text; null for a text that is not in the log. */
+  /** The logged part from which the text was read; null if the text is not in the log. */
   readonly source: Content | null
 }
 

@@ -77,8 +77,8 @@ export interface ToolMessage {
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 /**
- * A cache of written messages and requests, made by `requestCache()`. With it, the next request writes only
- * what is new. The cache does not keep conversations in memory.
+ * A cache of written messages and requests, made by `requestCache()`. With a cache, the writer writes only
+ * the new part of the next request. The cache does not keep conversations in memory.
  */
 export interface RequestCache {
   readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]

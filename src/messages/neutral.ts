@@ -119,13 +119,13 @@ export function toMessages(state: State, { cache, ...options }: CachedOptions = 
 
 type CachedOptions = MessageOptions & {
   /**
-   * A cache from `requestCache()`, so that for a later state only the new messages are written. Default:
-   * none.
+   * A cache from `requestCache()`. With a cache, a call for a later state writes only the new messages.
+   * Default: none.
    */
   readonly cache?: RequestCache
 }
 
-/** Returns the system prompt that is sent first: the latest, or with `append` the view's first. */
+/** Returns the prompt at the start of the request: the latest one, or with `append` the view's first one. */
 export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
   if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
   for (const unit of branch.view.units)
@@ -134,8 +134,8 @@ export function promptOf({ branch }: State, { system }: MessageOptions): ViewIte
 }
 
 /**
- * Writes units as messages. Calls `onUnit` after each unit, with `isOpen` true if a plain user message that
- * follows would be merged into the last message.
+ * Writes units as messages. Calls `onUnit` after each unit. `isOpen` is true if the next plain user message
+ * would be merged into the last message.
  */
 export function writeUnits(
   units: Iterable<Unit>,

@@ -152,7 +152,7 @@ export interface ProviderGrammar {
   readonly namedBy: string | null
   /** Text after the last event. Default: none. */
   readonly last?: string
-  /** Number of events at the end of a stream that report how it ended. */
+  /** Number of final events of a stream. They report how the stream ended. */
   readonly ends: number
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }

@@ -64,7 +64,7 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
   )
 }
 
-/** Parts of a log are frozen. */
+/** Only frozen parts, such as the parts of a log, are cached, because other parts may change. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
 function contentDigest(part: Content): Digest {
@@ -293,8 +293,8 @@ const PART_KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning'
 
 /**
  * Returns the references in a record's `parts`; null if they do not name each part of the standard fields
- * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Of the parts after
- * the branch's last call, it returns only texts, and unsigned parts without standard field. O(n).
+ * exactly once. When HEAD is between a reply's calls, later calls are not on the branch. Only texts and
+ * unsigned `other` parts are then returned from the parts after the branch's last call. O(n).
  */
 function refsOf(
   parts: unknown,
@@ -383,8 +383,8 @@ const MAX_TEXT_LENGTH = 400
 
 /**
  * Returns the placeholder of a part that a request cannot contain. It has the part's kind, and fields that
- * help a model. Returns null for reasoning, for annotations, and for a part with neither type nor text,
- * because it may not be content. Depends only on the part. O(size).
+ * help a model. Returns null for reasoning, for annotations, and for a part with neither type nor text, which
+ * is perhaps not content. Depends only on the part. O(size).
  * @example
  * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */

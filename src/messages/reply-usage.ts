@@ -121,7 +121,7 @@ function countsOf(usage: JsonObject): Counts {
   return [finite(input + cached), finite(output + beside), cacheRead, cacheWrite, reasoning]
 }
 
-/** Fields not in a record's `usage`: counts, sums of counts, and fields that do not influence the price. */
+/** Fields that a record's `usage` omits: counts, sums of counts, and fields that do not affect the price. */
 const KNOWN_COUNTS: ReadonlySet<string> = new Set([
   ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,

@@ -57,7 +57,7 @@ export function moreOf(value: RawObject, ...known: readonly string[]): JsonObjec
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-/** Returns the field to leave out: `caller` if it is `direct`, the model itself (the default); else none. */
+/** Returns `['caller']` if the caller is `direct`, which is the default and is not stored; otherwise `[]`. */
 export const defaultCaller = (item: RawObject): string[] =>
   objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []
 
@@ -67,7 +67,7 @@ export const frozenInput = (value: unknown): JsonObject | null =>
 
 /** Reads a reply while it is streamed. It never throws. */
 export interface ReplyCollector {
-  /** Reads the next item of the provider's stream, and returns the deltas in it. */
+  /** Reads the next item of the provider's stream, and returns the item's deltas. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
   /**
    * Returns the reply so far. It can be called at any time. Calls of a broken-off or failed reply are not
@@ -159,14 +159,14 @@ function recordOf(
 }
 
 /**
- * `T` with writable fields, to fill it field by field, because spreading a dozen mostly empty objects would
- * be slower.
+ * `T` with writable fields. The object is filled field by field, because spreading a dozen mostly empty
+ * objects would be slower.
  */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
  * Returns by how much a reply changes the number of provider tool calls that wait for results. The reply's
- * own calls wait only if it continues.
+ * own calls wait only if the reply continues.
  */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0

@@ -19,8 +19,8 @@ interface KnownMessages {
 }
 
 /**
- * Marks a unit in `ends` whose message can grow, because a plain user message after it would be merged into
- * it.
+ * Marks a unit in `ends` whose message can still grow. The next plain user message would be merged into this
+ * message.
  */
 const NO_POINT = -1
 
@@ -92,7 +92,7 @@ export function requestCache(): RequestCache {
   }
 }
 
-/** Restores the request at its last saved point before the first difference; false without such a point. */
+/** Restores the last saved point before the first difference; returns false if there is no such point. */
 function rewind(
   { request, list, settled, undos, points }: KnownRequest,
   messages: readonly NeutralMessage[],
@@ -204,8 +204,8 @@ function addPoint(open: KnownRequest, messages: readonly NeutralMessage[], index
 }
 
 /**
- * Freezes the messages after the last point, and the message directly before it, which may have been
- * replaced.
+ * Freezes the messages after the last point. Also freezes the message directly before this point, because
+ * that message may have been replaced.
  */
 function freezeNew({ list, points }: KnownRequest): void {
   list.slice(Math.max(0, (points.at(-1)?.written ?? 0) - 1)).forEach(freeze)

@@ -204,10 +204,10 @@ function recordFaults(
   return findings
 }
 
-/** Findings of each request, so that all rules of a provider share one walk through it. */
+/** Findings of each request, so that all rules of a provider share one walk through the request. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** Calls for one provider must have the same shape and root. */
+/** Every call of this function for the same provider must pass the same `shape` and `root`. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -298,8 +298,9 @@ const FORM = {
 } as const
 
 /**
- * Returns the rules about the form of a request. A rule without its own source in `sources` has the common
- * `source`; `text-well-formed` then has a fixed one. `known-role` is included only if it has its own source.
+ * Returns the rules about the form of a request. If `sources` has no source for a rule, the rule has the
+ * common `source`, except `text-well-formed`, which has a fixed source. `known-role` is included only if it
+ * has its own source.
  */
 export function formRules<V extends { readonly request: unknown }>(
   shape: Shape<unknown>,

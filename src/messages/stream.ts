@@ -10,7 +10,7 @@ interface StreamReader {
   /** Returns the failure that an event reports. Default: reads the event's `error`. */
   readonly failureIn?: (event: RawObject) => ReplyOutcome | null
   readonly isComplete: () => boolean
-  /** The reply so far, in the form of a reply that was not streamed. */
+  /** Returns the reply so far, in the form of a reply that was not streamed. */
   readonly whole: () => object
 }
 
@@ -81,7 +81,7 @@ export function itemsByIndex(kindOf: (item: RawObject) => unknown, calls: string
   return {
     all,
     byIndex,
-    /** A start that repeats the id of the item at its index continues that item. */
+    /** If the item at `index` has the same id, the start continues that item. */
     open(index: unknown, start: RawObject, id = start['id']): StreamItem {
       const known = byIndex.get(index)
       if (known !== undefined && id !== undefined && known.start['id'] === id) return known
@@ -159,7 +159,7 @@ export interface DeltaField {
   readonly onlyWhole?: true
   /** The delta's `type`, if the provider's deltas have one. */
   readonly type?: string
-  /** The start that a block gets from a delta with this field if the stream sent none. */
+  /** Start of a block that has no start event and begins with a delta of this field. */
   readonly begins?: RawObject
   readonly publish?: (text: string) => StreamingDeltaEvent[]
 }

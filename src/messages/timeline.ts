@@ -60,7 +60,7 @@ export interface MessageItem extends ItemBase {
   /** The model's readable reasoning, or an empty text. */
   readonly reasoning: string
   readonly reply: TimelineReply | null
-  /** Id of the working call that the message completed. */
+  /** Id of the background call that the message completed. */
   readonly completes?: string
 }
 
@@ -87,7 +87,7 @@ export interface TimelineResult {
   readonly output?: JsonValue
 }
 
-/** The message that completed a working call. The message is also an item of its own. */
+/** The message that completed a background call. The message is also an item of its own. */
 export interface TimelineCompletion extends Omit<TimelineResult, 'output'> {
   readonly seq: number
   readonly outcome: CompletionOutcome
@@ -112,7 +112,7 @@ export interface CallItem extends ItemBase {
   readonly completion?: TimelineCompletion
 }
 
-/** A progress report of a working call. */
+/** A progress report of a background call. */
 export interface ProgressItem extends ItemBase {
   readonly type: 'progress'
   readonly report: CallProgress
@@ -242,8 +242,8 @@ export interface TreeTimelineItem {
 
 /**
  * Returns the timeline of a conversation and its subagents. A subagent's items follow the call that opened
- * the subagent. If this call is unknown or not on HEAD's branch, they follow all items of the parent
- * conversation. O(sum of `toTimeline`).
+ * the subagent. If this call is unknown or not on HEAD's branch, the subagent's items follow all items of the
+ * parent conversation. O(sum of `toTimeline`).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',

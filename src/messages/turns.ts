@@ -139,9 +139,11 @@ export const resumesPaused: NonNullable<Limits['resumes']> = (last, next, limits
   isPaused(last, limits) && (next === undefined || !beginsTurn(next, last, limits))
 
 /**
- * Whether a reply after a paused one begins its own turn, because the messages between them were removed.
- * Signed thinking shows this unless the paused reply begins with thinking, because a turn contains thinking
- * only if it begins with it. A reply with a recorded prefix or a result continues the paused one.
+ * Whether a reply after a paused reply begins a new turn. This happens if the messages between the two
+ * replies were removed. If the later reply has signed thinking and the paused reply does not begin with
+ * thinking, the later reply begins a turn, because only a turn that begins with thinking can contain
+ * thinking. But a later reply that has a recorded prefix, or a result of a provider tool, continues the
+ * paused reply.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false

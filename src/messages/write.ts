@@ -25,7 +25,7 @@ import type { NewMap, Role, WriteOptions, Written } from './prefix.ts'
 import { callDigest, textsOfPart, thinkingDigest } from './reply-parts.ts'
 import { type TurnReader, turnReader } from './turns.ts'
 
-/** A frozen message is shared by requests, so a copy replaces it. */
+/** If the last message is frozen, a copy replaces it, because other requests may share a frozen message. */
 export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
   const last = messages.at(-1) as M
   const list = last[field] as object[]
@@ -94,7 +94,7 @@ export interface OpenRequest<Request> {
 
 /**
  * Starts a request with the leading system messages. If the grammar accepts system messages only at the
- * start, the last later one replaces the leading ones.
+ * start, the last system message in `messages` replaces the leading ones.
  */
 export function startRequest<Request extends object, Block extends object, M extends object>(
   { limits, start, refused }: RequestWriter<Request, Block, M>,

@@ -12,7 +12,7 @@ export const MASK = '**********'
 
 const NAMES =
   /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|passphrase|credential|private[-_]?key|authorization|cookie/i
-/** Names of fields whose values are all secrets. */
+/** Names of fields that contain an object in which every value is a secret. */
 const MAPS = /(?:env|environment|env_?vars?|headers)$/i
 const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
@@ -136,8 +136,8 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
 }
 
 /**
- * A value without secrets. A text, list, environment or header map that contains one is removed whole; other
- * objects lose only their secret fields.
+ * A value without secrets. If a text, list, environment or header map contains a secret, the whole text, list
+ * or map is removed; other objects lose only their secret fields.
  */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(

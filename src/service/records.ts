@@ -1,4 +1,4 @@
-/** Typed records of the service, stored as items. They are the same in every process, and not cached. */
+/** Typed records of the service, stored as items. They are not cached, so all processes see the same. */
 
 import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
@@ -19,9 +19,9 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record.
-   * With a number in `expected`, the change fails unless this is the record's version. With null, it fails if
-   * the record exists.
+   * Returns a change for {@link Records.make}. If `record` is null, the change deletes the stored record. If
+   * `expected` is a number, the change fails unless the record has this version. If `expected` is null, the
+   * change fails if the record exists.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes all changes or none. Returns the new versions. @throws ColloquyError `version_conflict`. */

@@ -105,7 +105,7 @@ export interface ServiceOptions {
   /** Extensions of the OpenHands web page. Default: none. */
   readonly canvasExtensions?: CanvasExtensions
   readonly editor?: Editor
-  /** Origins that may use the service from a browser, besides this machine's; `*` for all. Default: none. */
+  /** Web origins that may use the service, in addition to this machine; `*` for all. Default: none. */
   readonly allowOrigins?: readonly string[]
   /** Page of the inspector, from `inspectorPage`, served at `/inspect`. Default: none. */
   readonly inspector?: string
@@ -125,7 +125,7 @@ export const SERVICE_OPTIONS = [
   'onFailure log',
 ] as const
 
-/** The HTTP interface over an engine. Mount `app`, or pass requests to `fetch`. */
+/** The HTTP interface of an engine. Mount `app`, or pass requests to `fetch`. */
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
@@ -149,7 +149,7 @@ export interface Service {
 }
 
 /**
- * Creates the HTTP service over an engine. Starts no server, and does not close the engine or its store.
+ * Creates an HTTP service for an engine. Starts no server, and does not close the engine or its store.
  * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const engine = createEngine({ store: memoryStore() })

@@ -36,8 +36,8 @@ const REPLY_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Splits records into elements. A message is one element. A whole request becomes several: one with the
- * fields that are not read, one with its system prompt, and one for each of its messages or input items.
+ * Splits records into elements. A message is one element. A whole request becomes several elements: one with
+ * the fields that are not read, one with the system prompt, and one for each message or input item.
  */
 function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
@@ -81,7 +81,7 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
   return elements
 }
 
-/** Whether an element is a whole Responses reply, which repeats fields of its request. */
+/** Whether a record is a whole reply of OpenAI Responses, not only an item of a reply. */
 const isWhole = ({ type, role, output }: RawObject): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
@@ -141,7 +141,7 @@ function keepMore(
 const keepUnknown = ({ line, fields }: Element, writer: SessionWriter): void =>
   writer.keepValue(fields, line, 'not a message')
 
-/** The system prompts at the start of an array. They become one prompt of the log, with all their text. */
+/** The system prompts at the start of an array. They become one prompt in the log, with all their text. */
 interface Prompts {
   readonly front: ReadonlySet<Element>
   readonly text: string
@@ -162,8 +162,8 @@ function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) 
 }
 
 /**
- * A later message with the role `system` becomes a message of the environment; the prompt field of a later
- * request replaces the prompt.
+ * Adds a system prompt to the log. A system message after the first other message becomes a message of the
+ * environment. The prompt field of a later request replaces the prompt.
  */
 function addPrompt(
   element: Element,
@@ -227,7 +227,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
 const originsOf = ({ events }: Reply, origin: Origin): readonly Origin[] =>
   callOrigins(origin, events.filter(({ kind }) => kind === 'ActionEvent').length, '.')
 
-/** Results are added before other content, as the provider requires. */
+/** Adds a user message. Its tool results precede its other content, as the provider requires. */
 function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
   const { content } = fields
   const rest: RawObject[] = []
@@ -314,7 +314,7 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
   })
 }
 
-/** Turns function calls of the old form into tool calls, and adds the call's id to each result. */
+/** Converts deprecated function calls of OpenAI Chat to tool calls, and adds call ids to their results. */
 function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
@@ -342,7 +342,7 @@ function nameCall(message: Draft<RawObject>, id: string, last: Map<string, strin
   message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
 
-/** Consecutive items of the model are one reply. */
+/** Reads OpenAI Responses items. Consecutive items that the model wrote become one reply. */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
@@ -431,7 +431,7 @@ const asOutputPart = (part: RawObject): RawObject =>
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/** A failed, cancelled or unfinished reply is read as truncated, to keep its text. */
+/** Adds a whole reply. A failed, cancelled or unfinished one is added as truncated, to keep its text. */
 function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = fields
   const isBroken = BROKEN.has(status)
@@ -592,7 +592,7 @@ const READ_FIELDS = [
 const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ_FIELDS, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** A message's parts, with `step-start` between replies. Adds a note for fields that repeat parts. */
+/** Returns a message's parts, with `step-start` between replies. Notes fields that repeat parts. */
 function messageParts(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
@@ -620,8 +620,8 @@ function messageParts(message: RawObject, { line }: Origin, writer: SessionWrite
 }
 
 /**
- * Makes parts from other fields of a message: reasoning, calls, then text. If a call has no result, the text
- * precedes the calls.
+ * Makes parts from older fields of a message, in this order: reasoning, calls, text. If there is no call, or
+ * a call has no result, the text precedes the calls.
  */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = listOfBlocks(content, 'text')
@@ -645,8 +645,8 @@ const callIdOf = (part: RawObject): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
 /**
- * Converts parts of older AI SDK versions to parts of version 5. Without `step-start`, a step starts at a
- * call's new step number, or at text or reasoning after a result.
+ * Converts parts of older AI SDK versions to parts of version 5. If the parts contain no `step-start`, a step
+ * starts at a call with another step number, or at text or reasoning that follows a call with a result.
  */
 function partSteps(list: readonly RawObject[]): RawObject[] {
   const hasSteps = list.some(({ type }) => type === 'step-start')

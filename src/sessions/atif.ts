@@ -13,7 +13,7 @@ import { contentOf, instantIn, isSameReply, isTextBlock, textIn } from './conten
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { callOrigins, type Origin, SessionWriter } from './writer.ts'
 
-/** Reads the first trajectory. Its subagents, and the file's other trajectories, become children. */
+/** Reads the first trajectory. Its subagents and the file's other trajectories become its children. */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)
@@ -46,7 +46,7 @@ interface TrajectoryPlace {
 
 const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/** Trajectories of one run may share a session id. */
+/** Returns the first name that is not in use, because trajectories of one run can share a session id. */
 function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
   const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
   if (unused === undefined) return null
@@ -241,8 +241,9 @@ function readReply(
 }
 
 /**
- * Adds a step's results. A result without an id belongs to the call at its index if there are as many results
- * as calls, else to the last call. Without calls it becomes an environment message.
+ * Adds a step's results. If a result names no call and there are as many results as calls, it belongs to the
+ * call at the same index; otherwise, to the last call. If the step has no calls, a result without an id
+ * becomes an environment message.
  */
 function addResults(
   calls: readonly RawObject[],
@@ -331,10 +332,11 @@ export interface AtifTrajectory {
 }
 
 /**
- * Writes HEAD's branch as a trajectory (ATIF 1.7): a step for each message, and for each reply with its calls
- * and results. Errors, stops and condensations are system steps with an `extra`; images and other parts
- * appear as placeholders, such as `[image]`. The subagents of a tree (see `Conversation.tree`) are nested
- * trajectories. For another branch, pass `switchTo(state, leafId)`. O(path).
+ * Writes HEAD's branch as a trajectory (ATIF 1.7). Each message becomes a step; each reply becomes a step
+ * together with its calls and their results. Errors, stops and condensations are system steps with an `extra`
+ * field. Images and other parts that are not text become placeholders, such as `[image]`. The subagents of a
+ * tree (see `Conversation.tree`) are nested trajectories. For another branch, pass `switchTo(state, leafId)`.
+ * O(path).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }

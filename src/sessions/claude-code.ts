@@ -1,4 +1,4 @@
-/** Reads Claude Code sessions, versions 1.0 to 2.1: a tree of JSON lines, in an unpublished format. */
+/** Reads sessions of Claude Code 1.0 to 2.1: trees of JSON lines, in a format that is not published. */
 
 import { isToolResult } from '../event/kinds.ts'
 import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.ts'
@@ -16,7 +16,7 @@ import {
   SessionWriter,
 } from './writer.ts'
 
-/** Side chains in the file are subagents, and become children of the session. */
+/** Reads a session. The side chains in its file are conversations of subagents, and become its children. */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const { lines, chains, hasResult, repeated } = indexLines(records)
   const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
@@ -36,7 +36,7 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
   return { ...main.session, children }
 }
 
-/** Finds the subagent of each call by the call's result, or, in older versions, by the call's prompt. */
+/** Finds the subagent that a call started: by the call's result or, in older versions, by its prompt. */
 export class SubagentCalls {
   readonly #calls = new Map<string, string>()
   readonly #prompts = new Map<string, string[]>()
@@ -59,7 +59,7 @@ export class SubagentCalls {
       this.#firstMessages.set(name, textIn(message['content']))
   }
 
-  /** Names of the subagents by the ids of their calls. */
+  /** Returns a map from each call that started a subagent to the name of this subagent. */
   find(): ReadonlyMap<string, string> {
     const calls = new Map(this.#calls)
     const known = new Set(calls.values())
@@ -157,9 +157,9 @@ interface RepliesOfId {
 }
 
 /**
- * Returns the reply of each line. Some servers use one id for all replies. So a line starts another reply if
- * its request id differs or, without request ids, if its parent is a result. Results may be between the lines
- * of one request.
+ * Returns the reply of each line. Some servers use one id for all replies. So a line with the same reply id
+ * starts another reply if its request id differs. If the line has no request id, it starts another reply if
+ * its parent is a result. Results may be between the lines of one request.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -306,7 +306,7 @@ function readUser(line: Line, chain: Chain): void {
 const NOTICE = /^\s*<(?:task-notification|teammate-message|cross-session-message)\b/
 const NOTICE_KINDS: ReadonlySet<unknown> = new Set(['task-notification', 'coordinator', 'peer'])
 
-/** Whether the client passed on a message of a background task or of another agent. */
+/** Whether the client added a message that a background task or another agent sent. */
 const isNotice = ({ origin, commandMode }: RawObject, content: unknown): boolean =>
   NOTICE_KINDS.has(objectOf(origin)['kind'] ?? commandMode) || NOTICE.test(textIn(content))
 
@@ -341,11 +341,11 @@ interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
   readonly hasResult: HasResult
-  /** The numbers of repeated lines. Some versions write the whole session again before a compaction. */
+  /** Line numbers of repeated lines. Some versions write the whole session again before a compaction. */
   readonly repeated: readonly number[]
 }
 
-/** A file with side chains only is read as one session. */
+/** Separates side chains from the main lines. A file that contains only side chains is one session. */
 function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
@@ -399,7 +399,7 @@ const isRepeatedLine = (one: Line, other: Line): boolean =>
 const contentIn = ({ type, parent, fields }: Line): string =>
   JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
-/** A session from the web is one document with all lines. */
+/** Returns the lines of a record, because a session from the web is one document that contains all lines. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
@@ -415,7 +415,7 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResultBlock = ({ type }: RawObject): boolean => type === 'tool_result'
 
-/** Matches commands that the client executes. A command that is a prompt begins with `<command-message>`. */
+/** Matches a command that the client executes. A command for the model begins with `<command-message>`. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function asLine(record: SessionRecord): Line {
@@ -453,7 +453,7 @@ interface Passed {
   readonly head: Place | null
 }
 
-/** Number of preceding lines that are searched for a parent, before all lines are indexed by id. */
+/** Number of preceding lines that are searched for a parent. After that, all lines are indexed by id. */
 const NEAR = 8
 
 /** Follows the lines of a chain in order. Each method is O(1), amortised. */
@@ -464,7 +464,7 @@ export class Turns {
   #named = 0
   readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
-  /** Prompt and HEAD before `end` moved HEAD; null after the next line. */
+  /** The prompt and HEAD as they were before `end` moved HEAD. The next line resets them to null. */
   #abandoned: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
   #leads: ReadonlySet<Line> | null = null
@@ -498,8 +498,8 @@ export class Turns {
   }
 
   /**
-   * If the client ended the session at a line of another prompt, moves HEAD to that line. If the next line
-   * continues the abandoned branch, `resume` moves HEAD back.
+   * Call when the client ended the session at the line `leaf`. If the line belongs to another prompt, moves
+   * HEAD to it. If the next line continues the abandoned branch, `resume` moves HEAD back.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
@@ -558,7 +558,7 @@ export class Turns {
   }
 }
 
-/** Queued prompts, commands that the client executed, and lines that it inserted before prompts. */
+/** Queued prompts, commands that the client executed, and lines that the client inserted before prompts. */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
@@ -578,7 +578,7 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   return leads
 }
 
-/** The boundary of a compaction starts a new history. */
+/** Whether the client inserted a line. Not a compaction's boundary, because it starts a new history. */
 const isInserted = ({ type, fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
@@ -636,14 +636,14 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[
   })
 }
 
-/** Returns a key that is equal for equal blocks, and rarely equal for different blocks. */
+/** Returns a cheap key: equal blocks have equal keys, and different blocks rarely do. */
 function blockSize({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
   return typeof words === 'string' ? words.length : ''
 }
 
-/** Returns a key that is equal only for equal blocks. Thinking without text differs by its signature. */
+/** Returns an exact key: only equal blocks have equal keys. Thinking also differs by its signature. */
 function blockKey(block: RawObject): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
@@ -691,7 +691,7 @@ function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: 
 
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
-/** The attachment's text for the model; older versions record only the parts of this text. */
+/** Returns the attachment's text for the model. Older versions record only the parts of this text. */
 function attachmentText(fields: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
   const rendered = objectsOf(fields['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
@@ -705,8 +705,9 @@ function attachmentText(fields: RawObject, { type, hookEvent, hookName, content 
 }
 
 /**
- * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Kept messages follow
- * the summary, or precede it if they are attached to the boundary. Returns that line's id or null.
+ * Adds a summary. `boundary` is the earlier line that started the compaction, or null. Messages that the
+ * compaction kept follow the summary. If the boundary is their anchor, they precede it. Returns the id of the
+ * last kept line, or null if none was kept.
  */
 function addSummary(
   line: Line,
@@ -742,7 +743,7 @@ function keptBy(
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** If a call is kept, so are all calls of its reply and their results. */
+/** Returns the ids of kept events: if a call is kept, also all calls of its reply, and their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const stored = new Set<string>()
   const replies = new Set<string>()

@@ -56,7 +56,7 @@ interface Rollout {
   readonly thoughts: ReadonlySet<string>
   readonly completed: ReadonlySet<string>
   readonly isCompacted: boolean
-  /** Counts of texts that only events contain, by event type and text. Two events can have one text. */
+  /** Counts of texts that only events contain, by event type and text. Two events can have the same text. */
   readonly inEvents: Map<string, number>
   model: string
   turns: (Place | null)[]
@@ -134,7 +134,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** The first meta record describes the file. In a fork, a meta record of the original session follows. */
+/** Reads a meta record. The first describes the file; a fork also has a record of the original session. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
   keepAside(line, rollout.writer)
   if (rollout.meta !== null) return
@@ -196,7 +196,7 @@ const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call',
 const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
   what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
 
-/** A tool search as a function call, whose result is readable in every grammar. */
+/** Converts a tool search to a function call, because every grammar can represent its result. */
 const searchCall = ({ payload }: CodexLine): RawObject => ({
   type: 'function_call',
   call_id: payload['call_id'],
@@ -235,7 +235,7 @@ const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(tex
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
 const hasOutput: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
 
-/** Whether a started or completed item repeats a model item, or is repeated by a later event. */
+/** Whether an event about a started or completed item repeats an item of the model or a later event. */
 const isRepeated: IsTwice = (payload, rollout) => {
   const { type, id } = objectOf(payload['item'])
   if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true
@@ -339,7 +339,7 @@ function keepAside(line: CodexLine, writer: SessionWriter): void {
 
 interface CodexLine {
   readonly record: SessionRecord
-  /** Null if the record is not part of a rollout. */
+  /** Type of the record; null if the record is not part of a rollout. */
   readonly type: string | null
   readonly what: string
   readonly payload: RawObject
@@ -351,7 +351,7 @@ interface ReplyStep {
   usage: RawObject | null
 }
 
-/** `isCounted`: the line has the token count of a reply, or repeats the previous token count. */
+/** `isCounted`: whether the line's token count belongs to a reply, or repeats the previous one. */
 export type SessionStep = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
 const OF_MODEL: ReadonlySet<string> = new Set([
@@ -428,7 +428,7 @@ function codexLineOf(record: SessionRecord): CodexLine {
   return { record, type, what: stringOf(fields['type']), payload: fields, time }
 }
 
-/** Removes events that are not in the new history. New texts become environment messages. */
+/** Removes events that a compacted history omits. The history's new texts become environment messages. */
 function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
   const history = listOfBlocks(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')

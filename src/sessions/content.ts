@@ -5,8 +5,8 @@ import { type RawObject, objectOf, stringOf } from '../messages/text.ts'
 import type { TimelineReply } from '../messages/timeline.ts'
 
 /**
- * Reads texts and images of Anthropic, OpenAI and Gemini. Keeps parts of other types. A value that is neither
- * a part nor a text becomes JSON.
+ * Reads texts and images of Anthropic, OpenAI and Gemini. Parts of other types are kept unchanged. A value
+ * that is neither a part nor a text becomes JSON.
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [textPart(value)]
@@ -22,7 +22,7 @@ export function contentOf(value: unknown): Content[] {
   return [valuePart(value)]
 }
 
-/** Returns content as blocks; a text, or the JSON of a value that is neither, becomes one of this type. */
+/** Returns content as blocks. A text becomes a block of `type`; another value, a block with its JSON. */
 export function listOfBlocks(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.
@@ -86,9 +86,9 @@ export const instantIn = (value: unknown): string | null =>
 export const isTextBlock = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
 /**
- * Whether an item continues the reply of an item before it. The id is not enough, because some servers use
- * one id for all replies. But only the first item of a reply has its model and tokens, and all items of a
- * reply follow the same request.
+ * Whether two items belong to the same reply. The id is not enough, because some servers use one id for all
+ * replies. So two more facts are checked: only the first item of a reply has a model and tokens, and all
+ * items of a reply follow the same request.
  */
 export const isSameReply = (reply: TimelineReply | null, before: TimelineReply | null): boolean =>
   reply !== null &&

@@ -1,4 +1,4 @@
-/** Reads the chats of Gemini CLI: one object, or lines in newer versions. */
+/** Reads the chats of Gemini CLI. A chat is one JSON object or, in newer versions, JSON lines. */
 
 import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
@@ -32,7 +32,7 @@ type Step = Message | ((chat: Chat) => void)
 
 interface Return {
   readonly to: Place | null
-  /** The first `count` of `ids` stay in the view; null if all events up to the place `to` stay. */
+  /** After the return, the first `count` of `ids` remain in the view. Null: all events up to `to` remain. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
@@ -76,8 +76,8 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 }
 
 /**
- * Removes the events that do not match the messages at the start of a new history. Returns the number of
- * messages that match.
+ * Compares the view with a new history. Removes the events that do not match the history's first messages.
+ * Returns the number of messages that match.
  */
 function matchHistory(
   listed: readonly Step[],
@@ -109,7 +109,7 @@ function matchHistory(
   return count
 }
 
-/** A growing message, which the file repeats, has its final content. */
+/** The steps of a chat. If the file repeats a growing message, its step has the final content. */
 class ChatSteps {
   about: RawObject = {}
   readonly steps: Step[] = []
@@ -138,8 +138,8 @@ class ChatSteps {
   }
 
   /**
-   * Reads a whole-chat document, each message as a line. Its other fields are not added as events, because
-   * they change whenever the file grows.
+   * Reads a document that contains a whole chat. Each message is read like a line. The document's other
+   * fields do not become events, because they change whenever the file grows.
    */
   #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...fields, messages: undefined }
@@ -266,7 +266,7 @@ function identityOf(fields: RawObject): string {
 /** The client's description of the workspace, which precedes the first prompt. */
 const CLIENT_CONTEXT = /^\s*<session_context>[^]*<\/session_context>\s*$/
 
-/** In a rewritten history, a user message can contain results. */
+/** Adds a user message, and the tool results that it contains if the history was rewritten. */
 function readUserMessage(
   content: unknown,
   origin: Origin & { readonly id: string },
@@ -408,7 +408,7 @@ function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** A result is a response and the parts that follow it. */
+/** Returns the results of calls. A result consists of a function response and the parts that follow it. */
 function resultsIn(
   value: unknown,
 ): { readonly callId: string | null; readonly content: readonly Content[] }[] {
@@ -439,8 +439,8 @@ export interface CallResult {
 }
 
 /**
- * Returns the result of a call that has ended or, if it is empty, the result that was displayed. In a
- * rewritten history, a call can have results of other calls of its reply (`ids`), which are left out.
+ * Returns the result of a call. If the result is empty, returns the result that was displayed. After a
+ * rewrite of the history, a call can contain results of the other calls in `ids`; they are left out.
  */
 function callResult({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []

@@ -16,17 +16,16 @@ import { SessionWriter } from './writer.ts'
 interface ReadLines {
   readonly facts: readonly SessionFact[]
   readonly title: string | null
-  /** New facts of the side chains in the session's own file. */
+  /** New facts of the side chains that the session's file contains. */
   readonly sides: readonly (readonly [name: string, facts: readonly SessionFact[]])[]
-  /** New or changed links from subagents and side chains to the events of their calls. */
+  /** New or changed links from subagents and side chains to the calls that started them. */
   readonly subagents: readonly (readonly [agent: string, actionId: string])[]
 }
 
 /**
- * Returns a function that reads the next lines of a growing session, and returns their facts. An incomplete
- * reply at the end, for example with only thinking so far, is not read before the next lines are added. A
- * reply that continues after a result becomes a second reply. Reads side chains and links like {@link
- * readClaudeCode}.
+ * Returns a function that reads the next lines of a growing session, and returns their facts. If the last
+ * reply is incomplete, for example only thinking so far, it is read with the next lines. A reply that
+ * continues after a result becomes a second reply. Reads side chains and links like {@link readClaudeCode}.
  * @param childOf returns the conversation id for a subagent's id, or for a side chain's name
  */
 export function growingClaudeCode(
@@ -136,7 +135,7 @@ class GrowingChain {
   }
 }
 
-/** Returns the number of lines before an incomplete reply at the end, or of all lines. */
+/** Returns the number of lines that can be read: all lines, except those of an incomplete last reply. */
 function completeLength(lines: readonly Line[]): number {
   const last = lines.findLast(({ uuid }) => uuid !== null)
   const type = last?.blocks.at(-1)?.['type']

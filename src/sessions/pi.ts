@@ -1,4 +1,4 @@
-/** Reads the sessions of pi: entries in a tree, versions 1 (a list) to 3. */
+/** Reads the sessions of pi, versions 1 to 3. A session is a tree of entries (in version 1, a list). */
 
 import type { JsonValue } from '../event/shapes.ts'
 import type { AgentErrorEvent } from '../event/types.ts'
@@ -141,7 +141,7 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
   }
 }
 
-/** Adds an entry as a state update, which does not move HEAD. */
+/** Adds an entry as a state update, so that HEAD does not move. */
 function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
@@ -218,7 +218,7 @@ function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): 
 
 const idsOf = (places: readonly Place[]): ReadonlySet<string> => new Set(places.map(({ id }) => id))
 
-/** A compaction contains copies of the kept messages or, in older files, the first kept entry. */
+/** A compaction contains copies of the kept messages or, in older files, names the first kept entry. */
 function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
   const { writer, messages } = tree
   const sight = writer.inSight(origin.after)
@@ -238,7 +238,7 @@ function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin,
   }
 }
 
-/** The first kept entry is named by its id or, in version 1, by its line. */
+/** Returns the places that a compaction kept. It names the first of them by id or, in version 1, by line. */
 function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: Tree): readonly Place[] {
   const index = entry['firstKeptEntryIndex']
   const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
@@ -246,7 +246,7 @@ function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: 
   return from < 0 ? [] : sight.slice(from)
 }
 
-/** An entry that removes another entry from the context, or replaces it there, which no event can. */
+/** Reads an entry that removes another entry from the context, or replaces it. No event can do the same. */
 function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)
@@ -263,7 +263,7 @@ function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply
   return why === undefined ? reply : withoutCalls(reply, why, hasResult)
 }
 
-/** Why no call of a reply was executed, by stop reason. The last call may be incomplete. */
+/** Maps a stop reason to the text that explains why the reply's calls were not executed. */
 const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['aborted', 'its reply was interrupted'],
   ['error', 'its reply failed'],

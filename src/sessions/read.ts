@@ -28,7 +28,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** An event adds levels of nesting around the value, so the value can have fewer levels than the maximum. */
+/** Explains why no event can contain a value. An event adds levels of nesting around the value. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
@@ -37,11 +37,11 @@ function whyUnfit(value: JsonValue): string {
 }
 
 /**
- * Reads a recorded session as a log: whole replies, calls with results, branches, and condensations where
- * messages were compacted. No parsed value is lost silently: unknown records are quarantined, repeated ones
- * are counted in `notes`, and metadata records become `ConversationStateUpdateEvent`s whose keys begin with
- * the format. Equal files result in equal logs. O(size).
- * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
+ * Reads a recorded session as a log. The log has whole replies, calls with results, branches, and a
+ * condensation for each compaction. No parsed value is lost silently: unknown records are quarantined,
+ * repeated ones are counted in `notes`, and metadata records become `ConversationStateUpdateEvent`s whose
+ * keys begin with the format. Equal files result in equal logs. O(size).
+ * @param records in the order of the file; their JSON values become part of the facts, and are frozen
  * @param options `from`: the format; by default it is detected
  * @throws ColloquyError `invalid_argument` if the format cannot be detected.
  * @example
@@ -78,7 +78,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
 }
 
-/** Chats of Gemini CLI have a kind too. */
+/** Whether a record is an event of this library. Chats of Gemini CLI have a field `kind` too. */
 const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   typeof kind === 'string' &&
   !('type' in fields) &&
@@ -107,7 +107,7 @@ const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
-/** Tests of the formats, in order. The first match counts, so specific tests precede general tests. */
+/** Checks for the formats, in order. The first match counts, so specific checks precede general checks. */
 const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])[] = [
   ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
   [
@@ -154,7 +154,7 @@ function isUI(fields: RawObject): boolean {
   return messagesIn(fields).some(isUI)
 }
 
-/** Parts of Gemini's own messages have no types. */
+/** Whether a message has parts in the format of Gemini, whose parts have no field `type`. */
 const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 

@@ -24,7 +24,7 @@ export interface SessionRecord {
   readonly value: JsonValue | undefined
 }
 
-/** A record whose JSON no event can hold; its text is kept. */
+/** A record whose JSON no event can contain. The record's text is kept instead. */
 export interface UnfitRecord extends SessionRecord {
   readonly value: undefined
   readonly unfit: string
@@ -45,9 +45,9 @@ export interface SessionNote {
 
 /** Link from the session of a subagent to the parent session. */
 export interface SubagentLink {
-  /** Id of the call's action in the parent; null if the file does not contain it. */
+  /** Id of the parent's ActionEvent that started the subagent; null if the file does not tell. */
   readonly actionId: string | null
-  /** 1 for a subagent of the main session, 2 for its subagents. */
+  /** 1 for a subagent of the main session, 2 for a subagent of that subagent, and so on. */
   readonly depth: number
 }
 
@@ -58,7 +58,7 @@ export interface Session {
   readonly title: string | null
   /** Id of the session that started this session, or from which it was forked. */
   readonly parentId: string | null
-  /** Start time as the file has it (ISO 8601), or null. */
+  /** Start time of the session in the file's notation of ISO 8601, or null if the file has none. */
   readonly createdAt: string | null
   /** The log. Ids depend only on the file: reading it again returns the same ids. */
   readonly facts: readonly SessionFact[]

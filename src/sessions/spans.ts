@@ -44,8 +44,8 @@ interface Span {
  * completed. The turns of a tree's subagents (see `Conversation.tree`) are children of their call's
  * `execute_tool` span, or of the parent's first turn if the call has no result.
  *
- * Ids are derived from the log, so that sending a trace again is harmless. An event without a time gets the
- * time of the previous event. O(path).
+ * The ids of spans depend only on the log, so that a trace can be sent twice without duplicates. An event
+ * without a time gets the time of the previous event. O(path).
  * @throws ColloquyError `evicted`, see `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
@@ -68,11 +68,11 @@ export function toSpans(source: State | StateTree, options: SpanOptions = {}): O
   }
 }
 
-/** Events of two conversations may have the same id, so span ids have a prefix. */
+/** A conversation of the trace. Its prefix distinguishes its span ids from those of other conversations. */
 interface TracedConversation {
   readonly id: string
   readonly prefix: string
-  /** Id of the span above: a call or a turn of the parent conversation; null for the root. */
+  /** Id of the parent span, which is a call or a turn of the parent conversation. Null for the root. */
   readonly parent: string | null
 }
 
@@ -98,7 +98,7 @@ function treeSpans(
 const spanId = (kind: string, prefix: string, eventId: string): string =>
   hexOf(`${kind} ${prefix}${eventId}`, 16)
 
-/** Time of an event, and of the event before it on the path, which may be a tool result. */
+/** Time of an event, and time of the event before it on the path. */
 interface Arrival {
   readonly time: bigint
   readonly before: bigint
@@ -126,7 +126,7 @@ function spansOf(
 ): Span[] {
   const spans: Span[] = []
   const turns: { readonly id: string; readonly from: bigint; to: bigint; error: string | null }[] = []
-  /** The latest reply, whose later calls add no `chat` span. */
+  /** The latest reply. Its first item adds a `chat` span; its further calls add none. */
   let reply: TimelineReply | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
@@ -164,8 +164,8 @@ function spansOf(
 }
 
 /**
- * Returns the time of the event that was HEAD when the model was called; if unknown, `before`, the time of
- * the event before the reply.
+ * Returns the time of the event that was HEAD when the model was called. If that event is unknown, returns
+ * `before`, the time of the event before the reply.
  */
 function requestTime(
   { reply }: MessageItem | CallItem,

@@ -33,7 +33,8 @@ export interface Place {
   readonly event: Event | null
   readonly before: Place | null
   /**
-   * If the event is a condensation: the events that it kept (see `inSight`), and its summary. Otherwise null.
+   * For a condensation: the places of its summary and of the events that it kept (see `inSight`). Otherwise
+   * null.
    */
   remaining: readonly Place[] | null
 }
@@ -87,7 +88,7 @@ export class SessionWriter {
   readonly facts: SessionFact[] = []
   readonly #notes = new Map<string, { count: number; line: number }>()
   readonly #ids = new Set<string>()
-  /** The next number for a repeated id, so that many equal ids stay cheap. */
+  /** The number that the next event with a repeated id gets. Stored, so that each such event costs O(1). */
   readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
   #head: Place | null = null
@@ -153,8 +154,9 @@ export class SessionWriter {
   }
 
   /**
-   * Adds an event. The type checker proves its shape (law E9), so this only checks that JSON and the log can
-   * represent its values. Returns the event's id, or null if the event is quarantined.
+   * Adds an event. The type checker proves the event's shape (law E9). So at run time, `add` checks only that
+   * JSON and the log can represent the event's values. Returns the event's id, or null if the event is
+   * quarantined.
    */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
     const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
@@ -202,8 +204,9 @@ export class SessionWriter {
   }
 
   /**
-   * Adds a reply. `origins`: one for each call, in order, or one for the message; missing origins are derived
-   * from the first. Results and errors in `reply` are omitted for calls whose result is in the file.
+   * Adds a reply. `origins` has an origin for each call, in order, or one origin for the message. Missing
+   * origins are derived from the first one. Results and errors in `reply` are omitted for calls whose result
+   * is in the file.
    */
   reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins

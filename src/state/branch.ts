@@ -25,7 +25,7 @@ import { condense } from '../view/condense.ts'
 import { type MessageUnit, orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** A tool result outside the view (U3). If the fold could not decide `reason`, use `whyDropped`. */
+/** A tool result outside the view (U3). If `reason` is null, `whyDropped` computes it. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null
@@ -72,7 +72,7 @@ export function activatedSkillsIn(branch: Branch): string[] {
  * for a Condensation O(listed ids · log view).
  * @param log the log before the entry
  * @param replyIndex index from `replyPlace`; null for the end of the view
- * @param completed the branch's working call that the entry completes
+ * @param completed the background call of the branch that the entry completes, or null
  */
 export function foldBranch(
   branch: Branch,

@@ -1,6 +1,6 @@
 /**
- * Statuses of pending calls, recorded in the log so that a call is not executed twice after a crash or by a
- * second process (P6).
+ * Statuses of pending calls. The log records them, so that neither a restart after a crash nor a second
+ * process executes a call again (P6).
  */
 
 import type { JsonValue } from '../event/shapes.ts'
@@ -8,8 +8,8 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
 /**
- * Status of a pending call. `held`: a pause holds the call back. `started`: the call may have been executed,
- * so only an approval starts it again.
+ * Status of a pending call. `held`: the call waits, because the conversation was paused. `started`: the call
+ * may have been executed already, so it is executed again only if a user approves that.
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 

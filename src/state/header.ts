@@ -30,13 +30,13 @@ export interface Header {
   /** The error that set the status to `error`; null for other statuses. */
   readonly error: StateError | null
   /**
-   * While paused, the id of the first LLM response since the pause. The response may have been requested
-   * earlier. Otherwise null.
+   * While the conversation is paused: id of the first LLM response that was appended since the pause, if any.
+   * The response may have been requested before the pause. Otherwise null.
    */
   readonly inFlight: string | null
-  /** Policy for confirmations, from the latest `confirmation_policy` update. Null without an update. */
+  /** Policy for confirmations, from the latest `confirmation_policy` update. Null if there is none. */
   readonly confirmationPolicy: JsonObject | null
-  /** Statuses of calls that were pending; some may have a result by now. */
+  /** Latest statuses of calls that were pending at that time. Some may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]
   /** Latest progress of calls that no message on any branch has completed; see `listWorkingCalls`. */
   readonly callProgress: PendingCallIndex<ReportedCall>
@@ -113,7 +113,7 @@ function approvalsAfter(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Skips frozen parts, which are deep-frozen already. */
+/** Freezes a value and its parts. Skips a part that is frozen, because its own parts are then frozen too. */
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)

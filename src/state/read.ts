@@ -30,7 +30,8 @@ export function findEvent(state: State, id: string): Entry | undefined {
 }
 
 /**
- * Returns the entries from the root to an event (default: HEAD), which is included; empty for null. O(depth).
+ * Returns the entries from the root to an event (default: HEAD), including the event. Empty if `eventId` is
+ * null. O(depth).
  * @throws ColloquyError `unknown_event` when the event is not in the tree.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
@@ -95,7 +96,8 @@ export function listBranches({ log }: State): BranchInfo[] {
 }
 
 /**
- * Returns what replay repaired or left out, in log order. O(n), or O(warnings) for a state from a snapshot.
+ * Returns a warning for each entry that replay repaired or left out, in log order. O(n), or O(warnings) for a
+ * state from a snapshot.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
  * listWarnings(state).map((warning) => warning.code) // ['duplicate_id']
@@ -118,8 +120,8 @@ export function listPendingCalls(state: State): PendingCall[] {
 }
 
 /**
- * Returns the pending calls of HEAD's branch whose action is not null, in log order. O(k log k) for k pending
- * calls.
+ * Returns the pending calls on HEAD's branch that can be executed (their `action` is not null), in log order.
+ * O(k log k) for k pending calls.
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const call = { kind: 'ActionEvent', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call,
@@ -142,8 +144,8 @@ export interface WorkingCallInfo {
 }
 
 /**
- * Returns the background calls on HEAD's branch that have no final result, in log order: their first result
- * is a WorkingObservation, and no message has completed them. O(k log k) for k calls.
+ * Returns the background calls on HEAD's branch that have no final result, in log order. The first result of
+ * such a call is a WorkingObservation, and no message has completed the call. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -173,7 +175,8 @@ export function viewEvents(state: State): IterableIterator<ViewItem> {
 }
 
 /**
- * Returns the batches that wait for a tool result, in order; they are not in the view (U4). O(units).
+ * Returns the batches of calls that wait for a tool result, in order. Such a batch is not in the view (U4).
+ * O(units).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -221,8 +224,8 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * Returns a function that maps a result on HEAD's branch to the position of the call that it ends, or to null
- * if it ends no call. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a
+ * Returns a function that maps a result on HEAD's branch to the position of its call, or to null if the
+ * result ends no call. O(view), and O(log n) per result. The function throws ColloquyError `evicted` if a
  * snapshot or `evict` left out the branch state before the result.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
@@ -240,8 +243,8 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
 }
 
 /**
- * Returns a state (header, HEAD, the log without bodies, warnings, and HEAD's branch) as canonical JSON, to
- * compare states. O(n).
+ * Returns a state as canonical JSON, to compare states. The JSON contains the header, HEAD, the log without
+ * bodies, the warnings and HEAD's branch. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true
@@ -275,7 +278,7 @@ export function encodeState(state: State): string {
   })
 }
 
-/** Encodes a unit by its ids; a derived summary, which is not in the log, by its body. */
+/** Encodes a unit as the ids of its events. A derived summary has no id, and is encoded as its body. */
 function encodeUnit(unit: Unit): unknown {
   if (unit.type === 'message') {
     if (unit.completes !== undefined) return { message: unit.item.id, completes: unit.completes.seq }

@@ -10,8 +10,8 @@ import { foldHeader, type ReportedCall } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * Returns the state after one more fact. Never changes its input. The content of a fact cannot make `reduce`
- * throw (law R).
+ * Returns the state after one more fact. Never changes its input. `reduce` never throws because of what a
+ * fact contains (law R).
  *
  * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
  * @throws ColloquyError `evicted` when the fact continues a branch that a snapshot or `evict` left out: see
@@ -76,7 +76,7 @@ export function reduce(state: State, fact: Fact): State {
 }
 
 /**
- * Returns the state after all facts, in order: `reduce` for each (law R). O(n log n).
+ * Returns the state after all facts. Calls `reduce` for each fact, in order (law R). O(n log n).
  * @example
  * const state = replay([{ kind: "PauseEvent" }, { kind: "InterruptEvent" }]);
  * console.assert(state.log.entries.length === 2);

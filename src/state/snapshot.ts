@@ -1,4 +1,4 @@
-/** Snapshots open long logs without a replay. A snapshot that might not match its log does not open. */
+/** Snapshots open long logs without a replay. A snapshot that might not match its log is rejected. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -26,7 +26,7 @@ import {
 } from './snapshot/record.ts'
 import type { Checkpoint, State } from './state.ts'
 
-/** Seals of complete chunks by their last entry, because an entry always follows the same entries. */
+/** Maps a complete chunk's last entry to the chunk's seal. The entries before an entry never change. */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 function chunksFrom(log: Log<Checkpoint>, first: number, size: number): Uint8Array[] {
@@ -52,7 +52,7 @@ function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | 
   return fits ? chunk : undefined
 }
 
-/** O(1) if this process has read or written the chunk. */
+/** Returns the seal of a chunk. O(1) if this process has already read or written the chunk. */
 function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   const complete = completeAt(log, index, size)
   if (complete !== undefined) return complete.seal
@@ -61,7 +61,7 @@ function sealAt(log: Log<Checkpoint>, index: number, size: number): Seal {
   return known?.size === size ? known.seal : sealOf(chunkAt(log, index, size))
 }
 
-/** Null if the tool result was not dropped, and for any other event. */
+/** Returns why a tool result was dropped; null for all other entries. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const { seq } = checkpoint
   if (seq < columnarLength(log)) return log.index.columns?.chunkOf(seq).dropped(seq) ?? null
@@ -69,19 +69,19 @@ function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   return last?.entry === checkpoint ? whyDropped(log, last) : null
 }
 
-/** Part of a snapshot. Part 0 is the head; the others are chunks of the log, immutable once complete. */
+/** Part of a snapshot: part 0 is the head, the others are chunks of the log. Complete chunks never change. */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Returns the parts of a snapshot that changed since an earlier length of the log. With the older parts, they
- * contain the header, the ids, parents, times and kinds of all events, and the bodies that HEAD's branch
- * needs.
+ * Returns the parts of a snapshot that changed since an earlier length of the log. Together with the
+ * unchanged parts, they contain the header; the ids, parents, times and kinds of all events; and the bodies
+ * that HEAD's branch needs.
  *
- * Only the same version of the fold can open a snapshot; otherwise replay the log. O(length - since + view +
- * 4,096), amortised. The first call for a replayed log is O(length).
+ * A version of this library with another fold cannot open the snapshot; then replay the log. O(length - since
+ * + view + 4,096), amortised. The first call for a replayed log is O(length).
  * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -92,7 +92,7 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 }
 
 /**
- * Like `encodeSnapshot`, but without bodies. Opening the snapshot reads them from the log.
+ * Like `encodeSnapshot`, but without bodies. When the snapshot is opened, the bodies are read from the log.
  * @param createdAt creation time of the conversation, which distinguishes its log from an earlier log with
  *   the same id
  */
@@ -122,12 +122,14 @@ export function encodeParts(
 }
 
 /**
- * Returns the state from the parts of a snapshot, in any order. Null if they are incomplete, damaged, or from
- * another conversation or version of the fold. Never throws. The bytes must not change afterwards.
+ * Returns the state from the parts of a snapshot, in any order. Returns null if the parts are incomplete or
+ * damaged, or if another conversation or another version of the fold wrote them. Never throws. The bytes must
+ * not change afterwards.
  *
- * Only HEAD's view, calls without a final result, system prompt and last user message have bodies; `event` of
- * other entries is null. `reduce` works if `canReduce` returns true. `stateAt` throws `evicted` if
- * `isEvicted` returns true; `switchTo` throws it without the branch. O(bytes); entries are created on access.
+ * Only these entries of HEAD's branch have a body: the view, calls without a final result, the system prompt
+ * and the last user message. For other entries, `event` is null. `reduce` works if `canReduce` returns true.
+ * `stateAt` throws `evicted` if `isEvicted` returns true. `switchTo` throws `evicted` if the snapshot left
+ * out the branch. O(bytes); entries are created on access.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * const opened = decodeSnapshot(encodeSnapshot(state), 'c')
@@ -139,14 +141,14 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * Reads the parts of a snapshot; returns null when `decodeSnapshot` does, except for missing bodies.
- * `lacking`: positions of bodies to read from the log.
+ * Reads the parts of a snapshot. Returns null when `decodeSnapshot` does, but accepts parts without bodies.
+ * In the result, `lacking` has the positions of the bodies that must be read from the log.
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
-/** Null if a body is missing or does not match the snapshot. Never throws. */
+/** Returns a snapshot's state. Null if a body is missing or does not match the snapshot. Never throws. */
 export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   return orNull(() => stateWith(saved, facts))
 }
@@ -162,7 +164,7 @@ function orNull<T>(read: () => T | null): T | null {
 
 /**
  * Returns the state without the bodies and checkpoints that HEAD's branch does not need. A snapshot leaves
- * out the same ones. The input stays valid. O(length).
+ * out the same bodies and checkpoints. The input stays valid. O(length).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
@@ -194,7 +196,7 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 
 /**
  * Whether `reduce` can apply a fact. False if a snapshot or `evict` left out the state at the fact's parent
- * or at the new HEAD; then replay the whole log. O(log n).
+ * or at the HEAD that the fact sets. To apply the fact then, replay the whole log. O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false
@@ -240,7 +242,7 @@ function readParts(parts: readonly SnapshotPart[], conversationId: string): Save
   return seals.length === Math.ceil(length / size) ? { ...head, chunks, conversationId } : null
 }
 
-/** Null if a body is missing, or if an id differs because the snapshot belongs to another log. */
+/** Null if a body is missing, or if an id differs from the log's, because the snapshot is of another log. */
 function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
@@ -275,7 +277,7 @@ interface Loaded {
   readonly head: number
   readonly headHeader: Header
   readonly lastHeader: Header
-  /** Branch state at HEAD. It contains entries, which refer to this object, so it is set last. */
+  /** Branch state at HEAD. Set last, because its entries refer to this object. */
   branch: Branch
 }
 

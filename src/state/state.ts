@@ -3,13 +3,13 @@ import { emptyLog, type Log } from '../log/log.ts'
 import { type Branch, EMPTY_BRANCH } from './branch.ts'
 import { type Header, initialHeader } from './header.ts'
 
-/** An entry with the header and branch after it, from which `stateAt` builds a state. */
+/** An entry with the header and the branch state after this entry. `stateAt` makes a state from them. */
 export interface Checkpoint extends Entry {
   readonly header: Header
   readonly branch: Branch
 }
 
-/** State of a conversation after an event. Immutable: the header is frozen, the rest read-only by type. */
+/** State of a conversation after an event. Immutable: the header is frozen; types make all else read-only. */
 export interface State {
   /** Missing event ids are derived from it (design D15). Empty if the caller passed no id. */
   readonly conversationId: string
@@ -22,7 +22,7 @@ export interface State {
 export interface StateTree {
   readonly id: string
   readonly title: string | null
-  /** Id of the action in the parent's log that started the subagent; null for the root, and if unknown. */
+  /** Id of the parent's ActionEvent that started the subagent; null for the root, and if unknown. */
   readonly actionId: string | null
   readonly state: State
   /** The subagents in order of creation. */

@@ -1,4 +1,4 @@
-/** Failures of a summarizer, recorded in the log so that not every step calls the summarizer again. */
+/** Failures of a summarizer. They are recorded, so that the summarizer is not called at every step. */
 
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import { isObject } from '../event/json.ts'
@@ -11,7 +11,7 @@ const FAILURE_KEY = 'condensation_failed'
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 
-/** Failures since the last condensation, and events since the last failure. State updates do not count. */
+/** Failures since the last condensation, and events (without state updates) since the last failure. */
 interface Failures {
   readonly count: number
   readonly since: number

@@ -16,7 +16,7 @@ import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
   /** `streamText` of the `ai` package. */
   readonly streamText: (options: never) => object
-  /** A model of the SDK, or its name. */
+  /** A model object of the SDK, or the name of a model. */
   readonly model: unknown
   /** Tools of the SDK by name, or a list of Colloquy's tools. Default: none. */
   readonly tools?: AiSdkTools | readonly StepTool[]
@@ -24,10 +24,10 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
 }
 
 /**
- * Returns a step that calls a model through the AI SDK, and executes the model's tool calls itself. The run's
- * policy decides which calls need confirmation.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, that
- *   has `needsApproval`, or that has neither `execute` nor a provider that executes it.
+ * Returns a step that calls a model through the AI SDK. The step, not the SDK, executes the model's tool
+ * calls. The run's policy decides which calls need confirmation.
+ * @throws ColloquyError `invalid_argument` if a tool's schema cannot be converted to JSON Schema, if the tool
+ *   has `needsApproval`, or if neither `execute` nor the provider executes it.
  * @example
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
@@ -60,7 +60,7 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Returns `tools` of a request: the step's tools or, if it has none, the tools called in the history. */
+/** Returns `tools` of a request: the step's tools or, if there are none, the tools that the history calls. */
 function toolFields(described: Tools['described'], listed: readonly ToolDescription[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = listed.map((tool) => [tool.name, sdkToolOf(tool)] as const)
@@ -96,7 +96,7 @@ function ofSdk(tools: AiSdkTools): Tools {
   }
 }
 
-/** Major version of the installed SDK. Assumed to be 7 until the SDK refuses a request's messages. */
+/** Major version of the installed SDK. Assumed to be 7, unless the SDK refused the messages of a request. */
 interface Version {
   current: 6 | 7
 }
@@ -104,7 +104,8 @@ interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * Opens a stream. If the SDK refuses the messages, sends these and all later messages in version 6 form.
+ * Opens a stream. If the SDK refuses the messages, sends them and all later messages in the format of version
+ * 6.
  * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 async function openStream<R extends { readonly messages: readonly object[] }>(
@@ -130,7 +131,7 @@ async function openStream<R extends { readonly messages: readonly object[] }>(
   return stream
 }
 
-/** Reads a stream up to the part that shows whether the SDK refuses the messages. */
+/** Opens a stream, and reads it until it shows whether the SDK refuses the messages. */
 async function openReply(
   opened: Stream | Promise<Stream>,
 ): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
@@ -232,8 +233,8 @@ export interface AiSdkTool {
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
   /**
-   * For a provider's tool: `provider` (together with `isProviderExecuted`) or, in older versions of the SDK,
-   * `provider-defined`.
+   * For a tool of a provider: `provider`, in addition to the field `isProviderExecuted`. In older versions of
+   * the SDK: `provider-defined`.
    */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
@@ -242,7 +243,7 @@ export interface AiSdkTool {
 /** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** Arguments are not checked here, because the SDK has checked them. */
+/** Converts a tool of the SDK. The tool does not check its arguments, because the SDK has checked them. */
 function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
   const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
@@ -271,8 +272,8 @@ async function lastOf(output: unknown): Promise<unknown> {
 }
 
 /**
- * Returns the tool without `execute` or `needsApproval`. @throws ColloquyError `invalid_argument` for a tool
- * that nothing executes, or that needs approval, which the SDK would not request.
+ * Returns the tool without `execute` or `needsApproval`. @throws ColloquyError `invalid_argument` if nothing
+ * would execute the tool, or if the tool needs approval, because the SDK would not request an approval.
  */
 function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {

@@ -65,7 +65,7 @@ export function anthropicStep({ client, server, ...options }: AnthropicStepOptio
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
-/** Whether a request ends in a tool loop without thinking. The provider then refuses to enable thinking. */
+/** Whether a request ends in a tool loop without thinking. The provider then rejects enabled thinking. */
 function isUnthought({ messages }: AnthropicRequest): boolean {
   const last = messages.at(-1)
   const isLoop =
@@ -79,7 +79,7 @@ function cacheTimeOf(mark: unknown): CacheTime | null {
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }
 
-/** Adds the container id of the last reply to the step's option `container`, which can list skills. */
+/** Adds the id of the last reply's container to the option `container`, which may already list skills. */
 function withContainer({ container, ...request }: AnthropicRequest, input: unknown): object {
   if (container === undefined) return request
   return { ...request, container: isObject(input) ? { ...input, id: container } : container }

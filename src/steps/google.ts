@@ -21,8 +21,9 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
 }
 
 /**
- * Returns a step that calls Gemini, and executes the calls of its replies. With functions and Gemini's own
- * tools, requests have `includeServerSideToolInvocations`, which Gemini then requires, and Vertex AI rejects.
+ * Returns a step that calls Gemini, and executes the calls of its replies. If a request has both functions
+ * and Gemini's own tools, the step sets `includeServerSideToolInvocations`. Gemini requires this setting, but
+ * Vertex AI rejects it.
  * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })

@@ -33,21 +33,22 @@ export interface McpTool {
 /** Options of `mcpTools`. */
 export interface McpToolOptions {
   /**
-   * Returns the name that the model sees, for example `files_${name}`. Default: the name on the server.
-   * Underscores replace characters that providers reject, such as dots. A name has at most 64 characters.
+   * Returns the name that the model sees, for example `files_${name}`. Default: the name on the server. In
+   * the name, underscores replace characters that providers reject, such as dots. A name of more than 64
+   * characters is shortened.
    */
   readonly name?: (name: string) => string
-  /** Returns whether to use a tool of the list. Default: all. */
+  /** Returns whether to include a tool of the server. Default: all tools are included. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether calls of tools that the server declares read-only or idempotent are repeated after a crash. Use
+   * Whether calls are repeated after a crash if the server declares their tool read-only or idempotent. Use
    * this only for servers that you trust. Default: false.
    */
   readonly trustHints?: boolean
   /**
-   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: background calls that are
-   * polled, even after a crash. Cancelling the call cancels the task. Default: false; tools that require
-   * tasks use them anyway.
+   * Whether to use MCP tasks for tools that support them (`execution.taskSupport`). A task is a background
+   * call, which is polled until it ends, even after a crash. Cancelling the call cancels the task. Default:
+   * false. If a tool requires tasks, its calls are always tasks.
    */
   readonly tasks?: boolean
   /** Options of each call and task request, such as `timeout` (the SDK's default is 60 seconds). */
@@ -59,11 +60,11 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * Returns an MCP server's tools, for a step. Images, audio, resources and structured content of their results
- * reach the model. A result with `isError` is an error result. The server checks the arguments. An interrupt
- * aborts `tools/call`. After `notifications/tools/list_changed`, call `mcpTools` again.
- * @throws ColloquyError `invalid_argument` for two tools with the same name, or a list that repeats a cursor
- *   or exceeds 1,000 pages; any error of the client.
+ * Returns an MCP server's tools, for a step. The model also receives images, audio, resources and structured
+ * content of the tools' results. A result with `isError` is an error result. The server checks the arguments.
+ * An interrupt aborts `tools/call`. After `notifications/tools/list_changed`, call `mcpTools` again.
+ * @throws ColloquyError `invalid_argument` if two tools have the same name, or if the server's list of tools
+ *   repeats a cursor or has more than 1,000 pages; any error of the client.
  * @example
  * const client = { listTools: async () => ({ tools: [{ name: 'now', inputSchema: { type: 'object' } }] }),
  *   callTool: async () => ({ content: [{ type: 'text', text: '12:00' }] }) }

@@ -24,8 +24,8 @@ export interface OpenAIChatStepOptions extends ClientStepOptions<OpenAIChatClien
 }
 
 /**
- * Returns a step that calls OpenAI Chat Completions, and executes the calls of its replies. Streaming
- * requests include `stream_options`, so that the reply reports its token usage.
+ * Returns a step that calls OpenAI Chat Completions, and executes the calls of its replies. Requests for a
+ * stream include `stream_options`, so that replies report their token usage.
  * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, or
  *   an unknown server.
  * @example

@@ -16,8 +16,8 @@ export type OpenAIResponsesStepOptions = ClientStepOptions<OpenAIResponsesClient
 
 /**
  * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The provider stores
- * nothing (`store: false`), because the log has the history. It returns encrypted reasoning
- * (`include: ['reasoning.encrypted_content']`); pass `include: []` for a model that rejects this.
+ * nothing (`store: false`), because the log has the history. Replies contain encrypted reasoning (`include:
+ * ['reasoning.encrypted_content']`). If a model rejects this option, pass `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })

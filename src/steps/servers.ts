@@ -10,8 +10,8 @@ type Dialect = Pick<
 const NINE = /^[a-zA-Z0-9]{9}$/
 
 /**
- * Returns a function that converts an id to nine letters and digits: it keeps a valid id, and hashes any
- * other id. O(1) amortised.
+ * Returns a function that converts an id to nine letters and digits. An id that has this form already is
+ * unchanged; any other id is hashed. O(1) amortised.
  */
 function nineCharacterIds(): (logId: string) => string {
   const used = new Set<string>()
@@ -32,7 +32,7 @@ export const SERVERS = {
   /** In thinking mode, DeepSeek and Kimi refuse tool calls without reasoning, even calls of another model. */
   deepseek: { reasoning: 'calls', signs: false },
   kimi: { reasoning: 'all', signs: false },
-  /** Refuses `content: null`, and missing content. */
+  /** The server rejects messages whose `content` is null or missing. */
   lmstudio: { callContent: '' },
 } as const satisfies Readonly<Record<string, Dialect>>
 

@@ -1,4 +1,4 @@
-/** The common part of all steps: they execute permitted calls, or call the model and read its reply. */
+/** The common part of all steps. A step executes approved calls or, if there are none, calls the model. */
 
 import type { CallCompletion } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
@@ -48,7 +48,7 @@ type Call = ToolContext['call']
 type CallResult = AgentErrorEvent | ObservationEvent
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
-/** Yields each result immediately, so that a crash or interrupt loses no earlier result. Never throws. */
+/** Executes calls. Yields each result at once, so that no crash or interrupt loses it. Never throws. */
 export async function* executeCalls(
   input: ToolInput,
   tools: ReadonlyMap<string, StepTool>,
@@ -67,7 +67,7 @@ export async function* executeCalls(
   }
 }
 
-/** Never rejects. */
+/** Executes a call. The promise never rejects: an error becomes an error result. */
 async function executeCall(
   entry: CallEntry,
   tools: ReadonlyMap<string, StepTool>,
@@ -114,7 +114,7 @@ function workingResult(call: Call, { content = FOLLOWS, task }: BackgroundOption
   })
 }
 
-/** Never rejects. */
+/** Waits for the work of a background call, and returns its outcome. The promise never rejects. */
 async function completionFrom(
   call: Call,
   blocks: PartTable['kinds'],
@@ -145,8 +145,8 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
 })
 
 /**
- * Returns the result, or an error result if the log cannot store it, because every executed call needs a
- * result.
+ * Returns the result of a call. If the log cannot store this result, returns an error result, because every
+ * executed call needs a result.
  */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
@@ -170,16 +170,16 @@ export interface StepOptions {
   /** System prompt, appended before a model call if the current branch has none. Default: none. */
   readonly system?: string
   /**
-   * Whether live readers get the reply as a stream. With a stream, an interrupted reply keeps its text.
-   * Default: true.
+   * Whether live readers get the reply as a stream. Only if it is streamed, an interrupted reply keeps the
+   * text that has arrived. Default: true.
    */
   readonly stream?: boolean
   /** Returns the messages of a state, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether to leave out the signed parts of a reply if earlier messages, the tools or the model have changed.
-   * Default: true, except with Anthropic's `thinking: { type: 'enabled' }`, whose signatures do not depend on
-   * earlier messages.
+   * Whether to leave out the signed parts of a reply if earlier messages, the tools or the model have
+   * changed. Default: true, except if Anthropic's option `thinking` is `{ type: 'enabled' }`, because its
+   * signatures do not depend on earlier messages.
    */
   readonly prove?: boolean
 }
@@ -194,9 +194,9 @@ export interface ClientStepOptions<Client> extends StepOptions {
 interface Provider {
   readonly limits: Limits
   readonly describe: (tools: readonly ToolDescription[], known: SortedTools['known']) => readonly object[]
-  /** Whether a step without tools describes the tools that were called in the history. Default: true. */
+  /** Whether a step without tools describes the tools that the history calls. Default: true. */
   readonly describesHistory?: boolean
-  /** Writes a request. `rest` has the described tools, if any, and all options other than `StepOptions`. */
+  /** Writes a request. `rest` has the request's tools, if any, and all options that `StepOptions` lacks. */
   readonly write: (
     messages: readonly NeutralMessage[],
     options: WriteOptions,
@@ -277,7 +277,7 @@ export function stepOf(options: Options, provider: Provider, sorted = sortTools(
   })
 }
 
-/** Describes the tools in the history, because some servers refuse calls in a request without tools. */
+/** Describes tools that the history calls, because some servers reject calls in a request without tools. */
 function toolsOfHistory(messages: readonly NeutralMessage[], limits: Limits): readonly ToolDescription[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
@@ -299,7 +299,7 @@ const NO_CONDENSER: ConversationErrorEvent = {
   detail: 'A condensation was requested, but the run has no condenser.',
 }
 
-/** If the connection fails, yields the content that arrived, and then throws the error. */
+/** Calls the model. If the connection fails, yields the content that has arrived, then throws the error. */
 async function* callModel(
   { send, read, collect }: Provider,
   request: object,

@@ -12,7 +12,7 @@ export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChi
   readonly step: Step
   /** Schema of the arguments. Default: an object with a string `task`. */
   readonly parameters?: StandardSchema | JsonObject
-  /** Returns the child's first message. Default: the argument `task`, else all arguments as JSON. */
+  /** Returns the child's first message. Default: the argument `task` or, if absent, all arguments as JSON. */
   readonly prompt?: (args: JsonObject) => string
   /** Whether the parent agent continues while the child works. Default: false. */
   readonly background?: boolean
@@ -26,8 +26,8 @@ const TASK: JsonObject = {
 
 /**
  * Returns a tool whose calls run an agent. Each call sends the task to a child conversation and returns the
- * child's reply. The child's id is derived from the parent and the call, so a call continues after a crash.
- * Interrupting the call interrupts the child, and deleting the parent deletes the child.
+ * child's reply. The child's id depends only on the parent and the call, so after a crash the call continues
+ * the same child. Interrupting the call interrupts the child, and deleting the parent deletes the child.
  * `conversation.children()` lists the child conversations.
  * @example
  * const research = subagent({

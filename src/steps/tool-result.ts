@@ -1,4 +1,4 @@
-/** Reads the output of a tool of any library as an observation. Total: never throws. */
+/** Converts the output of a tool, from any library, to an observation. Never throws. */
 
 import { isPlain } from '../event/freeze.ts'
 import { isObject, ownField, setOwn } from '../event/json.ts'
@@ -21,11 +21,11 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
   })
 }
 
-/** Used for an output whose fields an event cannot contain. Total. */
+/** Converts an output to JSON text. Used if an event cannot contain the output's fields. Never throws. */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
-/** Reads the result of the AI SDK's `toModelOutput`, in the forms of versions 5, 6 and 7. Total. */
+/** Reads the result of the AI SDK's `toModelOutput`, in the forms of versions 5, 6 and 7. Never throws. */
 export function readModelOutput(output: unknown, blocks: Kinds): Observation {
   return readSafely(() => {
     const value = snapshot(output)
@@ -66,7 +66,7 @@ const asTextContent = (text: string): Content[] =>
 
 const MAX_CAUSES = 5
 
-/** Never throws. */
+/** Returns an error's message and the messages of its causes as text. Never throws. */
 export function errorText(error: unknown, depth = 0): string {
   try {
     if (!isError(error)) {
@@ -101,7 +101,7 @@ function tagOf(value: unknown): string {
   }
 }
 
-/** Reads an observation; null for other values, such as JSON whose `kind` means something else. */
+/** Reads a value as an observation. Returns null for other values, such as JSON with a `kind` of its own. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null
@@ -257,8 +257,8 @@ function base64In(text: unknown): string | null {
 }
 
 /**
- * Returns JSON text, then the value's images and files. In the text, a part number replaces each image and
- * file.
+ * Returns a value as JSON text, followed by its images and files as parts. In the text, each image or file is
+ * replaced by the number of its part.
  */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)

@@ -32,7 +32,7 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** Schemas of some libraries are functions. */
+/** Whether a value is a Standard Schema. In some libraries, a schema is a function. */
 export const isStandardSchema = (value: unknown): value is StandardSchema => {
   const isThing = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isThing) return false
@@ -43,15 +43,13 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
 /** The second argument of `execute`. */
 export interface ToolContext {
   /**
-   * Aborted when the run is interrupted; the result is then discarded. For a background call: aborted when
-   * the call is cancelled, not when the run is interrupted.
+   * Aborted when the run is interrupted. The result of the call is then discarded. For a background call:
+   * aborted when the call is cancelled, not when the run is interrupted.
    */
   readonly signal: AbortSignal
   /** The call. A repeatable tool gets the same `id` when it is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /**
-   * Reports progress of a background call. Absent for other calls. `resume` gets the last `task` reported.
-   */
+  /** Reports progress of a background call. Absent for other calls. The last `task` is passed to `resume`. */
   readonly report?: BackgroundWork['report']
   /** Runs a child conversation of this call. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
@@ -76,13 +74,13 @@ export class LaterResult {
 export interface BackgroundOptions {
   /** First result, sent to the model in the next request. Default: a text that announces the final result. */
   readonly content?: string | readonly Content[]
-  /** Handle for the tool's `resume`, with which another process can continue the work. Default: none. */
+  /** Handle that is passed to `resume`, so that another process can continue the work. Default: none. */
   readonly task?: JsonValue
 }
 
 /**
- * Returns a tool output for a background call: the model gets `content` now, and the result later as a
- * message.
+ * Returns a tool output that makes a call a background call. The model gets `content` now, and the result
+ * later, in a message.
  * @example
  * const report = tool({
  *   name: 'report',
@@ -117,31 +115,31 @@ export type ToolOutput =
 export interface StepTool {
   readonly name: string
   readonly description: string
-  /** A Standard Schema, which checks the arguments before `execute`, or JSON Schema, which checks nothing. */
+  /** A Standard Schema or JSON Schema. Only a Standard Schema checks the arguments before `execute`. */
   readonly parameters: StandardSchema | JsonObject
   /** Executes a call, concurrently with other calls of the reply. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether a call can safely be executed again, for example after a crash or a move of HEAD. Default: false;
-   * the interrupted call then gets an error result, which says that its effect is unknown.
+   * Whether a call can safely be executed again, for example after a crash or a move of HEAD. Default: false.
+   * A call that was interrupted then gets an error result: its effect is unknown.
    */
   readonly repeatable?: boolean
   /**
-   * Whether the model continues without the result, which follows in a later message. `signal` is then
-   * aborted when the call is cancelled, not when the run is interrupted. Default: false; a tool can also
-   * return `background(promise)`.
+   * Whether the model continues before the call has its result. The result follows in a later message.
+   * `signal` is then aborted when the call is cancelled, not when the run is interrupted. Default: false; a
+   * tool can also return `background(promise)`.
    */
   readonly background?: boolean
   /**
-   * Continues a background call from its `task` after a crash. Default: the call is completed with the
-   * outcome `lost`.
+   * Continues a background call from its `task` after a crash. Without this function, the call is completed
+   * with the outcome `lost` after a crash.
    */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
 /**
- * A tool in the provider's own format, sent without conversion. With `execute`, the step executes its calls,
- * as in `{ type: 'bash_20250124', name: 'bash', execute }`; otherwise the provider does.
+ * A tool in the provider's own format, sent without conversion. If the tool has `execute`, the step executes
+ * its calls, as in `{ type: 'bash_20250124', name: 'bash', execute }`. Otherwise, the provider executes them.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
@@ -228,8 +226,8 @@ export function executableOf(tool: ProviderTool): StepTool | null {
 }
 
 /**
- * Describes a tool with a schema that all providers accept: an object with `properties`, and with neither a
- * dialect nor alternatives at the top level.
+ * Describes a tool with a schema that all providers accept. At its top level, this schema has `properties`,
+ * but neither `$schema` nor alternatives.
  * @throws ColloquyError `invalid_argument` for a schema that cannot be converted to JSON Schema; any error of
  *   the schema library.
  */
@@ -253,8 +251,8 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
 }
 
 /**
- * Returns one object with the properties of every alternative; required are those that each alternative
- * requires. Follows each reference once.
+ * Merges the alternatives of a schema into one object with all their properties. A property is required if
+ * each alternative requires it. Follows each reference once.
  */
 function uniteAlternatives(schema: JsonObject, root = schema, followed = new Set<unknown>()): JsonObject {
   const { $schema: _, $ref, allOf, anyOf, oneOf, ...rest } = schema

@@ -211,7 +211,7 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   return weighed<EventOf<'ActionEvent'>>([2, bare], [1, full])
 }
 
-/** Creates `text` and `others` before the draw: creating an arbitrary costs more than drawing from it. */
+/** Creates `text` and `others` before the draw, because creating an arbitrary costs more than a draw. */
 function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   const optional = {
     llm_response_id: orNull(responseId()),

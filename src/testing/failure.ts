@@ -71,7 +71,7 @@ function detailOf(error: unknown): string {
 
 const indented = (line: string): string => `  ${line}`
 
-/** Line breaks in quarantined JSON can be replaced by spaces, because they are between tokens. */
+/** Line breaks in quarantined JSON are always between tokens, so spaces can replace them. */
 const jsonLine = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 

@@ -23,7 +23,7 @@ export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
 
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
-/** Each step receives the log, so that the step can name earlier facts. */
+/** The log so far. Each step receives this log, so that the step can refer to earlier facts. */
 interface Written {
   readonly facts: Fact[]
   /** The id of each fact, written or derived; null for a quarantined line without an id. */

@@ -149,7 +149,7 @@ export function indexOfSummary(units: Units, entry: Entry): number {
   }
 }
 
-/** Returns the stretches that contain the hits; reuses `stretch` for a hit after the previous stretch. */
+/** Returns the stretches that contain the hits. */
 function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   const ranges: Range[] = []
   const flowAt = (index: number): Flow => flowOf(units.get(index) as Unit)
@@ -176,7 +176,7 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/** Returns the first index with `offset` view events before it that the condensation does not list. */
+/** Returns the first index after `offset` view events. Events that the condensation lists do not count. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

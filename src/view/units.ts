@@ -28,7 +28,7 @@ export interface CallResult {
   readonly call: EventEntry<ActionEvent>
 }
 
-/** A reply of the model that calls tools: its calls and their results, both in log order (U2). */
+/** A model's reply with tool calls: the calls and the results of these calls, both in log order (U2). */
 export interface BatchUnit extends UnitOrder {
   readonly type: 'batch'
   readonly responseId: string
@@ -94,8 +94,9 @@ export interface Flow {
   readonly floor: number
   readonly added: number
   /**
-   * The units continue the stretch if at least this number of calls waits before them. The number depends on
-   * the stretch: `loop` if a loop is open, `paused` after a paused reply, `both` if both apply, else `plain`.
+   * The units continue the stretch if at least this many calls are waiting before the units. The number
+   * depends on the stretch: `loop` if a loop is open, `paused` after a paused reply, `both` if both apply,
+   * else `plain`.
    */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
@@ -108,8 +109,8 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 const loopKey = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
- * Returns the effect of a unit (U5). A pending batch may continue a reply, but belongs to no thinking loop,
- * and nothing continues it.
+ * Returns the effect of a unit (U5). A pending batch may continue a reply, but belongs to no thinking loop.
+ * No reply continues a pending batch.
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)

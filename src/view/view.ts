@@ -18,8 +18,8 @@ import {
 } from './units.ts'
 
 /**
- * The units of a branch, in order; the model may see all except pending batches. Immutable: a change returns
- * a new view.
+ * The units of a branch, in order. The model may see all units except pending batches. Immutable: a change
+ * returns a new view.
  */
 export interface View {
   /** All units. A pending batch is at the index where it will appear. */

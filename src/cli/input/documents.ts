@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../index.ts'
 import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/store.ts'
 
-/** A conversation record, as far as the documents contain it. */
+/** The fields of a conversation record that the documents contain. */
 export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
   /** ISO 8601; null for the current time. */

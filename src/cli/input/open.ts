@@ -318,7 +318,7 @@ async function* readEvents(
     yield await Promise.all(events.slice(from, from + BATCH).map(read))
 }
 
-/** Returns a folder's possible session files, sorted by path; null if there are none, or a conversation. */
+/** Returns a folder's possible session files, sorted by path; null for a conversation, or if none exist. */
 export async function sessionFilesIn(name: string) {
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
   const isConversation = entries.some(

@@ -49,7 +49,7 @@ export function decodePiece(bytes: Buffer): Decoded {
 
 const isJson = (fact: Fact): boolean => !(isQuarantined(fact) && fact.issues[0]?.type === 'json_invalid')
 
-/** The line stays in the tree if its ids are readable. */
+/** Quarantines a line that is not UTF-8. The line stays in the tree if its ids are readable. */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const msg = 'The bytes are not UTF-8; save the file as UTF-8.'
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
@@ -58,7 +58,7 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
   return quarantine(raw, [{ loc: [], msg, type: 'unicode_error' }], readable as JsonObject)
 }
 
-/** Kind of a line that wraps a quarantined line. Other readers do not know this kind, and quarantine it. */
+/** Kind of a line that wraps a quarantined line. Other readers quarantine lines of this kind. */
 const KIND = 'colloquy.quarantined'
 
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {

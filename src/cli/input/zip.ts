@@ -1,4 +1,4 @@
-/** Nothing is ever written under the names in a zip. */
+/** Reads and writes zips. The names in a zip are never used as paths of files to write. */
 
 import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -17,7 +17,7 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Calls `stop` at most once, such as on Ctrl-C. Without `onStop`, no command waits to be stopped. */
+  /** Calls `stop` at most once, for example on Ctrl-C. If absent, commands do not wait to be stopped. */
   readonly onStop?: (stop: () => void) => void
 }
 

@@ -64,7 +64,7 @@ export function* wrapWords(
   yield (before + line).trimEnd()
 }
 
-/** Quotes and shortens a text of unknown origin. It is made safe for a terminal when it is printed. */
+/** Quotes and shortens a text of unknown origin. The text is made safe for a terminal when it is printed. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
@@ -73,7 +73,7 @@ export function quoted(text: string): string {
 // Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** Returns the JSON of a masked value. Also masks an `encrypted_content` that a string quotes. */
+/** Returns the JSON of a masked value. Also masks an `encrypted_content` inside a string. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)

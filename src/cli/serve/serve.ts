@@ -20,7 +20,7 @@ import { type Config, readConfig } from './config-schema.ts'
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 const SECRET = 'COLLOQUY_SECRET'
 
-/** Minimum number of characters of a secret: sealed values are only as safe as the secret. */
+/** Minimum number of characters of a secret, because sealed values are only as safe as the secret. */
 const MIN_SECRET_LENGTH = 16
 
 /** The inspector's page has no logs: it requests them from the service. */
@@ -119,7 +119,7 @@ function* startLines(
   else yield `  API keys of models are not stored (set ${SECRET} to store them encrypted)`
 }
 
-/** @throws UsageError if the variable is set but has no key: the service would be open by mistake. */
+/** @throws UsageError if the variable is set but has no key. Otherwise anyone could use the service. */
 function sessionKeys({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []
@@ -148,7 +148,7 @@ async function loadAgent(file: string) {
   return { step: step as Step, run: run as Omit<RunOptions, 'signal'> }
 }
 
-/** The step without `--agent`: repeats the user's last message word by word, and has no tools. */
+/** The step without `--agent`: streams the user's last message back word by word, and has no tools. */
 const repeatMessages: Step = function* ({ approved, state, publish }) {
   for (const { event } of approved) {
     const { tool_name, tool_call_id } = event

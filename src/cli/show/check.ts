@@ -40,7 +40,7 @@ export const inWords = (code: string): string => code.replaceAll('_', ' ')
 export const oddities = ({ warnings }: Pick<Problems, 'warnings'>): Problem[] =>
   warnings.map(({ line, ...issue }) => ({ line, what: inWords(issue.type), detail: glimpseIssue(issue) }))
 
-/** Repairs of other branches are left out. */
+/** Leaves out repairs of branches other than HEAD's. */
 export function repairsOf(recording: Recording, state: State = recording.state): readonly Problem[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   return byLine([
@@ -121,7 +121,7 @@ export function* showLaws(page: Page, judged: Judged): IterableIterator<string> 
   yield* page.findingRows(rows)
 }
 
-/** One document of all recordings; a log without violations is a suite with one passed case. */
+/** Yields one document for all recordings. A log without violations is a suite with one passed case. */
 export function* junitOf(judged: readonly Judged[]): IterableIterator<string> {
   const suites = judged.map((one) => ({ name: escaped(one.title), laws: [...byLaw(one)] }))
   const failures = suites.reduce((sum, { laws }) => sum + laws.length, 0)

@@ -82,7 +82,7 @@ export interface TreeRow {
 
 type TreeShape = ReturnType<typeof shapeOf>
 
-/** The branch to HEAD, or else the largest, keeps its parent's depth, so depths are O(log n). Takes O(n). */
+/** A child on HEAD's path, else the largest, has its parent's depth, so depths are O(log n). Takes O(n). */
 function* treeRows(state: State): IterableIterator<TreeRow> {
   const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []

@@ -47,8 +47,8 @@ export type CondenserDecision =
 export interface Condenser {
   readonly handlesRequests: boolean
   /**
-   * Rejects with the signal's reason if it is aborted, or with an error of one of the caller's functions,
-   * except the summariser.
+   * Rejects with the signal's reason if the signal is aborted. Also rejects if a function of the caller other
+   * than the summariser throws.
    */
   condense(
     state: State,

@@ -162,7 +162,7 @@ export interface CondensationPlan {
   readonly room: number | null
 }
 
-/** Minimum number of events to forget: a summary of fewer would not make the view shorter. */
+/** Minimum number of events to forget. A summary of fewer events would not make the view shorter. */
 const LEAST = 2
 
 const ROOM = 1 / 4
@@ -172,9 +172,9 @@ const ROOM = 1 / 4
  * within the limits and the log requests no condensation. Returns `refuse` if too little can be forgotten.
  * The first events and the end of the view stay. Together with the summary, they fill about half of the
  * limit, or half of the view if the log requests a condensation. The system prompt, the last user message and
- * pending calls always stay. The summary is placed after the last forgotten event. If this forgets too
- * little, a condensation that the log or the token limit requires can also remove the first events and the
- * end.
+ * pending calls always stay. The summary is placed after the last forgotten event. If too little would be
+ * forgotten, a condensation that the log or the token limit requires can also forget the first events and the
+ * end of the view.
  *
  * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  * @throws ColloquyError `invalid_argument` for invalid limits; the errors of the caller's functions.

@@ -53,8 +53,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
 
 /**
  * Joins overlapping hits, because separate masks would leave part of a secret readable. The surest hit
- * determines the mask; of equally sure hits, the longest. `masks` are already in the text: drops hits inside
- * them, and widens a hit to include each mask that it overlaps.
+ * determines the mask; of equally sure hits, the longest. `masks` are the ranges of masks that are already in
+ * the text. A hit inside a mask is dropped. A hit that overlaps masks is widened to include these masks.
  */
 function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
   const merged: { start: number; end: number; surest: Hit }[] = []
@@ -81,7 +81,7 @@ function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, numb
   return merged.map(({ start, end, surest }) => ({ ...surest, start, end }))
 }
 
-/** Minimum length of a literal secret: a shorter one would match ordinary text, and is easy to guess. */
+/** Minimum length of a literal secret. A shorter one would match ordinary text, and is easy to guess. */
 export const MIN_SECRET = 8
 
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/

@@ -14,9 +14,9 @@ interface SecretForm {
 }
 
 /**
- * Each pattern takes at most a few hundred steps from any position. An unbounded repetition follows a
- * lookbehind that excludes its characters, or ends the pattern. It is written `x{8}x*`, not `x{8,}`, because
- * engines keep counted steps on the stack.
+ * Each pattern takes at most a few hundred steps from any position. An unbounded repetition is at the end of
+ * the pattern, or after a lookbehind that excludes the repetition's characters. Such a repetition is written
+ * `x{8}x*`, not `x{8,}`, because engines keep counted steps on the stack.
  */
 const FORMS = [
   {
@@ -133,7 +133,7 @@ const BOUNDARY =
 const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
 const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
-/** One pattern for a whole key would take quadratic time. */
+/** Matches the BEGIN and END lines first, because one pattern for a whole key would take quadratic time. */
 function findPrivateKeys(text: string, report: ReportHit): void {
   const boundaries = [...text.matchAll(BOUNDARY)]
   for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
@@ -196,7 +196,7 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** A mask becomes a part that no name has. */
+/** A mask in a key becomes the part `0`, which no name has. */
 const nameParts = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),

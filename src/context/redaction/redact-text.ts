@@ -5,8 +5,8 @@ import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * Maximum number of rounds before the whole text is masked. A text may need several, because a mask can
- * create a new match.
+ * Maximum number of rounds before the whole text is masked. A text may need several rounds, because a mask
+ * can create a new match.
  */
 export const MAX_ROUNDS = 4
 
@@ -53,7 +53,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** Null if the text contains a literal secret: a sealed text with a mask would be useless. */
+/** Null if the text contains a literal secret, because a sealed text with a mask would be useless. */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 

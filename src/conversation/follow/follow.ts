@@ -61,7 +61,8 @@ export async function storeStart(store: Store, name: string, from: FollowerParts
 
 /**
  * This process's share of the shards, held until `closing` is aborted. The shards are divided among the
- * processes with an unexpired membership item. A process renews its membership item with its leases.
+ * processes with an unexpired membership item. A process renews its membership item when it renews its
+ * leases.
  */
 class Share {
   readonly #parts: FollowerParts
@@ -324,7 +325,7 @@ export interface FollowOptions {
   readonly leaseTtl?: number
   /** Milliseconds between polls for changes that no notification reported. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed call is repeated, doubled each time, less jitter. Default: 1,000. */
+  /** Milliseconds before a failed call is retried, doubled each time, minus random jitter. Default: 1,000. */
   readonly retryDelay?: number
   /** Maximum of the doubled `retryDelay`, in milliseconds. Default: 60,000. */
   readonly maxRetryDelay?: number
@@ -341,10 +342,10 @@ export interface FollowOptions {
 export interface Follower {
   /** How many of the 64 shards this process holds. */
   readonly shards: number
-  /** Resolves when the follower has ended: its calls are done and its leases released. */
+  /** Resolves when the follower has ended: its handler calls are done, and its leases are released. */
   readonly closed: Promise<void>
   /**
-   * Ends the follower after its running handlers; no handler must await `close`. Resolves when `closed` does.
+   * Ends the follower after its running handlers, which must not await `close`. Resolves when `closed` does.
    */
   close(): Promise<void>
 }

@@ -106,7 +106,7 @@ function recordText(streamed: TextSoFar, event: Event): void {
 /**
  * Appends the text that an interrupted step has streamed but not yielded. Only this event may follow the
  * interrupt (law I4). The message is marked as interrupted, so it changes no status and is not a final reply.
- * Nothing is appended without an interrupt since the step began.
+ * If no interrupt was appended since the step began, appends nothing.
  */
 async function keepTextSoFar(
   run: RunContext,

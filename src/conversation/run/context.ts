@@ -17,7 +17,7 @@ export interface RunContext {
   readonly policy: Policy
   readonly hooks: readonly Hook[]
   readonly condenser: RunCondenser | null
-  /** Aborted when the run is interrupted, its lease lost, or its conversation deleted. */
+  /** Aborted when the run is interrupted, its lease is lost, or its conversation is deleted. */
   readonly signal: AbortSignal
   readonly lease: HeldLease
   readonly publish: (delta: Event) => void
@@ -40,7 +40,8 @@ export interface RunContext {
 
 /**
  * Appends a decision's events under the run's lease. After an interrupt, which has ended the run's calls,
- * appends nothing unless `whenAborted`. No event gets between the state that `decide` reads and its events.
+ * appends nothing unless `whenAborted`. No other event is appended between the state that `decide` reads and
+ * the events that `decide` returns.
  * @throws `lease_lost`.
  */
 export function add(
@@ -84,7 +85,7 @@ export const withBodies = (run: RunContext, state: State): Promise<State> =>
 
 /**
  * Calls `use` with the latest state and its long strings. Loads again if the state changes meanwhile.
- * @param known a state with its long strings, which need no loading if it is still the latest
+ * @param known a state that has its long strings; used without loading if it is still the latest state
  */
 export async function useBodies<T>(
   run: RunContext,

@@ -24,8 +24,8 @@ export interface HeldLease {
 
 /**
  * Acquires the lease of a conversation, and renews it every `ttl / 3` milliseconds.
- * @throws ColloquyError `already_running` while another run holds it, with its `owner` and with `expiresAt`
- * in milliseconds since 1970 on the store's clock.
+ * @throws ColloquyError `already_running` if another run holds the lease. The error has the lease's `owner`,
+ *   and `expiresAt` in milliseconds since 1970 on the store's clock.
  */
 export async function holdLease(
   store: Store,
@@ -86,14 +86,14 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * Returns an owner for a brief lease, such as for a recovery. A run waits until such a lease ends, instead of
- * failing with `already_running`, so that the run's work is done (law I5).
+ * Returns the owner of a brief lease, which a recovery holds, for example. While a brief lease is held, a run
+ * waits and does not fail with `already_running` (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Maximum number of waits for a brief lease, about two seconds in all; then its process is probably dead. */
+/** Maximum number of waits for a brief lease. After these two seconds, its owner is probably dead. */
 const MAX_WAITS = 50
 
 async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
@@ -107,12 +107,13 @@ async function acquire(store: Store, conversationId: string, owner: string, ttl:
   }
 }
 
-/** Waits until a lease of one millisecond has expired, so that the caller can acquire the lease at once. */
+/** Waits two milliseconds, so that a lease of one millisecond has expired. */
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Checks that no run is active. Releases a dead run's lease, unless the status is `running`: then the expired
- * lease stays for recovery. @throws ColloquyError `already_running` while a run holds the lease.
+ * Checks that no run is active. Releases the lease of a dead run. If the status is `running`, keeps the
+ * expired lease, because a recovery needs it. @throws ColloquyError `already_running` while a run holds the
+ * lease.
  */
 export async function checkRest(store: Store, replica: Replica, owner: string): Promise<void> {
   // The store decides by its own clock whether a lease has expired.
@@ -139,15 +140,15 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
 }
 
 /**
- * First and maximum pause between two attempts, in milliseconds. The pause doubles while the lease's expiry
- * stays the same.
+ * `MIN_PAUSE` and `MAX_PAUSE`: first and longest pause between two attempts, in milliseconds. The pause
+ * doubles while the lease's expiry stays the same.
  */
 const MIN_PAUSE = 100
 const MAX_PAUSE = 5_000
-/** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
+/** Maximum milliseconds between two checks of a lease, because its owner may release it early. */
 const MAX_WAIT = 15_000
 
-/** Acquires a lease once it is free; null on an abort. Calls `onWait` when another run holds the lease. */
+/** Waits until a lease is free, then acquires it; null if aborted. Calls `onWait` before each wait. */
 export async function awaitLease(
   store: Store,
   replica: Replica,
@@ -178,7 +179,7 @@ export async function awaitLease(
   }
 }
 
-/** Resolves after a time, on abort, or, with `watchesStatus`, when the status is no longer `running`. */
+/** Resolves after `milliseconds` or on abort; if `watchesStatus`, also when the status is not `running`. */
 async function untilRest(
   replica: Replica,
   milliseconds: number,

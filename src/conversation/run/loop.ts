@@ -47,8 +47,8 @@ interface Prompt {
 }
 
 /**
- * Finds where this run's hooks begin to read messages: after the last message that an earlier run showed to
- * hooks, else after the agent's last event. O(events since then); O(n) if bodies were evicted.
+ * Finds the position from which this run shows messages to its hooks: after the last message that an earlier
+ * run showed, else after the agent's last event. O(events after this position); O(n) if bodies were evicted.
  */
 async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run, 'UserPromptSubmit')) return
@@ -76,8 +76,8 @@ function callHooks(
 }
 
 /**
- * A hook can block the message even if the conversation was paused meanwhile. If the run is interrupted
- * meanwhile, nothing is recorded.
+ * A hook can block the message even if the conversation is paused while the hook runs. If the run is
+ * interrupted while the hook runs, nothing is recorded.
  */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
@@ -128,8 +128,8 @@ const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * The log records the start of the calls first, so that no call starts twice. A call does not start if a
- * pause, a policy or a result has excluded it in the meantime.
+ * Appends the start of the calls to the log before they start, so that no call starts twice. Skips a call
+ * that a pause, a policy or a result has excluded since `calls` was computed.
  */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
@@ -269,7 +269,7 @@ export async function runLoop(
   }
 }
 
-/** With `until: 'settled'`, waits while calls work and nothing needs a run. An interrupt ends the wait. */
+/** With `until: 'settled'`, waits until no call is working or a run is needed. An interrupt ends the wait. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries
@@ -480,7 +480,7 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
 
 /**
  * Calls the model once. If the request is too long and a condenser exists, requests a condensation instead.
- * Does nothing if a pause, a call, or a message that hooks must see first has arrived meanwhile.
+ * Does nothing if the log now has a pause, a pending call, or a message that hooks must see first.
  */
 async function callModel(run: RunContext, known: State): Promise<void> {
   await add(run, (state) =>
@@ -627,7 +627,7 @@ async function runSessionHooks(
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 
-/** Whether the store failed, not the step: then nothing can be appended. */
+/** Whether the error is the store's and not the step's. After a store error, nothing can be appended. */
 const isOfStore = ({ ofReplica }: RunContext, error: unknown): boolean =>
   ofReplica.has(error) && STORE_CODES.some((code) => hasCode(error, code))
 

@@ -18,9 +18,9 @@ export interface RunOptions {
   /** Functions that the run calls at certain moments. Default: none. */
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses the view before a model call: on a CondensationRequest, at a limit, or after
-   * `context_too_long`. If it refuses a required condensation, the run ends with `CondensationRefused`.
-   * Default: none.
+   * Condenses the view before a model call: on a CondensationRequest, at the condenser's limit, or after a
+   * `context_too_long` error. If the condenser refuses a required condensation, the run ends with
+   * `CondensationRefused`. Default: none.
    */
   readonly condenser?: RunCondenser
   /** Maximum number of model calls, after which the run ends with `MaxIterationsReached`. Default: 500. */
@@ -30,13 +30,14 @@ export interface RunOptions {
   /** Whether to wait for another active run, instead of rejecting with `already_running`. Default: false. */
   readonly wait?: boolean
   /**
-   * Called with the reason for each reply whose signed parts are left out. Requires a step that passes
+   * Called for each reply whose signed parts are left out, with the reason. Requires a step that passes
    * `onPrefix` to the function that writes its request, such as `toAnthropic`. Errors of this callback are
    * thrown in the step. Default: none.
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Log length when the run was requested. A later pause or interrupt stops the run. Default: current length.
+   * Log length when the run was requested. After a later pause or interrupt, the run does not start. Default:
+   * current length.
    */
   readonly from?: number
   /**
@@ -46,7 +47,8 @@ export interface RunOptions {
   readonly until?: 'replied' | 'settled'
   /**
    * Writes your own rows in the transaction of each append (`AppendOptions.within`). If it throws, the append
-   * is rolled back and the run ends with this error, which `run` throws if `within` rejects it too.
+   * is rolled back, and the run ends with this error. If `within` also throws for the append that records the
+   * error, `run` throws.
    */
   readonly within?: NonNullable<AppendOptions['within']>
   /** Milliseconds until the lease expires when it is no longer renewed. Default: the engine's. */
@@ -67,8 +69,8 @@ export type RunResult =
   | (RunEnd & {
       readonly status: 'error' | 'stuck'
       /**
-       * The step's error; otherwise an `Error` whose `name` and `message` are the code and detail of the
-       * error in the log, or `Stuck` and the reason.
+       * The error that the step threw. Otherwise an `Error`: its `name` and `message` are the code and detail
+       * of the error in the log, or `Stuck` and the reason.
        */
       readonly error: unknown
     })
@@ -83,7 +85,9 @@ export type RunCondenserDecision =
         readonly message: string
         readonly triggers: readonly string[]
         readonly required: boolean
-        /** `later`: the summariser failed, and a later attempt may succeed. The log records this once. */
+        /**
+         * `later`: the summariser failed, and a later attempt may succeed. Repeated failures are logged once.
+         */
         readonly again?: 'never' | 'later'
       }
     }

@@ -27,11 +27,11 @@ export function planOf({ policy, newCallIds, step }: RunContext, state: State): 
 
 /**
  * Sorts the pending calls of HEAD's branch into those to execute, confirm, skip or interrupt. A call that has
- * started is executed again only if it was approved since, or if `repeats` allows it (default: never) and
- * fewer than two runs were lost since the call. A call that was neither started nor approved waits for
- * confirmation if the policy requires it. Otherwise it is executed if it was appended in this run
- * (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e events since
- * the reply of the first of them, and O(e) for each started call that `repeats` allows.
+ * started is executed again only in two cases: it was approved after its start; or `repeats` allows it
+ * (default: never), and fewer than two runs were lost since the call. A call that was neither started nor
+ * approved waits for confirmation if the policy requires it. Otherwise it is executed if it was appended in
+ * this run (`newCallIds`) or held by a pause, else interrupted. O(k log k + e) for k pending calls and e
+ * events since the reply of the first of them, and O(e) for each started call that `repeats` allows.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
@@ -71,7 +71,7 @@ export function planCalls(
 
 const MAX_LOST = 2
 
-/** Whether two runs were lost since a position: the work after it may crash processes. O(events since). */
+/** Whether two runs or more were lost after a position. A third run could crash, too. O(events since). */
 export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
   let lost = 0
   for (let index = seq + 1; index < entries.length; index += 1) {
@@ -82,8 +82,9 @@ export function isLostTwice({ log: { entries } }: State, seq: number): boolean {
 }
 
 /**
- * All calls of replies with pending calls, by LLM response id. Before these calls, an observation or another
- * reply ends the search, because real logs repeat response ids. O(events since the first pending call).
+ * All calls of replies with pending calls, by LLM response id. Searches backwards from HEAD. Before the first
+ * pending call, the search ends at an observation or another reply, because real logs repeat response ids.
+ * O(events since the first pending call).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))

@@ -4,7 +4,7 @@ import type { ActionEvent } from '../../event/types.ts'
 /** Whether a user must approve a call. `reply` has all calls of the same reply, with or without a result. */
 export type Policy = (call: ActionEvent, reply: readonly ActionEvent[]) => boolean
 
-/** Tools that change nothing. A reply with a single call of such a tool needs no confirmation. */
+/** Tools that change nothing. A reply whose only call is to such a tool needs no confirmation. */
 const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** In ascending order. */
@@ -13,8 +13,8 @@ const RISKS: readonly unknown[] = ['LOW', 'MEDIUM', 'HIGH']
 /**
  * Returns the policy for the value of a `confirmation_policy` update: AlwaysConfirm, NeverConfirm, or
  * ConfirmRisky with `threshold` (default HIGH) and `confirm_unknown` (default true). Null never requires
- * confirmation; an unknown kind always does. One call that requires confirmation makes all calls of its reply
- * wait, but a reply with a single `finish` or `think` call never waits.
+ * confirmation; an unknown kind always does. If one call requires confirmation, all calls of its reply wait.
+ * A reply whose only call is `finish` or `think` never waits.
  * @example
  * const call = { kind: 'ActionEvent', tool_name: 'rm', security_risk: 'HIGH' }
  * toPolicy({ kind: 'ConfirmRisky' })(call, [call]) // true

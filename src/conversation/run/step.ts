@@ -72,7 +72,7 @@ export interface StepInput {
    * Rejects with an `Error` beyond `maxDepth` or `maxChildren`.
    */
   readonly runChild: RunChild
-  /** Puts the long strings back into a state reduced from the input's `state`: see `EngineOptions.blobs`. */
+  /** Restores the long strings in a state that the step computed from `state` (see `EngineOptions.blobs`). */
   readonly withBodies: (state: State) => Promise<State>
   /** Reports left-out signed parts to the run's caller. Pass this function to the writer as `onPrefix`. */
   readonly onPrefix: (omitted: LeftOut) => void
@@ -93,12 +93,12 @@ export interface Step {
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call that has started but has no result, as after a crash, may be executed again. Ignored after
-   * two lost runs since the call. Default: no; the model then reads that the call's effect is unknown.
+   * Whether a call that has started but has no result, as after a crash, may be executed again. Ignored if
+   * two runs were lost since the call. Default: no; the model then reads that the call's effect is unknown.
    */
   readonly repeats?: (call: ActionEvent) => boolean
   /**
-   * Continues a call that another process began, from the handle (`task`) of its working result or latest
+   * Continues a call that another process began. `task` is the handle in the call's working result or latest
    * progress. If `resume` is missing or returns null, the call is completed as lost.
    */
   readonly resume?: (

@@ -31,7 +31,7 @@ interface Ended {
 /** Milliseconds between SIGTERM and SIGKILL, and between SIGKILL and giving up. */
 const KILL_TIMEOUT = 1_000
 
-/** Milliseconds to wait for the output: a process outside the group may keep the pipes open. */
+/** Milliseconds to wait for output after the exit, because another process may keep the pipes open. */
 const DRAIN = 200
 
 /**
@@ -116,7 +116,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Running commands, killed when this process exits: their own process groups would outlive it. */
+/** Running commands. They are killed when this process exits, because their groups would outlive it. */
 const live = new Set<ChildProcess>()
 
 function killAll(): void {
@@ -135,7 +135,7 @@ function forget(child: ChildProcess): void {
 /** Maximum bytes retained per stream. The rest is read and counted, so that the command does not block. */
 const MAX_BYTES = 256 * 1024
 
-/** Maximum characters of a truncated text; the log's own limit is higher and does not truncate it again. */
+/** Maximum characters of a truncated text. The log's limit is higher, so the log does not cut it again. */
 const MAX_CHARACTERS = 49_000
 
 interface Output {

@@ -111,7 +111,7 @@ export function differenceAt(
   }
 }
 
-/** The first fact after which the prefix differs. Bisects: a broken prefix usually stays broken. */
+/** The first fact after which the prefix differs. Bisects, because a broken prefix usually stays broken. */
 function firstChange(from: number, to: number, changes: (position: number) => boolean): number | null {
   let [low, high] = [from + 1, to]
   while (low < high) {
@@ -125,8 +125,8 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 export interface Ask {
   readonly seq: number
   /**
-   * Number of facts up to the event that was HEAD at the request. If the log does not record it: number of
-   * facts before the reply.
+   * Number of facts up to the event that was HEAD at the request. If the log does not record that HEAD, the
+   * number of facts before the reply.
    */
   readonly position: number
   readonly model: string | null

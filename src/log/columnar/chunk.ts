@@ -161,7 +161,7 @@ const HAS_REPORTS = 8
 const DROPPED_SECOND = 16
 const DROPPED_ORPHAN = 32
 
-/** `OTHER_KIND` is for an unknown kind, whose name the chunk stores separately. */
+/** `NO_KIND`: the entry has no kind. `OTHER_KIND`: the kind is unknown, and its name is stored apart. */
 const NO_KIND = 0
 const OTHER_KIND = 255
 

@@ -65,7 +65,7 @@ export class Times {
 const UTF_8 = 0
 const UTF_16 = 1
 
-/** Code units per `String.fromCharCode` call: engines fail beyond some 100,000 arguments. */
+/** Code units per `String.fromCharCode` call, because engines fail beyond some 100,000 arguments. */
 const BLOCK = 8_192
 
 export const bytesIn = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
@@ -76,8 +76,8 @@ export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Ar
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
 /**
- * Serializes texts as two sections: first their common encoding and the end of each, then the joined texts.
- * O(length).
+ * Serializes texts as two sections. The first has the common encoding and the end of each text; the second
+ * has the joined texts. O(length).
  */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)

@@ -1,6 +1,6 @@
 /** Blocks of bytes with a checksum. A damaged block does not open, and the log is replayed instead. */
 
-/** Type of a block, in its first words. A block of another kind or version does not open. */
+/** Type of a block, stored in the block's first words. A block of another kind or version does not open. */
 export interface Label {
   readonly kind: number
   readonly version: number

@@ -18,7 +18,7 @@ export interface AiSdkStep {
 /**
  * Reads a step of the AI SDK as events and an outcome. In later requests, reasoning, texts, calls, files and
  * provider-specific parts are sent back in order with provider data (`providerMetadata` becomes
- * `providerOptions`). So are calls that the provider executed, with their results.
+ * `providerOptions`). Calls that the provider executed are also sent back, with their results.
  *
  * These calls are not executed: invalid calls, denied calls, a call at the end of a truncated reply, and all
  * calls of a refused, filtered or failed reply. Calls that the SDK executed are read with their results.
@@ -81,7 +81,7 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** The SDK leaves out empty texts and empty reasoning without provider data. */
+/** Like the SDK, leaves out texts and reasoning that are empty and have no provider data. */
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 

@@ -88,9 +88,9 @@ const isUnsigned = (block: Thinking): boolean =>
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * Returns the parts to leave out when a reply is sent without signed parts: of the parts that are stored
- * whole, all with provider data, except files, which are sent without this data. A call and its result are
- * left out together.
+ * Returns the parts to leave out when a reply is sent without signed parts. These are the parts that are
+ * stored whole and have provider data. Files are not left out, but are sent without this data. A call and its
+ * result are left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]

@@ -18,8 +18,9 @@ const FILE_TEXT = '[A file:]'
 /**
  * Writes the system prompt and the messages of a `Converse` request, which are valid for any log (law M).
  * Signed reasoning is sent back only while its reply's prefix is unchanged. Unsigned reasoning and cache
- * marks are left out. Images move out of results for models other than Claude and Nova. For an image that has only a URL, a placeholder text is sent. A request with calls also
- * needs a `toolConfig`. O(content).
+ * marks are left out. For models other than Claude and Nova, images are moved from results to a user message.
+ * For an image that has only a URL, a placeholder text is sent. A request with calls also needs a
+ * `toolConfig`. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -32,8 +33,8 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
 }
 
 /**
- * Whether a result can have images and a status, which only Claude and Nova accept. The ARN of a profile can
- * hide the model's name.
+ * Whether a result can have images and a status, which only Claude and Nova accept. Also true for the ARN of
+ * a profile, which can hide the model's name.
  */
 const takesRichResults = (model = ''): boolean => /claude|nova/i.test(model) || !/\.[^/]*$/.test(model)
 
@@ -65,7 +66,7 @@ function start(list: BedrockMessage[], hasRichResults: boolean) {
   }
 }
 
-/** Ignores later texts, so that a longer history changes no earlier block. */
+/** Ignores texts after the document, so that a longer history changes no earlier block. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]

@@ -19,7 +19,7 @@ import { DATA, LIMITS } from './blocks.ts'
 interface ArgumentPieces {
   readonly add: (call: RawObject) => void
   readonly isOpen: () => boolean
-  /** Returns the arguments. If they are incomplete or a piece did not fit, returns text that is not JSON. */
+  /** Returns the arguments. If pieces are missing or contradict each other, returns text that is not JSON. */
   readonly value: () => unknown
 }
 
@@ -51,7 +51,7 @@ function argumentPieces(): ArgumentPieces {
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
 /**
- * Matches a step of a path. Of a quoted step it matches only the start, because a long match could overflow
+ * Matches a step of a path. It matches only the start of a quoted step, because a long match could overflow
  * the stack.
  */
 const PATH_STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy

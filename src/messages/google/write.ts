@@ -15,10 +15,10 @@ import type { GoogleContent, GooglePart, GoogleRequest } from './rules.ts'
 
 /**
  * Writes the system instruction and the contents of a `generateContent` request, which are valid for any log
- * (law M). While its prefix is unchanged, a reply is sent back unchanged, with each signature on its part.
- * After a change of the prefix, the reply is sent without signatures. If the first call of a reply has no
- * signature, the call gets the provider's placeholder signature, which newer models require. The tool results
- * of a reply form one content. Images in results require Gemini 3 or later. O(content).
+ * (law M). If a reply's prefix is unchanged, the reply is sent back unchanged, with each signature on its
+ * part. After a change of the prefix, the reply is sent without signatures. If the first call of a reply has
+ * no signature, the call gets the provider's placeholder signature, which newer models require. The tool
+ * results of a reply form one content. Images in results require Gemini 3 or later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * const { contents } = toGoogle([{ role: 'user', content: [{ text: 'hi' }], name: null }])
@@ -120,7 +120,7 @@ function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
-/** Images follow the text, wherever the tool put them. */
+/** Writes the images after the text, even if the tool returned an image first. */
 function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GooglePart {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>

@@ -84,7 +84,7 @@ const outputParts = ({ content }: RawObject, followsOutput: boolean): ReplyPart[
         : replyPart.other(part)
     })
 
-/** A summary that is not one plain text is also stored whole. */
+/** A summary that is not one plain text is stored whole, in addition to its text. */
 function thoughtPart(step: RawObject): ReplyPart {
   const summary = objectsOf(step['summary'])
   const thinking = textOfContents([{ content: summary }])
@@ -94,7 +94,7 @@ function thoughtPart(step: RawObject): ReplyPart {
   return replyPart.thinking(thinking, step['signature'] || null, more)
 }
 
-/** For each type of step, the field with its contents, and a function that publishes their texts. */
+/** For each type of step, the field with the contents, and a function that makes a delta of a text. */
 const LISTS = new Map<unknown, readonly [list: string, publish: (text: string) => StreamingDeltaEvent[]]>([
   ['model_output', ['content', replyDelta.text]],
   ['thought', ['summary', replyDelta.reasoning]],
@@ -111,7 +111,7 @@ export const DELTAS: DeltaFields = {
 /**
  * Returns a collector for the stream events of `interactions.create` of `@google/genai`. Its `end` returns
  * the same reply as `fromInteractions`. A delta begins a step if the step has no start event. If the stream
- * ends early, the reply is `broken_off`; with an `error`, it is `failed`. O(length).
+ * ends early, the reply is `broken_off`; after an `error` event, the reply is `failed`. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'
@@ -133,7 +133,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
     if (delta['type'] === 'arguments_delta') addText(step, 'arguments', stringOf(delta['arguments']))
     return addPart(step, part)
   }
-  /** Adds what the stream lacked, from the last event, which repeats all steps in full. */
+  /** Adds what the earlier events lacked. The last event repeats all steps in full. */
   const complete = (whole: readonly RawObject[]): readonly StreamingDeltaEvent[] => {
     let position = earlier.steps
     return whole.flatMap((step) => {

@@ -32,7 +32,7 @@ const ofUser = (fields: Fields): AcceptedKind => ({
   fits: typed({ ...fields, ...cached }),
 })
 
-/** Results have only text, so files follow them in a user message. */
+/** Results can contain only text, so files are sent in a user message after the results. */
 export const PARTS: PartTable = {
   user: true,
   result: false,

@@ -60,8 +60,8 @@ function objectEnds(): (piece: string) => boolean {
 
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason
- * and a final usage, the reply is `broken_off`; with an `error`, it is `failed`. O(length).
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. If both the finish reason and the
+ * final usage are missing, the reply is `broken_off`; after an `error`, the reply is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -72,7 +72,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether the usage arrived alone, which only the end of a whole reply does. Some servers give no reason. */
+  /** Whether the last chunk had only usage. The reply is then complete, even without a finish reason. */
   let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false

@@ -31,7 +31,7 @@ const part = byKey('type', partShapes)
 const content = textOr(listOf(part))
 const texts = content as Shape<string | ChatText[]>
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))
-/** Fields with signatures that Gemini's own servers and proxies send, and accept back. */
+/** Fields with signatures. Gemini's servers, and proxies, send these fields and accept them back. */
 const serverFields = { extra_content: object, provider_specific_fields: object }
 const call = byKey('type', {
   function: fields({ id: text, function: fields({ name: text, arguments: text }) }, serverFields),

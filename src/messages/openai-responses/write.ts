@@ -185,7 +185,7 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
 })
 
 /**
- * A call becomes a function call if the form of its type cannot represent its result, or requires an id that
+ * A typed call is sent as a function call if its type cannot represent the result, or requires an id that
  * must not be sent.
  */
 function callItem(
@@ -240,11 +240,12 @@ function requestKey(item: JsonObject): string | null {
 }
 
 /**
- * Writes the instructions and the input of a Responses request, which are valid for any log (law M). While
- * its reply's prefix is unchanged, a reasoning item with a legal id is sent with its encrypted content,
- * before the item that it led to. Thinking blocks and reasoning text are left out, and so are status and
- * plain content of reasoning items, because the provider rejects them. The answer to a sent item, such as an
- * `mcp_approval_response`, is also sent as an item. O(content).
+ * Writes the instructions and the input of a Responses request, which are valid for any log (law M). If a
+ * reply's prefix is unchanged, each of its reasoning items with a legal id is sent with the encrypted
+ * content, before the item that followed the reasoning. Thinking blocks, reasoning text, and the status and
+ * plain content of reasoning items are left out, because the provider rejects all of these. The answer to an
+ * item that is sent, for example an `mcp_approval_response` to an `mcp_approval_request`, is also sent as an
+ * item. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
  * toOpenAIResponses([{ role: 'user', content: [{ text: 'hi' }], name: null }]).input.length // 1

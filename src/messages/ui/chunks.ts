@@ -5,15 +5,16 @@ import type { UIChunk, UIDataPart, UIPart, UIReasoningPart, UITextPart, UIToolPa
 interface UIAdvance {
   readonly chunks: readonly UIChunk[]
   /**
-   * The client's parts after it has applied the chunks. A retracted step may have left an additional
+   * The client's parts after the client has applied the chunks. A retracted step may have left an additional
    * `step-start`.
    */
   readonly parts: readonly UIPart[]
 }
 
 /**
- * Returns the chunks that turn `from` into `to`, ignoring step borders; null if they would change more than
- * the last step, because only the last step can be retracted. O(parts + length of the changed parts).
+ * Returns the chunks that turn `from` into `to`, ignoring step borders. Returns null if the chunks would
+ * change more than the last step, because only the last step can be retracted. O(parts + length of the
+ * changed parts).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
   const before = from.filter(isContent)

@@ -131,7 +131,7 @@ function positionAfter({ message }: Beginning, { log }: State): number | null {
   return entry === undefined ? null : entry.seq + 1
 }
 
-/** Appends confirmation policy and first message together. Of concurrent requests, only one appends them. */
+/** Appends the confirmation policy and the first message together. If requests race, only one appends. */
 async function begin(conversation: Conversation, body: StartBody, isNew: boolean): Promise<Created> {
   const beginning = beginningOf(conversation.id, body)
   await appendDecided(conversation, (state) => missingEvents(beginning, state, isNew))

@@ -3,7 +3,7 @@ import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 
-/** Null without keys, when anybody may call. */
+/** Returns null if there are no keys. Anybody may then call. */
 function keyCheck(keys: readonly string[]): ((credential: string) => Promise<boolean>) | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
@@ -27,7 +27,7 @@ export interface Credential {
 }
 
 /**
- * Returns the credential of a request from a header, or else from the cookie `api_key`; null without one.
+ * Returns the credential in a request's header, or else in its cookie `api_key`; null if both are missing.
  * Ignores the URL.
  * @example
  * credentialOf({ headers: new Headers({ 'X-Session-API-Key': 'k' }) })?.text // 'k'
@@ -72,10 +72,10 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 }
 
 /**
- * Returns a check that rejects requests without a valid key. Except for GET and HEAD, it also rejects
- * cross-origin requests without a key in a header: otherwise, any web page could send requests as its
- * visitor. If the service has no keys, pages of allowed origins may send cross-origin requests. The check
- * throws HttpProblem 401, 403.
+ * Returns a check that rejects requests without a valid key. Except for GET and HEAD, the check also rejects
+ * cross-origin requests without a key in a header, because any web page could otherwise send requests in the
+ * name of its visitor. If the service has no keys, pages of allowed origins may send cross-origin requests.
+ * The check throws HttpProblem 401, 403.
  */
 export function callerCheck(identify: Identify, allows: AllowOrigin): (request: Request) => Promise<Caller> {
   return async (request) => {

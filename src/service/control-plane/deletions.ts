@@ -1,4 +1,4 @@
-/** Deletes conversations and what the service stores for them. After a crash, another process finishes. */
+/** Deletes conversations and what the service stores for them. After a crash, another process continues. */
 
 import { type DeletionOptions, EMPTY_REPORT } from '../../conversation/engine-context.ts'
 import type { DeletionFilter, RetentionOptions } from '../../conversation/retention.ts'

@@ -212,14 +212,14 @@ export class Sandboxes {
     return false
   }
 
-  /** If it runs in another process, stores a request for that process to pause it. */
+  /** Pauses a sandbox. If another process runs the sandbox, stores a request for that process. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
     const isElsewhere = isUp(await this.state(id))
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** If another process owns it, stores a request for that process to resume it. */
+  /** Resumes a sandbox. If another process owns the sandbox, stores a request for that process. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()

@@ -302,7 +302,7 @@ export class StartTasks {
     })()
   }
 
-  /** Deletes a conversation's tasks and ends the work on them. Returns false if it has no task. */
+  /** Deletes a conversation's tasks and ends the work on them. Returns false if no task existed. */
   async forget(conversationId: string): Promise<boolean> {
     let existed = false
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {

@@ -30,7 +30,8 @@ const MAX_CACHED = 10_000
 const counts = new WeakMap<Store, LRUCache<string, Promise<CountedUsage>>>()
 
 /**
- * Returns usage by usage id or else model (`usage_to_metrics`), and in total (`metrics`). Can read the store.
+ * Returns the total usage (`metrics`), and the usage by usage id (`usage_to_metrics`) or, if no usage id is
+ * known, by model.
  */
 async function statsOf(
   store: Store,

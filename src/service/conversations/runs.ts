@@ -84,10 +84,10 @@ export type Agent = (
 /** Functions of the service that an agent can call. */
 export interface AgentContext {
   /**
-   * Issues a token with which one background call can be completed without a key: `POST` to its `path` with
-   * `Authorization: Bearer <token>`. The token expires after `seconds`, by default 86,400 (a day). A new token
-   * for the call replaces it. Do not put a token into the `content` or `task` of a result, which all readers of
-   * the log see.
+   * Issues a token with which one background call can be completed without a key. To complete the call,
+   * `POST` to the token's `path` with `Authorization: Bearer <token>`. The token expires after `seconds`, by
+   * default 86,400 (a day). A new token for the call replaces the earlier token. Do not put a token into the
+   * `content` or `task` of a result, which all readers of the log see.
    */
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
@@ -222,9 +222,9 @@ export class Runs {
   }
 
   /**
-   * Appends an event that requests a run, then starts the run as `join` does. `append` must call `reserve`
-   * before it appends: this stores the request, so a crash cannot lose the run for an appended event. Without
-   * an agent, only appends. Returns the result of `append`.
+   * Appends an event that requests a run, then starts the run as `join` does. Before `append` appends, it
+   * must call `reserve`, which stores the request. A crash then cannot lose the run for an appended event.
+   * Without an agent, only appends. Returns the result of `append`.
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
    */
@@ -281,7 +281,7 @@ export class Runs {
     if (!(await endsWithin(RESPONSE_TIME, begun))) await this.join(conversation, from)
   }
 
-  /** @param from log length at the request: a later pause prevents the run */
+  /** @param from log length at the request; a later pause prevents the run */
   async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     this.checkAgent()
@@ -317,8 +317,8 @@ export class Runs {
    * Ensures that a run handles the events before `from`: the active run, or a new run if the active run is
    * ending. Waits for a free slot and for the store. A pause after `from` cancels the request. Resolves when
    * a run with a lease will handle the events. After a second, stores a job that any process can execute, and
-   * resolves. Also resolves when no run is needed, or when the run failed, which its log or `onFailure`
-   * reports.
+   * resolves. Also resolves when no run is needed, or when the run failed. The log or `onFailure` then
+   * reports the failure.
    * @param job the stored request, which is deleted when it has been handled
    * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */

@@ -21,8 +21,8 @@ export interface StartMetadata {
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
 /**
- * Stores those fields of a start request that agents receive, and shows the fields without secrets. Without a
- * sealing key, secrets are held only in this process's memory.
+ * Stores the fields of a start request that agents receive. Responses contain these fields without secrets.
+ * Without a sealing key, secrets are held only in this process's memory.
  */
 export class Starts {
   readonly #store: Store

@@ -72,7 +72,7 @@ export class WorkingCalls {
     return Object.assign(call, step)
   }
 
-  /** Watches the conversations of processes that died. */
+  /** Starts to watch conversations whose process has died. */
   async startDue(): Promise<void> {
     if (this.#runs.possible) await this.#worker.startDue()
   }

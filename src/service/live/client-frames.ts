@@ -44,7 +44,7 @@ export async function sendFrameMessage(
   return null
 }
 
-/** Ignores other fields of the frame. */
+/** Sends a user message. Fields of the frame other than `role` and `content` are ignored. */
 export async function sendSessionMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,

@@ -121,7 +121,7 @@ export const fresh = (): { readonly id: string; readonly timestamp: string } => 
 export const CLOSE = {
   away: 1001,
   tooLarge: 1009,
-  /** The stream failed: resume after the last position, later. */
+  /** The stream failed: resume later, after the last position. */
   failed: 1011,
   /** Too many streams or too much data: try again later. */
   busy: 1013,

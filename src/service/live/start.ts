@@ -9,7 +9,7 @@ import { invalid } from '../http/problem.ts'
 export const LIVE_QUERY = {
   after: optional(integer({ min: -1 })),
   /**
-   * Id of the last event that the reader has. If the log lacks it, or has it at another position than
+   * Id of the last event that the reader has. If the log lacks this event, or has it at another position than
    * `after`, the stream begins with a `reset`.
    */
   after_event_id: optional(text()),
@@ -51,8 +51,8 @@ export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | n
 }
 
 /**
- * Returns the position to begin after, by default the log's `end`. Null if the log lacks the requested position
- * or event: the reader has read another log, or this log has lost its end.
+ * Returns the position to begin after, by default the log's `end`. Null if the log lacks the requested
+ * position or event. This happens if the reader has read another log, or if this log has lost its end.
  */
 export async function startAfter(
   store: Store,

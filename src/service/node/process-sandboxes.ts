@@ -18,7 +18,7 @@ import { Watchdog } from './sandbox/watchdog.ts'
 
 /** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
-  /** Folder of the sandboxes. Services can share it: each runs the sandboxes that it started. */
+  /** Folder of the sandboxes. Services can share the folder. Each runs the sandboxes that it started. */
   readonly directory: string
   /** Templates, the default template first. Default: one template without a process. */
   readonly specs?: readonly ProcessSpec[]
@@ -42,8 +42,9 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
 
 /**
  * Returns a sandbox provider that runs each sandbox as a process group. Commands run with the rights of the
- * service's user. Of the service's environment variables they receive only PATH, LANG, LC_ALL, TZ and TMPDIR. A
- * helper process ends the commands when the provider or the service ends, even if the service is killed.
+ * service's user. Commands receive only PATH, LANG, LC_ALL, TZ and TMPDIR of the service's environment
+ * variables. A helper process ends the commands when the provider or the service ends, even if the service is
+ * killed.
  * @throws ColloquyError `invalid_argument` for invalid specs and unknown options.
  * @example
  * const sandboxes = processSandboxes({

@@ -181,7 +181,7 @@ export function problemOf(error: unknown, problems = PROBLEMS): unknown {
 const MAX_OUTPUT = 2 ** 26
 const GIT_TIMEOUT = 30_000
 
-/** Disables the settings by which a folder could make git run programs. */
+/** Options of git that disable settings of a repository, such as hooks, that could run programs. */
 const SAFE_SETTINGS = [
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
@@ -190,8 +190,9 @@ const SAFE_SETTINGS = [
 ].flatMap((one) => ['-c', one])
 
 /**
- * Runs git; null if it fails. Diffs ignore the filters of the folder, and compare files as they are on disk.
- * @param root the folder of all sandboxes; git ignores a repository in this folder itself or above it
+ * Runs git in a folder and returns its output, or null if git fails. Diffs run no filters of the repository:
+ * they compare the files as they are on disk.
+ * @param root the folder that contains all sandboxes; git does not search it or its parents for a repository
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
   const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {
@@ -236,11 +237,11 @@ const isBelow = (folder: string, path: string): boolean => path === folder || pa
 
 interface GitResult {
   readonly out: string
-  /** Exit code of git; a text or null if git could not be started or was ended. */
+  /** Exit code of git. If git could not be started or was killed: an error code such as `ENOENT`, or null. */
   readonly code: string | number | null
 }
 
-/** Environment variables that disable filters; they take precedence over configuration files. */
+/** Environment variables that disable filters of git, whatever its configuration files contain. */
 function withoutFilters(names: readonly string[]): Readonly<Record<string, string>> {
   const drivers = new Set(names.flatMap((name) => /^(filter\.[^]+)\.\w+$/.exec(name)?.[1] ?? []))
   const settings = [...drivers].flatMap((driver) => [

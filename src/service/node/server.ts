@@ -1,4 +1,4 @@
-/** A Node server for a fetch-standard service that closes gracefully: active requests end first. */
+/** A Node server for a service with a `fetch` function. When it closes, active requests can still end. */
 
 import { getRequestListener } from '@hono/node-server'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -27,7 +27,7 @@ const RELEASE_TIMEOUT = 500
 /** Options of `serve`. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
-  /** Address to listen on; any but loopback requires keys. Default: 127.0.0.1. */
+  /** Address to listen on. Any address except loopback requires keys. Default: 127.0.0.1. */
   readonly host?: string
   /** 0 for a free port. Default: 8000. */
   readonly port?: number
@@ -46,9 +46,9 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
  * Runs a service on a port until it is closed. Closing waits at most half of `shutdownTimeout` for requests
  * and runs, then closes sockets and interrupts runs. A run that is still active after `shutdownTimeout` is
  * abandoned: its conversation is paused and its lease released. The caller closes the store.
- * @throws Error with a one-line message if the address is unavailable, or if `keys` is missing for a
- *   non-loopback `host` or `allowOrigins: ['*']`; ColloquyError `invalid_argument` for invalid options, or
- *   the store's error if it cannot be opened.
+ * @throws Error with a one-line message if the address is unavailable, or if `keys` is missing although
+ *   `host` is not loopback or `allowOrigins` contains `*`; ColloquyError `invalid_argument` for invalid
+ *   options; the store's error if the store cannot be opened.
  * @example
  * const server = await serve({ store: memoryStore(), port: 0 })
  * const response = await fetch(`${server.url}/health`)
@@ -145,7 +145,7 @@ export interface ListenOptions {
    * pages of other origins. Default: false.
    */
   readonly onlyLocal?: boolean
-  /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: none may. */
+  /** Returns whether pages of an origin may open sockets in spite of `onlyLocal`. Default: no page may. */
   readonly allowOrigin?: AllowOrigin
   /**
    * Called when closing begins. Closing waits for this function and for requests, at most half of
@@ -321,7 +321,7 @@ function hostName(host: string, address: string, family: string): string {
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
 }
 
-/** Destroys the connection when the stream rejects a slow reader, which is no failure of the server. */
+/** Destroys the connection if the reader is too slow, because a slow reader is no failure of the server. */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
   if (body === null || headers.get('content-type') !== 'text/event-stream') return response

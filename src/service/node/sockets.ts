@@ -41,7 +41,7 @@ interface ConnectionParts {
 
 const LIMITS = {
   maxFrameBytes: 4 * 2 ** 20,
-  /** Sockets whose clients have not yet sent a key. */
+  /** Maximum number of sockets whose clients have not yet sent a key. */
   maxUnauthenticated: 1_024,
   /** Bytes buffered for all sockets together. */
   maxInbound: 256 * 2 ** 20,
@@ -50,14 +50,14 @@ const LIMITS = {
   maxBufferedBytes: 2 ** 20,
   /** Milliseconds in which the client must send its key. */
   authTimeout: 10_000,
-  /** Milliseconds in which a client must close its side. */
+  /** Milliseconds in which a client must complete the close of its socket. */
   closeTimeout: 5_000,
 }
 
 export type SocketLimits = typeof LIMITS
 
 const MAX_MISSED = 2
-/** Milliseconds in which a client without a key must close its side. */
+/** Milliseconds in which a client without a key must complete the close of its socket. */
 const SHORT_GRACE = 1_000
 
 class Connection {
@@ -348,7 +348,7 @@ interface OutletOptions {
   readonly budget: Budget
 }
 
-/** The `send` of a WebSocket, so that the published types need no types of `ws`. */
+/** The part of a WebSocket that is used. Declared here, so that callers do not need the types of `ws`. */
 interface Sender {
   send(bytes: Uint8Array, options: { binary: boolean; compress: boolean }, onSent: () => void): void
 }
@@ -436,8 +436,8 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/(?:(events|session)\/([^/]+)|bash-events)\/?$/
 
 /**
- * Returns the WebSocket side of a service. Without keys, it rejects sockets from pages of other origins,
- * except `allowOrigins`, because browsers let any page open a socket to this machine.
+ * Returns the WebSocket side of a service. A service without keys rejects sockets from pages of other origins
+ * that are not in `allowOrigins`, because browsers let any page open a socket to this machine.
  */
 export function createSockets(
   { live, identify, log, allowOrigin, commands }: Service,
@@ -572,7 +572,7 @@ interface UpgradeRequest {
 
 /**
  * Unauthenticated sockets. At the maximum, a new socket evicts the oldest one of the address with the most
- * sockets. So clients that send a key at once get in, and a flood from an address evicts only its sockets.
+ * sockets. So a flood of sockets from one address evicts only sockets of this address.
  */
 class Unauthenticated {
   readonly #limit: number

@@ -51,7 +51,7 @@ function partsBelow(roots: readonly string[], path: string): string[] {
   throw new HttpProblem(403, 'The path is outside the workspace.')
 }
 
-/** Creates each directory; on Linux through its parent's open handle, so that no parent can be replaced. */
+/** Creates the missing directories of a path. On Linux, no parent can be replaced by a link meanwhile. */
 async function make(root: string, parts: readonly string[]): Promise<void> {
   let path = root
   let holder = await openDirectory(root)

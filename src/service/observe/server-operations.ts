@@ -116,14 +116,15 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
 /** Milliseconds until a store that does not respond makes the service unready. */
 const READY_TIMEOUT = 1_500
 
-/** Bytes of a write probe: more than a page of a database. */
+/** Bytes that a write probe stores: more than a database page, so that the probe needs new space. */
 const PROBE_BYTES = 16_384
 
 const PROBE_INTERVAL = 5_000
 
 /**
- * Returns a check whether the store accepts writes. The check overwrites 16 KiB, at most every five seconds. It
- * returns false only for a full or read-only store, because reads report other failures. Never rejects.
+ * Returns a function that checks whether the store accepts writes. The function overwrites an item of 16 KiB,
+ * at most once in five seconds. It returns false only if the store is full or read-only, because reads detect
+ * all other failures. Never rejects.
  */
 export function writeProbe(store: Store, now = () => performance.now()): () => Promise<boolean> {
   let until = -Infinity

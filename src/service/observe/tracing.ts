@@ -1,4 +1,4 @@
-/** OpenTelemetry spans of requests, if its API is installed. */
+/** Records a span for each request if `@opentelemetry/api` is installed. */
 
 import type { Operation } from '../http/operation.ts'
 

@@ -174,10 +174,7 @@ interface Day {
   readonly count: number
 }
 
-/**
- * Limits operations by a daily quota that all processes share. Each start or fork of a conversation uses one
- * unit.
- */
+/** Limits the starts and forks of conversations by a daily quota, which all processes share. */
 export function withQuota(
   operations: readonly Operation[],
   store: Store,
@@ -199,7 +196,9 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Whether the conversation exists. A repeated creation then starts nothing and needs no quota. */
+  /**
+   * Whether the conversation exists. If so, a repeated creation starts no conversation and needs no quota.
+   */
   const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null

@@ -49,11 +49,11 @@ const MAX_READERS = 50
 
 const STOPPED = -15
 
-/** The latest commands that this process ran for the service, or for one conversation, and their output. */
+/** The latest commands, with their output, that this process ran for the service or one conversation. */
 export class Commands {
   readonly #files: SandboxFiles | null
   #events: CommandEvent[] = []
-  /** Number of events that are no longer stored. `#cleared` is this number after the latest `clear`. */
+  /** Number of events that were removed. `#cleared` is the value of this number after the latest `clear`. */
   #dropped = 0
   #cleared = 0
   #text = 0
@@ -81,8 +81,8 @@ export class Commands {
   }
 
   /**
-   * `output` resolves when the command has ended. If the command cannot be run, `output` rejects, and readers
-   * receive an output event with the error.
+   * Starts a command. The returned `output` resolves when the command has ended. If the command cannot be
+   * run, `output` rejects, and readers receive an output event with the error.
    * @throws HttpProblem if `cwd` is missing or invalid.
    */
   async start(body: {
@@ -116,7 +116,7 @@ export class Commands {
     return { event, output }
   }
 
-  /** Returns false for an unknown command. A running command may have no stored event. */
+  /** Stops a command. Returns false if the command is unknown. */
   stop(id: string): boolean {
     const running = this.#running.get(id)
     running?.abort()

@@ -34,7 +34,7 @@ export interface CommandOutput {
 }
 
 /**
- * Every path is absolute, and inside the folder of a sandbox after symbolic links are resolved.
+ * Files and commands of a sandbox. Paths must be absolute and, once links are resolved, inside its folder.
  * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown path, 409 for a
  *   paused sandbox, 507 if the disk is full.
  */
@@ -47,7 +47,7 @@ export interface SandboxFiles {
   readonly makeFolder: (path: string) => Promise<void>
   /** The path without symbolic links; a path that does not exist is resolved from its nearest existing parent. */
   readonly resolve: (path: string) => Promise<string>
-  /** Runs a command with a shell in a folder. Processes that it leaves behind are ended. */
+  /** Runs a command with a shell in a folder. Processes that the command leaves behind are ended. */
   readonly run: (
     command: string,
     folder: string,

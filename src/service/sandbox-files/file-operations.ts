@@ -1,6 +1,6 @@
 /**
- * File, command and git operations of the service, and of one conversation (below its path, or with `?cid=`).
- * In operations of a conversation, paths default to its folder, and must be inside the folder.
+ * File, command and git operations of the service, and the same operations for one conversation. For a
+ * conversation, the default path is its folder, and all paths must be inside this folder.
  */
 
 import { isObject, textAt } from '../../event/json.ts'
@@ -110,7 +110,7 @@ async function folderOf(
   return folder !== null && files !== null && folder.startsWith(`${files.home}/`) ? folder : null
 }
 
-/** Rejects only if the store fails. */
+/** Creates the conversation's folder. The promise rejects only if the store fails. */
 export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecord): Promise<void> {
   const folder = await folderOf(sandboxes, record)
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)

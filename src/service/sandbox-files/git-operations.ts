@@ -15,7 +15,7 @@ const STATUSES: Readonly<Record<string, GitChange['status']>> = {
   C: 'ADDED',
 }
 
-/** Matches no option of git. */
+/** Matches revisions, but no option of git, because an option could change what a command does. */
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
 
 function checkRef(ref: string | null): void {
@@ -49,8 +49,8 @@ const DIFF_OPTIONS = [
 ] as const
 
 /**
- * Returns the files that changed since a revision (default: HEAD), and untracked files; empty without a
- * repository.
+ * Returns the files that changed since a revision (default: HEAD), and untracked files. Returns an empty list
+ * outside a repository.
  * @throws HttpProblem 400 for an invalid or unknown revision.
  */
 export async function changesOf(files: SandboxFiles, path: string, ref: string | null): Promise<GitChange[]> {
@@ -85,7 +85,7 @@ async function changesInCommit(files: SandboxFiles, path: string, sha: string): 
   return changesIn(output)
 }
 
-/** Returns the id of a commit, or of the empty tree if the commit does not exist. */
+/** Returns the id of a commit. If the commit does not exist, returns the id of git's empty tree. */
 async function treeOf({ git }: SandboxFiles, path: string, commit: string): Promise<string> {
   const id =
     (await git(path, ['rev-parse', '--verify', '-q', commit])) ??
@@ -98,7 +98,7 @@ const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
 const isMissing = (error: unknown): boolean => error instanceof HttpProblem && error.status === 404
 
-/** Returns the top folder of the file's repository; null without one. The file's folder may be deleted. */
+/** Returns the top folder of a file's repository, or null if there is none. */
 async function topFolderOf({ git }: SandboxFiles, file: string): Promise<string | null> {
   for (let folder = folderOf(file); ; folder = folderOf(folder)) {
     try {
@@ -110,8 +110,8 @@ async function topFolderOf({ git }: SandboxFiles, file: string): Promise<string 
 }
 
 /**
- * Returns two texts of a file: in the working tree and at a revision (default: HEAD), or after and before a
- * commit. A text is null if the file does not exist.
+ * Returns two texts of a file, to compare. With `commit`: the texts after and before this commit. Otherwise:
+ * the texts in the working tree and at `ref` (default: HEAD). A text is null if the file does not exist.
  * @throws HttpProblem 400 for an invalid revision; what `files.read` throws.
  */
 export async function diffOf(

@@ -44,10 +44,10 @@ export class AgentProfiles extends SealedMap {
   }
 
   /**
-   * An existing profile keeps its id; a masked secret keeps its stored value if the address that receives it
-   * is unchanged.
-   * @throws HttpProblem 409 beyond the limit, 413 for a profile that is too large, 422 for a secret that
-   *   would be sent to another address.
+   * Stores a profile. An existing profile keeps its id. If the profile contains a masked secret, the stored
+   * secret is kept, unless the profile would send the secret to another address.
+   * @throws HttpProblem 409 if there are too many profiles, 413 if the profile is too large, 422 if a stored
+   *   secret would be sent to another address.
    */
   async save(name: string, profile: JsonObject): Promise<void> {
     if (JSON.stringify(profile).length > MAX_CHARS)

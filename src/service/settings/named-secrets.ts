@@ -1,4 +1,4 @@
-/** Secrets by name, for the service's agents: clients can write but not read them. */
+/** Named secrets for the service's agents. Clients can write the secrets, but cannot read them. */
 
 import type { Store } from '../../store/contract/store.ts'
 import {
@@ -35,14 +35,14 @@ export class NamedSecrets extends SealedMap {
     }))
   }
 
-  /** The secrets with their values: for the service's own agent, never for a response. */
+  /** Returns the secrets with their values. Pass them only to the service's agent, never to a client. */
   async values(): Promise<ReadonlyMap<string, string>> {
     return new Map(Array.from(await this.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
   /**
    * Stores a secret, replacing one with the same name. Returns its fields.
-   * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
+   * @throws HttpProblem 409 if secrets cannot be stored, or if there are too many.
    */
   async save(info: SecretInfo, secret: string): Promise<SecretInfo> {
     await this.put(info.name, () => ({ secret, description: info.description }))

@@ -1,4 +1,4 @@
-/** No response contains a secret. */
+/** Settings, profiles and MCP servers over HTTP. No response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -198,8 +198,8 @@ export const settingsOperations = ({
 ]
 
 /**
- * Masks secrets. With the header `X-Expose-Secrets`, omits them, because the client would store a mask as the
- * secret.
+ * Masks secrets. If the request has the header `X-Expose-Secrets`, omits secrets instead, because its client
+ * would store a mask as the secret.
  */
 function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,

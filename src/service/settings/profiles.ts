@@ -4,16 +4,17 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../mask-secrets.ts'
 
-/** The models of a service's profiles, by name and with their secrets, which responses to clients omit. */
+/** The model profiles of a service, by name. They contain secrets, which are never sent to clients. */
 export class Profiles extends SealedMap {
   constructor(store: Store, secretBox: SecretBox, limit: number) {
     super(store, secretBox, { collection: 'profiles', noun: 'profile', limit })
   }
 
   /**
-   * Stores a profile. A masked secret keeps its stored value if the address that receives it is unchanged.
-   * @throws HttpProblem 400 for an unknown masked secret in a list, 409 beyond the maximum or if secrets
-   *   cannot be stored, 422 for a secret that would be sent to another address.
+   * Stores a profile. If the profile contains a masked secret, the stored secret is kept, unless the profile
+   * would send it to another address.
+   * @throws HttpProblem 400 if a masked secret in a list matches no stored one, 409 if there are too many
+   *   profiles or secrets cannot be stored, 422 if a stored secret would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.put(name, (before = {}) => mergeKnown(before, llm, ['llm']))
@@ -21,7 +22,7 @@ export class Profiles extends SealedMap {
 }
 
 /**
- * The requested value, in which masked secrets are replaced by their stored values.
+ * Returns the requested value with its masked secrets replaced by the stored secrets.
  * @throws HttpProblem 422 for a secret that would be sent to another address.
  */
 export function mergeKnown(before: JsonObject, requested: JsonObject, loc: readonly string[]): JsonObject {
@@ -33,7 +34,7 @@ export function mergeKnown(before: JsonObject, requested: JsonObject, loc: reado
   return merged
 }
 
-/** Fields that are never sent to clients. The pattern for names of secrets does not match all of them. */
+/** Fields that are never sent to clients. Not all their names match the pattern for secrets. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
 
 export const isKeySet = (llm: JsonObject): boolean =>

@@ -19,7 +19,7 @@ export interface SecretBox {
   readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
   /**
    * Decrypts a value that was encrypted for this location.
-   * @throws HttpProblem 409 for a value that was encrypted with another key, or changed.
+   * @throws HttpProblem 409 if the value was encrypted with another key, or was changed since.
    */
   readonly open: (location: string, stored: Sealed) => Promise<JsonObject>
 }
@@ -29,8 +29,8 @@ const NONCE = 12
 const encoder = new TextEncoder()
 
 /**
- * Encrypts with AES-256-GCM and a key that HKDF-SHA-256 derives from `secret`, which must be as hard to guess
- * as a key. With null, stores plain text and rejects secrets.
+ * Encrypts values with AES-256-GCM. HKDF-SHA-256 derives the key from `secret`, which must be as hard to
+ * guess as a key. If `secret` is null, values are stored as plain text, and values with secrets are rejected.
  */
 export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)
@@ -94,22 +94,23 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 interface SealedMapOptions {
-  /** Collection of the record. A value encrypted for it cannot be decrypted for another collection. */
+  /** Collection of the record. Its values cannot be decrypted in another collection. */
   readonly collection: string
-  /** Noun for a value in error messages, which never repeat a name that may be a secret sent by mistake. */
+  /** Noun for a value in error messages. They omit the value's name, which may be a secret by mistake. */
   readonly noun: string
   readonly limit: number
 }
 
 /**
- * Values by name. They are encrypted as one record, because their number is limited. Each method throws
- * HttpProblem 409 for values that were encrypted with another key, and for secrets that cannot be stored.
+ * A map from names to values, stored encrypted. One record contains all values, because their number is
+ * limited. Each method throws HttpProblem 409 if the values were encrypted with another key, or if secrets
+ * cannot be stored.
  */
 export class SealedMap {
   readonly #options: SealedMapOptions
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
-  /** Runs changes in order, so that changes of one process never conflict. */
+  /** Runs changes one after another, so that two changes by this process never conflict. */
   readonly #inTurn = serialQueue()
 
   constructor(store: Store, secretBox: SecretBox, options: SealedMapOptions) {
@@ -185,18 +186,18 @@ export class SealedMap {
   }
 }
 
-/** Fields that determine where a secret is sent, or what is executed with it. */
+/** Names of fields that determine where a secret is sent, or which command receives it. */
 const NAMES = /(?:url|uri|host|endpoint|proxy|api_?base|headers|command|args)$/i
 const URL_LIKE = /^[a-z][\w+.-]*:\/\//i
 
 type Path = readonly string[]
 
 /**
- * Rejects a change of an address next to, above or below a stored secret, unless the request contains the
- * secret: otherwise a client could have the secret sent to any address.
+ * Rejects a request that changes the address to which a stored secret is sent, unless the request contains
+ * the secret itself. Otherwise, a client could have the secret sent to any address.
  * @param loc path of the changed value in the request
- * @param group whether the objects only group other values, as settings do: a secret in one group is not sent
- *   to an address in another
+ * @param group true if each field is a group of its own, as in the settings. A secret in one group is never
+ *   sent to an address in another group
  * @throws HttpProblem 422 with the field of the secret
  */
 export function checkDestination(

@@ -1,4 +1,4 @@
-/** Bodies of settings requests. Their validation errors omit the input, which may be a secret. */
+/** Bodies of settings requests. Validation errors omit the input, because it may be a secret. */
 
 import * as z from 'zod'
 import { canonicalJson } from '../../event/encode.ts'
@@ -137,7 +137,7 @@ export const newServerBody = silent(
 
 export const serverBody = silent(bodyOf(server))
 
-/** The client defines all other fields. */
+/** An agent profile. The service checks only `agent_kind`; clients define all other fields. */
 const agentProfile = z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })
 
 export const agentProfileBody = silent(bodyOf(agentProfile))
@@ -149,10 +149,10 @@ export const storeBody = silent(
 )
 
 /**
- * Merges `diff` into an object: merges nested objects, and replaces lists and other values. Null deletes a
- * field; a masked value keeps the stored value.
- * @throws HttpProblem 400 for a masked secret in a list item that matches no stored item, or several different
- *   items.
+ * Merges `diff` into an object. Nested objects are merged; lists and other values are replaced. If a value in
+ * `diff` is null, its field is deleted. If a value is masked, the stored value is kept.
+ * @throws HttpProblem 400 if a list item with a masked secret matches no stored item, or several different
+ *   ones.
  */
 export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])
@@ -167,7 +167,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/** Replaces masked items by stored items. Equal masks are restored in order, if their number is unchanged. */
+/** Replaces masked items by stored items. If none was added or removed, equal masks are restored in order. */
 function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))

@@ -59,9 +59,9 @@ export class Settings {
   /**
    * Changes the settings, and returns them with their secrets.
    * @param check called with the settings before the change
-   * @throws HttpProblem 400 for an unidentified masked secret in a list, 404 for an unknown profile, 409 if
-   *   secrets cannot be stored or were encrypted with another key, 422 for a stored secret that would go to
-   *   another address; the error of `check`.
+   * @throws HttpProblem 400 if a masked secret in a list matches no stored one, 404 for an unknown profile,
+   *   409 if secrets cannot be stored or were encrypted with another key, 422 if a stored secret would be
+   *   sent to another address; the error that `check` throws.
    */
   async change(
     diff: SettingsDiff,
@@ -87,7 +87,7 @@ export class Settings {
     })
   }
 
-  /** Updates the active profile after a profile was renamed, or deleted (null). */
+  /** Updates the name of the active profile after a profile was renamed or deleted (`newName` is null). */
   async onProfileRenamed(name: string, newName: string | null): Promise<void> {
     if (settingsIn(await this.#stored.all()).active_profile !== name) return
     await this.#update((before) => ({

@@ -6,8 +6,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { secretsIn } from '../mask-secrets.ts'
 
 /**
- * Requests one token from a model, to validate its configuration; rejects if that fails. The configuration
- * comes from a client: call only hosts that you trust.
+ * Validates a model's configuration: requests one token from the model, and rejects if the request fails.
+ * Because a client sent the configuration, call only hosts that you trust.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
@@ -28,7 +28,7 @@ class Refusal extends Error {
 
 const TIMEOUT = 10_000
 
-/** A timeout counts as valid. Never rejects. */
+/** Validates a model's configuration. If `ask` times out, the result is valid. Never rejects. */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
   try {
@@ -54,7 +54,7 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 
 const PART_LENGTH = 5
 
-/** Returns null if five adjacent characters of a secret remain, in any letter case. */
+/** Masks secrets. Returns null if five adjacent characters of a secret remain, in any letter case. */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
   let scrubbed

@@ -45,8 +45,8 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
 }
 
 /**
- * Makes every conversation due for sending that was created since the time `since` of the store's clock, or
- * all conversations if `since` is null. For earlier conversations, only new events are sent. Can be repeated.
+ * Makes conversations due for sending: those created at or after `since` (a time of the store's clock), or
+ * all if `since` is null. For earlier conversations, only new events are sent. Can be called again.
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
@@ -63,8 +63,8 @@ export async function markCreatedSince(marking: Marking, signal: AbortSignal): P
 }
 
 /**
- * Makes conversations due for sending. A conversation that is being sent, or waits for a retry, is checked
- * again later.
+ * Makes conversations due for sending. If a conversation is being sent or waits for a retry, its changes are
+ * recorded, and sent afterwards.
  */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
@@ -120,13 +120,13 @@ async function changesFor(
 }
 
 export interface DeliveryCursor {
-  /** Creation time of the conversation, because a later conversation may have its id. */
+  /** Creation time of the conversation. Distinguishes it from a later conversation with the same id. */
   readonly born: string
   /** The position of the next event to send; null until a new event is appended. */
   readonly next: number | null
   /**
-   * Position after the batch that is being sent, or null. Stored before sending, so that the same message is
-   * sent again after a crash.
+   * Position after the last event of the batch that is being sent; null if none is. Stored before sending, so
+   * that the same message is sent again after a crash.
    */
   readonly until: number | null
   /** Digest of the last sent record; null until the receiver has accepted the conversation's creation. */
@@ -138,7 +138,7 @@ export interface DeliveryCursor {
 
 /** The collections of a webhook. A conversation has at most one item, in `cursors` or in `failing`. */
 export interface Collections {
-  /** Collection of the job that makes conversations due for sending from their beginning. */
+  /** Collection of the job that, at the webhook's first start, makes conversations due for sending. */
   readonly start: string
   readonly cursors: string
   readonly failing: string
@@ -156,7 +156,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created since this time of the store are sent from their beginning; all if null. */
+  /** Conversations created at or after this time of the store's clock are sent in full. Null: all are. */
   readonly since?: string | null
   readonly isDone: boolean
 }
@@ -173,7 +173,7 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** It is due in `dueIn` milliseconds, or never if `dueIn` is null. */
+/** Returns a cursor as an item that is due in `dueIn` milliseconds, or never if `dueIn` is null. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,

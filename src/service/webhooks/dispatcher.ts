@@ -109,8 +109,8 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
 }
 
 /**
- * Without news, ends the job and returns true. Otherwise, deletes the news, keeps the lease and returns
- * false.
+ * If no news of the conversation is recorded, ends the job and returns true. Otherwise, deletes the record of
+ * the news, keeps the job's lease and returns false.
  */
 async function rest(
   { job, collections }: Delivery,
@@ -137,7 +137,7 @@ const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): 
 /** Maximum number of messages sent for a conversation before other conversations get their turn. */
 const IN_A_ROW = 10
 
-/** Minimum milliseconds between any two retries after many failures in a row. */
+/** After many failures in a row: minimum milliseconds between the retries of any two messages. */
 const PACE = 50
 
 interface SenderOptions {
@@ -147,7 +147,7 @@ interface SenderOptions {
   readonly pollInterval: number
   readonly leaseTtl: number
   readonly signal: AbortSignal
-  /** Called with each failed attempt, and with failures of the store, which have no conversation. */
+  /** Called with the error of each failed attempt. If the store failed, `conversationId` is null. */
   readonly onFailure: (error: unknown, conversationId: string | null) => void
 }
 
@@ -259,8 +259,8 @@ export interface WebhookDispatcherOptions {
   /** Milliseconds after which another process continues the work of a crashed process. Default: 15,000. */
   readonly leaseTtl?: number
   /**
-   * Called with each failed attempt and the webhook's id; for a failure of the store, `webhook` is empty.
-   * Default: none.
+   * Called with the error of each failed attempt and the webhook's id. If the store failed, `webhook` is
+   * empty. Default: none.
    */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void
 }
@@ -329,7 +329,7 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /** Starts a webhook; null while another process starts it. */
+  /** Starts a webhook. Returns null if another process is starting it. */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
     const collections = collectionsOf(webhook.id)

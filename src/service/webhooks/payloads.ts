@@ -16,10 +16,10 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Maximum bytes of a response that is read to reuse its connection. A longer response is cancelled. */
+/** Responses up to this number of bytes are read, to reuse their connection. Longer ones are cancelled. */
 const MAX_RESPONSE_BYTES = 65_536
 
-/** Throws unless the receiver accepts it. */
+/** Sends a message to a webhook. Rejects unless the receiver accepts the message. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
@@ -43,14 +43,14 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
   if (!ok) throw new Error(`${message.path} was rejected: the receiver responded with ${cause}`, { cause })
 }
 
-/** A fetch error has the reason in its cause, not in its message. */
+/** Returns why a request failed. `fetch` puts the reason into the error's `cause`, not into its message. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The service's headers replace configured headers, in any letter case. */
+/** Merges headers. The service's headers replace configured headers of the same name in any letter case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
   required: Readonly<Record<string, string>>,
@@ -101,11 +101,11 @@ export function batchOf(
   }
 }
 
-/** An id as a path segment; dot segments are escaped twice. */
+/** Returns an id as a path segment. `.` and `..` are escaped twice, so that no client resolves them. */
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
-/** Returns a conversation's message. Its id includes `createdAt`, because conversation ids can be reused. */
+/** Returns a conversation's message. Conversation ids can recur, so the message id has `createdAt` too. */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
   createdAt: string,

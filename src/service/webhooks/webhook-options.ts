@@ -6,17 +6,17 @@ import { isLegalId } from '../../event/ids.ts'
 export interface WebhookOptions {
   /**
    * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the
-   * URL's query. No redirect is followed, but private networks are reachable: accept only the operator's
-   * URL, never a client's.
+   * URL's query. Redirects are not followed, but the URL can be in a private network. So accept only a URL of
+   * the operator, never one of a client.
    */
   readonly url: string
-  /** Key that signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
+  /** Key that signs the requests: `whsec_` followed by base64, or a text of at least 16 characters. */
   readonly secret: string
-  /** Unique name of the delivery progress; keep it if the URL changes. Default: the URL without query. */
+  /** Unique name of the delivery progress. Do not change it with the URL. Default: the URL without query. */
   readonly id?: string
   /**
-   * `start` sends all conversations from their beginning. `now` (default) does this for conversations created
-   * after the webhook's first start; of older conversations, it sends only later events and changes.
+   * `start` sends all conversations from their beginning. `now` (default) sends only what happens after the
+   * webhook's first start: new conversations, and new events and changes of older conversations.
    */
   readonly from?: 'start' | 'now'
   /** Kinds of events to send. Default: all that are stored. */
@@ -32,8 +32,8 @@ export interface WebhookOptions {
   /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number
   /**
-   * Maximum milliseconds before the first retry; doubles each time. The actual delay is a random value
-   * between half of this maximum and the maximum. Retries never end. Default: 1,000.
+   * Maximum milliseconds before the first retry. The maximum doubles with each further retry. The actual
+   * delay is a random value between half of this maximum and the maximum. Retries never end. Default: 1,000.
    */
   readonly retryDelay?: number
   /** Maximum milliseconds between two retries. Default: 60,000. */

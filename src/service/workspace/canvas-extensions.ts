@@ -35,7 +35,7 @@ export interface Extension {
 export interface CanvasExtensions {
   readonly list: () => Promise<readonly Extension[]>
   readonly find: (name: string) => Promise<Extension | null>
-  /** Installs an extension. @throws HttpProblem 409 if it is installed, unless `force` is true. */
+  /** Installs an extension. @throws HttpProblem 409 if it is already installed and `force` is false. */
   readonly install: (source: ExtensionSource, force: boolean) => Promise<Extension>
   readonly setEnabled: (name: string, enabled: boolean) => Promise<boolean>
   readonly uninstall: (name: string) => Promise<boolean>

@@ -60,7 +60,7 @@ function editorUrl(
 /** A folder in which clients can create directories. */
 export interface Workspace {
   /**
-   * Creates a directory and its parents, unless it exists.
+   * Creates a directory and its missing parents. If the directory exists, does nothing.
    * @throws HttpProblem 400 for an invalid path or a file in the way, 403 for a path outside the folder, 409
    *   if the path is changed meanwhile, 507 if the disk is full.
    */
@@ -90,7 +90,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
     }),
   )
 
-/** Workspaces that clients save: names of folders, which the service never opens. */
+/** The list of workspaces that clients save. They are only paths; the service never opens the folders. */
 interface Saved {
   readonly workspaces: readonly Item[]
   readonly workspaceParents: readonly Item[]

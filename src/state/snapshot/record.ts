@@ -19,7 +19,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit as JSON, with positions as entries. Only a summary stores `first`; other units derive it. */
+/** A unit as JSON, with positions for entries. Only a summary stores `first`; other units derive it. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
@@ -40,7 +40,7 @@ type UnitRecord =
       results: readonly (readonly [seq: number, call: number])[],
     ]
 
-/** A state without its log and bodies, as JSON. Entries are stored as positions; -1 for no entry. */
+/** A state without its log and bodies, as JSON. Entries are stored as positions; -1 means no entry. */
 export interface StateRecord {
   readonly conversationId: string
   readonly length: number
@@ -109,7 +109,7 @@ function unitRecord(unit: Unit): UnitRecord {
   return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]
 }
 
-/** O(view + pending calls). */
+/** Returns the event bodies that a branch needs, by position. O(view + pending calls). */
 export function bodiesOf({
   view,
   pendingCalls,
@@ -221,7 +221,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
   }
 }
 
-/** Raise it when the fold, the header or a part's format changes: snapshots of other versions do not open. */
+/** Increment it when the fold, the header or a part's format changes, so that old snapshots do not open. */
 export const FOLD_VERSION = 13
 
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
@@ -249,7 +249,7 @@ export function writeHead(
   ])
 }
 
-/** Null when the part is damaged, of another version, or not a head part. O(view). */
+/** Reads a head part; null if the part is damaged, of another version, or not a head part. O(view). */
 export function readHead(bytes: Uint8Array): Head | null {
   const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
   if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null

@@ -1,9 +1,9 @@
-/** Whether an event's long strings are read in place (`whole`) or as references (`refs`). */
+/** How an event's long strings are returned: as strings in the body (`whole`), or as references (`refs`). */
 export type BlobMode = 'whole' | 'refs'
 
 /** Reference to a long string that is stored outside the body. */
 export interface BlobReference {
-  /** Keys and indices that lead to the string. A body read with `refs` has `blobText(hash)` there. */
+  /** Keys and indices that lead to the string. With `refs`, the body has `blobText(hash)` at this place. */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string in UTF-8, 64 hexadecimal digits. */
   readonly hash: string
@@ -40,12 +40,12 @@ export interface BlobAudit {
 
 export interface Blobs {
   /**
-   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation contains it.
-   * O(log n), and O(bytes of the range) to read the bytes, in about 1 MiB of memory. @throws
-   * `invalid_argument` for an invalid range.
+   * Returns the bytes of a long string by its SHA-256; null if no event of the conversation contains it. The
+   * call costs O(log n). Reading the content costs O(bytes of the range), and needs about 1 MiB of memory.
+   * @throws `invalid_argument` for an invalid range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>
 
-  /** Compares all blobs with their hashes, and with the events that use them. O(events + bytes of blobs). */
+  /** Checks that all blobs are intact and used, and that none is missing. O(events + bytes of blobs). */
   auditBlobs(): Promise<BlobAudit>
 }

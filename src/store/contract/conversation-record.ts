@@ -6,23 +6,23 @@ export interface ConversationRecord {
   readonly id: string
   /** 1 to 200 characters of well-formed Unicode without NUL, or null. */
   readonly title: string | null
-  /** Whether everybody may read the conversation. The service enforces this; the store only filters by it. */
+  /** Whether everybody may read the conversation. The service checks this; the store only filters by it. */
   readonly public: boolean
   /**
-   * At most 100. Keys have 1 to 100 ASCII letters, digits and underscores, and do not begin with an
+   * At most 100 tags. Keys have 1 to 100 ASCII letters, digits and underscores, and do not begin with an
    * underscore. Values have at most 256 characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
   /** A JSON object for the caller's own data. */
   readonly metadata: JsonObject
-  /** IANA time zone in which appended timestamps without a zone are read; null for UTC. */
+  /** IANA time zone of appended timestamps that contain no zone. Null means UTC. */
   readonly timeZone: string | null
-  /** Id of the conversation that this one was forked from, or whose tool call started it; otherwise null. */
+  /** Id of the conversation from which this one was forked, or whose tool call started this one; or null. */
   readonly parentConversationId: string | null
   readonly sandboxId: string | null
-  /** Id of the owner, such as a user id, with the rules of `id`; or null. The store only filters by it. */
+  /** Id of the owner, such as a user id, or null. Same rules as `id`. The store only filters by it. */
   readonly owner: string | null
-  /** Status recorded last by `setStatus` or at creation; or null. It can lag behind the log. */
+  /** Status that `setStatus` or the creation recorded last, or null. The log may be newer. */
   readonly status: string | null
   readonly createdAt: string
   /** Time of creation, of the last append or of the last `updateConversation`. Never decreases. */
@@ -45,8 +45,8 @@ export interface NewConversation {
   readonly sandboxId?: string | null
   readonly owner?: string | null
   /**
-   * Creation time of an imported conversation: ISO 8601, years 0 to 9999; UTC if it has no zone. Default:
-   * now.
+   * Creation time of an imported conversation, in ISO 8601, from the year 0 to 9999. A time without a zone is
+   * in UTC. Default: now.
    */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
@@ -59,25 +59,25 @@ export type ConversationPatch = Partial<
 >
 
 export interface UpdateOptions {
-  /** A record whose metadata must equal the stored metadata, even in field order. Default: not checked. */
+  /** A record whose metadata must equal the stored metadata, including field order. Default: not checked. */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
 
 /**
- * Filter for conversations. A conversation must match all criteria. An empty `parentConversationId` or
- * `status` matches conversations without one.
+ * Filter for conversations. A conversation must match all criteria. An empty `parentConversationId` matches
+ * conversations without a parent; an empty `status`, conversations without a status.
  */
 export interface ConversationFilter {
-  /** Part of the title, ignoring case, without wildcards. An empty string matches all titles. */
+  /** Text that the title must contain, ignoring case. No wildcards. An empty string matches all titles. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** Owner of the conversations. An empty string throws `invalid_query`: probably a user id is missing. */
+  /** Owner of the conversations. An empty string, probably a missing user id, throws `invalid_query`. */
   readonly owner?: string
   readonly status?: string
   readonly tags?: Readonly<Record<string, string>>
-  /** Instants in ISO 8601; `Gte` bounds are inclusive, `Lt` bounds exclusive. */
+  /** Bounds of times, in ISO 8601. A bound `…Gte` is included; a bound `…Lt` is not. */
   readonly createdAtGte?: string
   readonly createdAtLt?: string
   readonly updatedAtGte?: string
@@ -85,9 +85,9 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list of conversations; equal times are ordered by id, and `_desc` is the exact reverse. If a
- * conversation changes while you page, later pages may repeat it (order `updated_at`) or miss it (order
- * `updated_at_desc`).
+ * Order of a list of conversations. Conversations with equal times are ordered by id. `_desc` reverses the
+ * whole order. If a conversation changes between two pages, later pages may repeat the conversation
+ * (`updated_at`) or miss it (`updated_at_desc`).
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

@@ -9,7 +9,7 @@ export const FOLLOWERS = 'follow:'
  */
 export const SHARDS = 64
 
-/** Default of `feedRows`: a row of a deleted conversation is removed once this many later rows exist. */
+/** Default of `feedRows`: when so many later rows exist, a row of a deleted conversation is removed. */
 export const FEED_ROWS = 100_000
 
 export interface FeedQuery {
@@ -22,7 +22,7 @@ export interface FeedQuery {
   readonly limit?: number
 }
 
-/** One change. `changed`: the record was created, or changed other than by an append. */
+/** One change. `changed`: a conversation was created, or a change other than an append changed its record. */
 export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
@@ -34,9 +34,9 @@ export interface FeedPage {
   readonly next: string
   readonly more: boolean
   /**
-   * Whether rows after the query's `after` may be missing, because the database was restored or rows were
-   * removed. The page is then empty, and `next` is the start of the feed, which has rows for all existing
-   * conversations.
+   * True if the database was restored, or rows after the position `after` were removed, so that a reader
+   * would miss rows. The page is then empty, and `next` is the start of the feed. From there, the feed
+   * reports all existing conversations.
    */
   readonly reset: boolean
 }
@@ -53,15 +53,15 @@ export interface FeedPage {
  */
 export interface Feed {
   /**
-   * Returns one page of the events, changes and deletions of all conversations. Over all pages, each appears
-   * at least once, and in order within its conversation. Continue with `next`: no row is missed, even if
-   * writers finish out of order. Failed calls, leases, snapshots and stored items are not included. Earlier
-   * rows of a deleted conversation may be missing. In PostgreSQL, another program's open transaction delays
-   * later rows.
+   * Returns one page of the events, changes and deletions of all conversations. The pages contain each of
+   * them at least once. Within a conversation, they are in order. To continue, pass `next` as `after`. No row
+   * is missed, even if concurrent writes commit out of order. Failed calls, leases, snapshots and stored
+   * items are not included. Earlier rows of a deleted conversation may be missing. In PostgreSQL, another
+   * program's open transaction delays later rows.
    *
-   * A row of a deleted conversation is removed once `feedRows` later rows exist (default: {@link FEED_ROWS})
-   * and all followers that were active in the last 30 days have read the row. Other readers may then get a
-   * reset. O(limit + log n).
+   * A row of a deleted conversation is removed when two conditions are met: `feedRows` later rows exist
+   * (default: {@link FEED_ROWS}), and all followers that were active in the last 30 days have read the row. A
+   * reader that is no such follower may then get a `reset`. O(limit + log n).
    * @throws `invalid_query` for an invalid limit, shard or `from`; `invalid_cursor`, also for another shard's
    *   `after`.
    */

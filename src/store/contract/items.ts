@@ -2,15 +2,15 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Count, CountOptions, Page } from './query.ts'
 
 export interface Item {
-  /** 1 to 200 characters, with the rules of conversation ids (design D19). */
+  /** 1 to 200 characters. The rules of conversation ids apply (design D19). */
   readonly collection: string
   readonly id: string
-  /** Increases with every change and claim. Never repeated, even after a removal. */
+  /** Increases with every change and claim. Never used twice, even after the item is removed. */
   readonly version: number
   readonly body: JsonObject
-  /** At most 8 named strings, by which the item can be listed. */
+  /** At most 8 named strings. A list can be filtered and ordered by one of them. */
   readonly keys: Readonly<Record<string, string>>
-  /** Milliseconds since 1970 on the store's clock; null for never. */
+  /** When the item is due, in milliseconds since 1970 on the store's clock. Null: never. */
   readonly dueAt: number | null
 }
 
@@ -21,7 +21,7 @@ export interface ItemChange {
    * The version that the item must have (1 or more); null if the item must not exist. Default: not checked.
    */
   readonly expected?: number | null
-  /** The new value, or null to remove the item. Without `put`, the item is only compared with `expected`. */
+  /** The new value, or null to remove the item. Without `put`, the item's version is only checked. */
   readonly put?: NewItem | null
 }
 
@@ -37,13 +37,13 @@ export interface NewItem {
 }
 
 export interface ItemQuery {
-  /** Name of the key to list by; items without it are left out. Default: all items, by id. */
+  /** Name of the key that orders the list. Items without this key are left out. Default: all items, by id. */
   readonly by?: string
-  /** Only items whose key (or id, without `by`) equals this text. */
+  /** Only items whose key `by` equals this text. Without `by`, the id is compared. */
   readonly value?: string
-  /** Only items whose key (or id, without `by`) is this text or after it, by code points. */
+  /** Only items whose key `by` is this text or sorts after it. Without `by`, the id is compared. */
   readonly from?: string
-  /** Only items whose key (or id, without `by`) is before this text, by code points. */
+  /** Only items whose key `by` sorts before this text. Without `by`, the id is compared. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean
@@ -61,8 +61,8 @@ export interface ItemClaim {
 }
 
 /**
- * Stores items: a program's own rows outside conversations, which several processes can share. The cost of a
- * call grows with the number of its items, and as O(log n) with the size of the store.
+ * Stores items, which are rows that a program stores outside conversations. Several processes can share
+ * items. A call costs O(log n) for each item that it reads or changes, in a store of n items.
  * @example
  * const store = memoryStore()
  * const [job] = await store.changeItems([
@@ -79,9 +79,10 @@ export interface Items {
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**
-   * Changes several items, all or none, in one round trip: compares each with its expected version, then
-   * changes all. Of concurrent changes that expect the same version of an item, only one succeeds. Returns
-   * each item as stored, in order; null for one that was removed or only compared. O(size of the changes).
+   * Changes several items, all or none, in one round trip. If all items have their expected versions, changes
+   * all of them; otherwise, changes none. If several concurrent changes expect the same version of an item,
+   * only one of them succeeds. Returns the stored items in the order of `changes`, with null for an item that
+   * was removed or only checked. O(size of the changes).
    * @throws `version_conflict` for the first item whose version is not the expected one, with `collection`,
    *   `id` and `version` (null if the item does not exist) in `data`; `invalid_argument` for more than 100
    *   changes, two changes of one item, or an invalid item.
@@ -89,8 +90,9 @@ export interface Items {
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>
 
   /**
-   * Returns one page of a collection, ordered by a key and then by id, by code points. An item that keeps its
-   * key while you page is on exactly one page. For cursors, see `Store.search`. O(limit + log n).
+   * Returns one page of a collection, ordered by a key, then by id, both in the order of code points. An item
+   * whose key does not change between the pages is on exactly one page. For cursors, see `Store.search`.
+   * O(limit + log n).
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
@@ -99,9 +101,10 @@ export interface Items {
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**
-   * Claims items that are due, the longest due first: each gets a new version, and is due again after `ttl`
-   * milliseconds. Concurrent callers get different items. To finish an item, change it with its version as
-   * `expected`: this fails if another process has claimed it. O(limit · log n). @throws `invalid_argument`.
+   * Claims items that are due, starting with the items that have been due longest. A claimed item gets a new
+   * version, and is due again after `ttl` milliseconds. Concurrent callers get different items. To finish an
+   * item, change it and pass its version as `expected`. The change fails if another process has claimed the
+   * item meanwhile. O(limit · log n). @throws `invalid_argument`.
    */
   claimItems(collection: string, claim: ItemClaim): Promise<Item[]>
 }

@@ -3,12 +3,12 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { BlobMode, BlobReference } from './blobs.ts'
 
-/** Maximum number of results on a page, and the default except for `searchText` (20). */
+/** Maximum number of results on a page. Also the default, except for `searchText` (default: 20). */
 export const MAX_PAGE_SIZE = 100
 
 /**
- * Maximum number of conversations that a query visits for one page. A query that reaches it can return fewer
- * than `limit` conversations, or none, with a `cursor`.
+ * Maximum number of conversations that a query visits for one page. When a query reaches this maximum, its
+ * page has a `cursor`, even if it has fewer than `limit` conversations or none.
  */
 export const MOST_LOOKED_AT = 1_000
 
@@ -22,7 +22,7 @@ export interface CountOptions {
 
 export interface Count {
   readonly count: number
-  /** Whether more may match, because the count stopped at its maximum. */
+  /** Whether the count stopped at its maximum, so that more conversations or items may match. */
   readonly more: boolean
 }
 
@@ -40,7 +40,7 @@ export interface EventFilter {
    * joined by line breaks, as in `messageText`. Matches only messages; an empty string matches all messages.
    */
   readonly text?: string
-  /** ISO 8601 instants with date and time; UTC if without a zone. `Gte` is inclusive, `Lt` exclusive. */
+  /** ISO 8601 date and time; in UTC if it has no zone. `…Gte` is inclusive, `…Lt` exclusive. */
   readonly timestampGte?: string
   readonly timestampLt?: string
   /** Only events on the path from the root to the event with this id. An unknown id matches no event. */
@@ -49,7 +49,7 @@ export interface EventFilter {
 
 /** A query for one page of events. Quarantined lines and events outside the tree are never found. */
 export interface EventQuery extends EventFilter {
-  /** Order by (instant, seq), ascending or descending. Default: timestamp. */
+  /** Order by instant and then by `seq`, ascending or descending. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
   /** The `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string
@@ -57,14 +57,14 @@ export interface EventQuery extends EventFilter {
   readonly limit?: number
   /** A page ends with the event at which the page's bodies reach this number of bytes. Default: unlimited. */
   readonly maxBytes?: number
-  /** With `refs`, long strings are references, which `maxBytes` counts as 0 bytes. Default: `whole`. */
+  /** With `refs`, long strings become references, and count as 0 bytes for `maxBytes`. Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
 /**
  * A page. To get the next page, repeat the query with the page's `cursor`, which is null on the last page. A
- * page has fewer than `limit` items only if it is the last, or if `maxBytes` or {@link MOST_LOOKED_AT} limits
- * it.
+ * page has fewer than `limit` items only if it is the last page, or if it reached `maxBytes` or {@link
+ * MOST_LOOKED_AT}.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -79,15 +79,16 @@ export interface StoredEvent {
   readonly seq: number
   /** The event's id, derived if the body has none. Null only for a quarantined line without a readable id. */
   readonly id: string | null
-  /** The event, frozen; or the line that could not be decoded, unchanged. */
+  /** The event, which is frozen. For a quarantined line: the unchanged line. */
   readonly fact: Fact
   /** Id of the parent entry; null for a root, and for an entry outside the tree. */
   readonly parentId: string | null
   /** Whether the entry is in the tree. False for a duplicate id, and for a line without a readable id. */
   readonly inTree: boolean
   /**
-   * Time of the event in microseconds since 1970. Without a readable timestamp, the previous entry's time, or
-   * 0. A decimal string, because a JSON number could lose precision: use `BigInt(time)`.
+   * Time of the event in microseconds since 1970. If the event has no readable timestamp, this is the time of
+   * the previous entry, or 0 if there is none. A decimal string, because a JSON number could lose precision.
+   * To read it, use `BigInt(time)`.
    */
   readonly time: string
   /** References in the body. Present if the event has long strings and was read with `blobs: 'refs'`. */

@@ -16,17 +16,19 @@ import type { TextSearch } from './text.ts'
 import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, StoredEvent } from './query.ts'
 
 /**
- * Stores conversations: records, logs, leases, snapshots, and a program's own items.
+ * Stores conversations with their records, logs, leases and snapshots. Also stores items, which are rows
+ * outside conversations.
  *
- * **A conversation** is a record and a log. Facts have positions `seq`, from 0 without gaps; the version of
- * the log is the number of facts. The record contains HEAD. A reader sees all of an append or nothing of it.
+ * **A conversation** is a record and a log. Each fact has a position `seq`. Positions start at 0 and have no
+ * gaps. The version of the log is the number of its facts. The record contains HEAD. A reader sees all of an
+ * append or nothing of it.
  *
- * **Acknowledged is durable.** The changes of a resolved call survive a kill of the process. With the
- * adapter's durable setting, the default, they also survive a power failure. The memory store loses its data
- * when its process ends.
+ * **Acknowledged is durable.** When the promise of a call has resolved, the changes that the call made
+ * survive a kill of the process. They also survive a power failure, unless you turn off the adapter's durable
+ * setting, which is the default. The memory store loses its data when its process ends.
  *
- * **Order.** `seq` orders facts. Time order is (instant in microseconds, seq); an unreadable timestamp
- * counts as the previous instant (design D10, D15).
+ * **Order.** `seq` orders facts. Time order is by instant in microseconds, then by `seq`. An event with an
+ * unreadable timestamp has the instant of the previous fact (design D10, D15).
  *
  * **Processes.** Several stores, in any processes, may use the same data unless the adapter forbids this.
  * After one store acknowledges a change, the others read it. Concurrent calls succeed or fail independently,
@@ -35,25 +37,27 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Ids** are compared by character, including case, spaces and Unicode forms. Looking up an invalid id
  * returns null; writing one throws `invalid_id`. All texts are ordered by code points.
  *
- * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. Arguments are copied: the
- * caller may change them after the call. Bodies, metadata and items keep field order and any Unicode (NUL and
- * lone surrogates too). The maximum size and depth of an event apply to each.
+ * **Values** that are returned are frozen or fresh JSON, except snapshot bytes. The store copies its
+ * arguments, so the caller may change them after the call. Bodies, metadata and items keep the order of their
+ * fields, and any Unicode, even NUL and lone surrogates. The maximum size and depth of an event also apply to
+ * metadata and items.
  *
- * **Times** of events have microseconds, from the year 0 to 9999. Records, leases and items use the store's
- * clock.
+ * **Times** of events are precise to a microsecond, and are in the years 0 to 9999. Records, leases and items
+ * use the store's clock.
  *
  * **Long strings** of more than 65,536 characters are stored once for all conversations, and deleted together
- * with the last event that contains them. Bodies are read whole, or with references (`blobs: 'refs'`,
- * {@link Blobs}).
+ * with the last event that contains them. A body is returned with its long strings or, with `blobs: 'refs'`,
+ * with references to them ({@link Blobs}).
  *
  * **Errors** are `ColloquyError`s with a code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`,
  * `unknown_parent`, `unknown_event`, `invalid_event`, `transient_event`, `lease_lost`, `store_closed`, and
  * from the database `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`. After
- * `store_busy` and `store_unavailable`, retry. If an append was committed, the retry recognizes its ids and
- * appends nothing. `invalid_argument` and `invalid_query` name the field in `data.field`, such as `limit` or
- * `tags.a`. A failed call changes nothing, except that a call that failed with `store_unavailable` may have
- * been committed. The functions of `colloquy/store-kit` throw or create all errors except the database's.
+ * `store_busy` and `store_unavailable`, retry. If the failed append was in fact committed, the store
+ * recognizes the ids in the retry and appends nothing. `invalid_argument` and `invalid_query` name the field
+ * in `data.field`, such as `limit` or `tags.a`. A call that fails changes nothing. The exception is a call
+ * that fails with `store_unavailable`: its changes may have been committed. The functions of
+ * `colloquy/store-kit` throw or create all errors except the database's.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c', tags: { team: 'a' } })
@@ -85,25 +89,27 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /**
    * Appends facts to a log, all or none. Checks ids, version, lease and parents, in this order.
    *
-   * Ids (law S): a fact is not appended if the log, or an earlier fact of the batch, has its id and an equal
-   * body; the stored event is returned. A different body throws `id_conflict` with `data.id`. The comparison
-   * ignores field order, a reply's `ReplyRecord`, and fields that the new event omits. A field that the
-   * stored event omits counts as its default.
+   * Ids (law S): if the log or an earlier fact of the batch has the same id and an equal body, the fact is
+   * not appended, and the stored event is returned. If the id is the same but the body differs, `append`
+   * throws `id_conflict` with the id in `data.id`. The comparison of bodies ignores the order of fields, a
+   * reply's `ReplyRecord`, and fields that the new event omits. A field that the stored event omits counts as
+   * its default.
    *
    * Version and lease are checked only if a fact is new. A version other than the expected one throws
    * `version_conflict` with the actual version in `data.version`. A lease that is not the conversation's
-   * latest throws `lease_lost`; an expired lease is accepted until another is granted. An append without new
-   * facts changes neither record nor feed.
+   * latest lease throws `lease_lost`. An expired lease is accepted until another lease is granted. An append
+   * without new facts changes neither record nor feed.
    *
    * Parents (design D8): a parent that is neither in the log nor earlier in the batch throws `unknown_parent`
-   * with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD; a live append writes
-   * it to the body (`__root__` for the empty HEAD of a non-empty log).
+   * with `data.parentId`. `__root__` makes an event a root. The default parent is HEAD. A live append, unlike
+   * an import, writes this parent to the body. If HEAD is empty although the log is not, it writes
+   * `__root__`.
    *
    * Each fact becomes HEAD, except a ConversationStateUpdateEvent. A state update with the key
-   * `leaf_event_id` moves HEAD to the event that its value names, or, if that event is a state update, to the
-   * nearest ancestor of another kind. A null value empties HEAD (design D7). A live move to an unknown event
-   * throws `unknown_event`. A StreamingDeltaEvent throws `transient_event`, even in an import: publish it
-   * instead.
+   * `leaf_event_id` moves HEAD to the event whose id is its value. If that event is a state update too, HEAD
+   * moves to its nearest ancestor of another kind. If the value is null, HEAD becomes empty (design D7). In a
+   * live append, a move of HEAD to an unknown event throws `unknown_event`. A StreamingDeltaEvent throws
+   * `transient_event`, even in an import. Publish such an event instead.
    *
    * O(log n) for each fact, in one round trip.
    * @throws `unknown_conversation`, even if `facts` is empty; `version_conflict`, `id_conflict`,
@@ -113,10 +119,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
-   * Replaces event bodies, all or none, and deletes the snapshot, which is then outdated. Used for erasure.
-   * Searches and blobs use the new bodies. Version, HEAD and `updatedAt` stay. Neither feed nor watches
-   * report the change; an engine therefore also appends an event, from which other processes learn of it. A
-   * store without this method cannot erase single events. O(log n + size) for each body.
+   * Replaces event bodies, all or none, for an erasure. Deletes the snapshot, because it contains the old
+   * bodies. Searches and blobs use the new bodies. The version, HEAD and `updatedAt` do not change. Neither
+   * the feed nor watches report the change. So an engine also appends an event, which tells other processes
+   * of the erasure. A store without this method cannot erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
    *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
    *   and for two replacements of one event.
@@ -124,18 +130,18 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
 
   /**
-   * Returns at most `limit` facts (default 1,000), forward or backward from `from` (default: the first
-   * position, or the last if backward). O(log n + result).
+   * Returns at most `limit` facts (default: 1,000). Reads forward or backward from the position `from`. The
+   * default of `from` is the first position; when reading backward, the last position. O(log n + result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
-  /** Returns the event with this id in the tree; null if it or the conversation is unknown. O(log n). */
+  /** Returns the event with this id in the tree; null if event or conversation is unknown. O(log n). */
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
-   * Returns an event for each id, in the order of `ids`, even for a repeated id; null for an unknown id.
-   * Accepts tens of thousands of ids. O(ids · log n).
+   * Returns a list with an event for each element of `ids`, in the same order. A repeated id is returned
+   * repeatedly; for an unknown id, the list has null. Accepts tens of thousands of ids. O(ids · log n).
    */
   getMany(
     conversationId: string,
@@ -145,23 +151,22 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
 
   /**
    * Returns one page of matching events. An unknown conversation's page is empty. Paging neither repeats nor
-   * skips an existing event, even during appends (laws C). O(log n + limit) at any depth, except that a
-   * filter by `text` may read every event, and so may a filter by `leafId` if timestamps decrease along the
-   * log.
+   * skips an existing event, even during appends (laws C). O(log n + limit) for any page. Two filters may
+   * read every event: `text`, and `leafId` if timestamps decrease along the log.
    *
    * A cursor is valid for equivalent queries with any limit, in any process, while the conversation exists.
    * It contains only letters, digits, `-` and `_`, which URLs accept. A cursor of a search has at most 500
-   * characters. A cursor of a list may have a few thousand, because it contains the texts that the list is
-   * ordered by.
+   * characters. A cursor of a list may have a few thousand characters, because it contains the texts by which
+   * the list is ordered.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, an
-   *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or a cursor of another query,
-   *   order or list (`data.reason` is `foreign`).
+   *   unreadable time, or an invalid id; `invalid_cursor` for a damaged cursor, or for a cursor of another
+   *   query, order or list (then `data.reason` is `foreign`).
    */
   search(query: EventQuery): Promise<EventPage>
 
   /**
-   * Counts the events that match a filter; 0 for an unknown conversation. O(log n + matches), except that a
-   * filter by `text`, or by `leafId` if timestamps decrease, may read every event. @throws `invalid_query`.
+   * Counts the events that match a filter; 0 for an unknown conversation. O(log n + matches). Two filters may
+   * read every event: `text`, and `leafId` if timestamps decrease along the log. @throws `invalid_query`.
    */
   count(filter: EventFilter): Promise<number>
 
@@ -176,16 +181,16 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   getConversation(id: string): Promise<ConversationRecord | null>
 
   /**
-   * Returns one page of conversations. If conversations are created while you page, no existing conversation
-   * is repeated or skipped. For cursors, see {@link search}.
+   * Returns one page of conversations. If conversations are created between two pages, no existing
+   * conversation is repeated or skipped. For cursors, see {@link search}.
    *
    * These queries return full pages and cost O(limit + log n):
    * - in the order of creation, with no filter except creation times and at most one of these:
    *   `public: true`, `parentConversationId`, `sandboxId`, `owner`, `status`, a tag;
-   * - in the order of change, with no filter except times of change.
+   * - in the order of change, with no filter except for the time of change (`updatedAt…`).
    *
    * Other queries visit at most {@link MOST_LOOKED_AT} conversations for a page. The page may then have fewer
-   * items than `limit`, or none, and still a `cursor`.
+   * items than `limit`, or none, although it has a `cursor`.
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
@@ -197,17 +202,18 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   countConversations(filter?: ConversationFilter, options?: CountOptions): Promise<Count>
 
   /**
-   * Records the status for lists, if the log still has this version; otherwise returns false. Changes
-   * neither `updatedAt` nor the feed. O(log n). @throws `invalid_argument`.
+   * Records the status, by which lists can be filtered. If the log no longer has this version, records
+   * nothing and returns false. Changes neither `updatedAt` nor the feed. O(log n). @throws
+   * `invalid_argument`.
    */
   setStatus(conversationId: string, status: string, version: number): Promise<boolean>
 
   /**
-   * Changes the fields of the patch and `updatedAt`. Tags and metadata are replaced whole. The feed reports
-   * even an empty patch. O(size).
+   * Changes the fields that the patch contains, and `updatedAt`. New tags or metadata replace all old ones.
+   * The feed reports the change, even if the patch is empty. O(size).
    *
-   * To avoid lost updates, set `expected` to the record that you read. Only its metadata are compared, so
-   * appends cause no conflict.
+   * To avoid lost updates, set `expected` to the record that you read. Only the metadata of the record are
+   * compared, so an append causes no conflict.
    * @throws `unknown_conversation`; `version_conflict` if the metadata differ from `expected`; `invalid_id`
    *   and `invalid_argument` as {@link createConversation}.
    */
@@ -218,41 +224,43 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<ConversationRecord>
 
   /**
-   * Deletes a conversation with its log, lease and snapshot; returns false if it is unknown. Its id can be
-   * used again: store calls that began before the deletion never affect the new conversation. O(events).
+   * Deletes a conversation with its log, lease and snapshot; returns false if it is unknown. The id can be
+   * used again. Calls that began before the deletion never affect the new conversation. O(events).
    */
   deleteConversation(id: string): Promise<boolean>
 
   /**
-   * Acquires or renews the run lease for `ttl` milliseconds of the store's clock; null while another owner
-   * holds it. A renewal of a live lease keeps its generation; any other acquisition increases it, even after
-   * a release. O(1).
+   * Acquires or renews the lease of a conversation for `ttl` milliseconds of the store's clock. Returns null
+   * while another owner holds the lease. A renewal of a live lease keeps its generation; any other
+   * acquisition increases it, even after a release. O(1).
    * @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_argument` for the ttl.
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
-  /** Releases a lease. Returns false if it is no longer the latest lease of its conversation. O(1). */
+  /** Releases a lease. Returns false if the lease is no longer the latest of its conversation. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** Returns the latest lease, even if it has expired; null without one, or after its release. O(1). */
+  /** Returns the latest lease, even if it has expired; null if there is none or it was released. O(1). */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
    * Returns a page of leases that were not released, ordered by conversation id. The lease of a dead process
-   * expires; the next owner can then recover the conversation. A page shorter than `limit` is the last.
-   * O(leases not released).
+   * expires; the next owner can then recover the conversation. A page with fewer than `limit` leases is the
+   * last page. O(leases not released).
    * @throws `invalid_argument` for a limit outside 1..`MAX_PAGE_SIZE`, and for an `after` that is not a
    *   valid id.
    */
   listLeases(query?: LeaseQuery): Promise<Lease[]>
 
   /**
-   * Writes parts of the conversation's snapshot, all or none, in one round trip. A stored part with the
-   * same number is replaced; with `complete`, all other parts are removed. Concurrent saves are serialized:
-   * of two complete snapshots one is stored, never parts of both. Changes no record and wakes no watch.
+   * Writes parts of the conversation's snapshot, all or none, in one round trip. A part replaces the stored
+   * part with the same number. If `complete` is true, all other stored parts are removed. Concurrent saves
+   * run one after another. So if two complete snapshots are saved, the store never contains a mixture of
+   * both. A save changes no record and calls no watch.
    *
-   * A snapshot only saves time, and can be lost. The store does not read the bytes; the caller that loads
-   * them checks that they fit the log. The bytes must not change until the call resolves. O(bytes).
+   * A snapshot only saves the time of a replay, so losing one does no harm. The store does not interpret the
+   * bytes. A caller that loads them must check that they match the log. The bytes must not change until the
+   * call resolves. O(bytes).
    * @throws `unknown_conversation`, even if `parts` is empty; `invalid_argument` for a part number that is
    *   repeated or not an integer from 0 to 2³¹ - 1, a value that is not bytes, and a part of more than
    *   128 MiB.
@@ -264,8 +272,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<void>
 
   /**
-   * Returns the parts of a snapshot as of one point in time, ordered by number, in one round trip. Empty
-   * without a snapshot. Each `Uint8Array` has its own memory. O(bytes).
+   * Returns the parts of a snapshot, ordered by number, in one round trip. All parts are from the same
+   * moment. Returns an empty list if there is no snapshot. Each `Uint8Array` has its own memory. O(bytes).
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
@@ -273,11 +281,11 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after any process appends to the conversation or deletes it, once reads show the change.
-   * Null watches all conversations, but may miss changes of other processes: also poll the feed. A call is
-   * only a hint to read: several changes may cause one call. The conversation need not exist yet. An
-   * exception of `wake` does not fail an append, and becomes an unhandled rejection. Returns a function that
-   * ends the watch.
+   * Calls `wake` when any process has appended to the conversation or deleted it. A read then returns the
+   * change. If `conversationId` is null, watches all conversations. It may then miss changes by other
+   * processes, so poll the feed too. A call of `wake` only means that there is something to read. Several
+   * changes may cause only one call. The conversation need not exist yet. If `wake` throws, no append fails.
+   * The exception becomes an unhandled rejection. Returns a function that ends the watch.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
@@ -323,7 +331,7 @@ export interface Lease {
 export interface LeaseQuery {
   /** Whether to return only leases that have expired, by the store's clock. Default: false. */
   readonly expired?: boolean
-  /** Only leases of conversations after this id. */
+  /** Returns only leases of conversations whose ids sort after this id. */
   readonly after?: string
   /** Maximum number of leases, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
@@ -336,7 +344,7 @@ export interface SnapshotPart {
 }
 
 export interface SaveSnapshotOptions {
-  /** Whether to remove all other parts, because the saved parts are the whole snapshot. Default: false. */
+  /** Whether the saved parts are the whole snapshot, so that all other parts are removed. Default: false. */
   readonly complete?: boolean
 }
 
@@ -358,20 +366,22 @@ export interface AppendOptions {
   /** The `createdAt` that the record must have; otherwise `version_conflict`. Default: not checked. */
   readonly createdAt?: string
   /**
-   * `live` (default): events need an id, and a missing parent is written to the body.
+   * `live` (default): events need an id. If an event names no parent, HEAD is written to its body as the
+   * parent.
    *
    * `import`: bodies are not changed, and repeated ids and unknown parents do not throw. Missing ids
-   * (`deriveEventId`) and times are derived; HEAD replaces an unknown parent (design D8, D15); moves of HEAD
-   * to unknown events are ignored; quarantined lines with a readable id are in the tree; entries with a
-   * repeated id are outside it. The stored log equals a replay of the facts, however they are batched.
+   * (`deriveEventId`) and times are derived. HEAD replaces an unknown parent (design D8, D15). Moves of HEAD
+   * to unknown events are ignored. Quarantined lines with a readable id are in the tree. Entries with a
+   * repeated id are outside the tree. The stored log does not depend on how the facts are divided into
+   * appends, and its tree is the tree of `replay`.
    *
-   * If `expected` is a number (or `none`, which means 0), the first fact has that position in the log, and
-   * stored facts are recognized by position. The import can be repeated or resumed: facts that are in the log
-   * are not appended again. It throws `version_conflict` if a stored body differs, or if the log is shorter
-   * than `expected`. With `any`, facts are recognized by id.
+   * If `expected` is a number (`none` means 0), this number is the first fact's position in the log, and
+   * facts that are already in the log are recognized by position. The import can be repeated or resumed:
+   * facts that are in the log are not appended again. It throws `version_conflict` if a stored body differs,
+   * or if the log is shorter than `expected`. With `any`, facts are recognized by id.
    */
   readonly mode?: 'live' | 'import'
-  /** The writer's lease. The append throws `lease_lost` if it is not the conversation's latest lease. */
+  /** The writer's lease. The append throws `lease_lost` unless this lease is the conversation's latest. */
   readonly lease?: { readonly owner: string; readonly generation: number }
   /**
    * Writes the caller's rows in the append's transaction, after the new events have positions. Not called
@@ -379,8 +389,9 @@ export interface AppendOptions {
    * driver's `Database`), in PostgreSQL the client that holds the transaction.
    *
    * If it throws, the append fails and changes nothing. It may be called again after a failed commit, so all
-   * effects must be in `tx`. It must neither end the transaction nor call the store or the conversation,
-   * which wait for it. In SQLite it must be synchronous; PostgreSQL awaits it, within the store's `timeout`.
+   * effects must be in `tx`. It must not end the transaction. It must not call the store or the conversation,
+   * because both wait until `within` returns. In SQLite it must be synchronous; PostgreSQL awaits it, within
+   * the store's `timeout`.
    * @throws `invalid_argument` in a store without a database, over a PostgreSQL client that cannot hold a
    *   transaction, if it returns a promise in SQLite, and if it ended the transaction.
    * @example
@@ -390,9 +401,9 @@ export interface AppendOptions {
 }
 
 export interface AppendResult {
-  /** The stored event of each fact, in order; the existing one if the fact was in the log. */
+  /** The stored event of each fact, in order; if a fact was already in the log, its existing event. */
   readonly events: readonly StoredEvent[]
   readonly version: number
-  /** Id of HEAD's event; null for the empty HEAD. */
+  /** Id of the event that is HEAD; null if HEAD is empty. */
   readonly headId: string | null
 }

@@ -33,8 +33,8 @@ export interface TextFilter {
 /** A query for one page of hits. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): newest first, to the millisecond. `rank`: best first, by the frequency of the terms, in
-   * groups of {@link MAX_RANKED}.
+   * `time` (default): newest first, compared in milliseconds. `rank`: best first, by the frequency of the
+   * terms, in groups of {@link MAX_RANKED}.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */
@@ -65,14 +65,14 @@ export interface TextIndex {
 }
 
 /**
- * Text search over all conversations, in a store with `fullText: true`. Searches messages (content and
- * extended content) and tool results of the tree, up to 300,000 characters of each. An append indexes its
- * own events; events that were appended without `fullText` are indexed in the background.
+ * Text search over all conversations, in a store with `fullText: true`. Searches the tree's messages (content
+ * and extended content) and tool results: the first 300,000 characters of each. An append indexes its own
+ * events; events that were appended without `fullText` are indexed in the background.
  */
 export interface TextSearch {
   /**
-   * Returns one page of hits. Only the last page has fewer than `limit`. Paging neither repeats nor skips an
-   * existing hit, even during appends.
+   * Returns one page of hits. Only the last page has fewer than `limit` hits. Paging neither repeats nor
+   * skips an existing hit, even during appends.
    * @throws `invalid_query`, also when the store was opened without `fullText`; `invalid_cursor`.
    * @example
    * const store = memoryStore({ fullText: true })

@@ -35,7 +35,7 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 
 /**
  * Splits a body into JSON and its well-formed strings of more than {@link LARGE_STRING} characters. Returns
- * null without such strings. O(values), and O(characters) of the strings.
+ * null if the body has no such strings. O(values), and O(characters) of the strings.
  * @param digests known digests; new ones are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
@@ -75,8 +75,8 @@ export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
 }
 
 /**
- * Returns an event with references in place of long strings, frozen; an event without long strings is
- * returned unchanged. O(values), and O(characters) of the strings.
+ * Returns a frozen copy of an event, with references in place of long strings. Returns an event without long
+ * strings unchanged. O(values), and O(characters) of the strings.
  */
 export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
   event: E,
@@ -183,8 +183,9 @@ export const isBlobHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
 
 /**
- * Finds a long string by its hash in events without references, to implement `readBlob`; null if no event
- * contains it. O(values, and characters of long strings). @throws `invalid_argument`.
+ * Finds a long string by its hash, to implement `readBlob`; null if no event contains the string. The events
+ * must contain their long strings, not references. O(values, and characters of long strings). @throws
+ * `invalid_argument`.
  */
 export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
   checkRange(range)
@@ -195,7 +196,7 @@ export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: Bl
 }
 
 /**
- * Returns the bytes of a text in memory. O(end of the range).
+ * Returns the bytes, or a range of the bytes, of a text that is in memory. O(end of the range).
  * @example
  * const [one] = blobsOf({ kind: 'ServerErrorEvent', source: 'agent', code: 'c', detail: 'x'.repeat(65_537) })
  * textContent(one).bytes // 65537

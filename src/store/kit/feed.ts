@@ -16,7 +16,7 @@ export const FEED_CHANGE = { events: 0, changed: 1, deleted: 2 } as const
 /** A row of the feed. Rows never change, so a reader's position is the last row that it has read. */
 export interface FeedRow {
   readonly position: string
-  /** A random number, by which a reader detects another row at this position after a restore. */
+  /** A random number. If a restore puts another row at this position, a reader sees another number. */
   readonly witness: string
   readonly conversationId: string
   readonly change: number
@@ -95,8 +95,8 @@ export const HOLD_TIME = 30 * 86_400_000
 export const VISITED_ROWS = 2_000
 
 /**
- * Returns the lowest follower position of each shard (one or two numbers), or null without followers. The
- * feed must keep the rows from this position on. O(items).
+ * Returns, for each shard, the lowest position of its followers (one or two numbers); null for a shard
+ * without followers. The feed must keep a shard's rows from its position on. O(items).
  * @example
  * heldPositions([])[0] // null
  */
@@ -111,7 +111,7 @@ export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (rea
   return held
 }
 
-/** Returns a follower's position: the start if it has not begun, or if its cursor is unreadable. */
+/** Returns a follower's position. If the follower has no readable cursor, its position is the start. */
 function positionOf(shard: number, cursor: unknown): readonly bigint[] {
   try {
     const [position = ''] = decodeCursor(scopeOf('feed', '', { shard }), String(cursor))

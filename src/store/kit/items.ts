@@ -19,9 +19,9 @@ import { checkJsonObject, compareIds, isKeepable } from './record.ts'
 export interface CheckedChange {
   readonly collection: string
   readonly id: string
-  /** Undefined if the version does not matter. */
+  /** Null if the item must not exist; undefined if the version does not matter. */
   readonly expected: number | null | undefined
-  /** Undefined if the item stays. */
+  /** Null to delete the item; undefined to leave the item unchanged. */
   readonly put: CheckedItem | null | undefined
 }
 
@@ -78,7 +78,7 @@ export function checkChanges(changes: readonly ItemChange[]): CheckedChange[] {
   })
 }
 
-/** Returns the error `version_conflict`. `version`: the item's version; null without an item. */
+/** Returns the error `version_conflict`. `version`: the item's version; null if the item does not exist. */
 export const itemConflict = (
   { collection, id }: Pick<ItemChange, 'collection' | 'id'>,
   version: number | null,

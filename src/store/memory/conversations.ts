@@ -61,7 +61,7 @@ export class Conversations {
     this.#list(stored)
   }
 
-  /** Replaces the record after an append, which reorders only the list sorted by time of change. */
+  /** Replaces the record after an append. Only the list sorted by time of change must be reordered. */
   appended(stored: Kept, record: ConversationRecord): void {
     this.#updated.delete(stored)
     stored.record = record

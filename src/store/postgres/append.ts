@@ -89,7 +89,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Each retry except the first follows another writer's success. */
+/** Maximum attempts to append. Each retry except the first means that another writer has appended. */
 const MAX_ATTEMPTS = 50
 
 /**
@@ -100,10 +100,10 @@ const TURN_TIMEOUT = 1_000
 
 const MAX_LINES = 1_000
 
-/** Maximum milliseconds that entries wait for the call under way. */
+/** Maximum milliseconds that waiting entries wait for the running call. */
 const CALL_TURN = 50
 
-/** Returns the store's `append`. Concurrent appends to a conversation share one disk wait (design D30). */
+/** Returns the store's `append`. Concurrent appends to a conversation wait once for the disk (design D30). */
 export function appender(engine: Engine, schema: string, connection: Connection, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
@@ -258,8 +258,9 @@ export function appender(engine: Engine, schema: string, connection: Connection,
   }
 
   /**
-   * Sends the waiting entries in one call and answers each. A locked log gets null if there are several
-   * entries; a single entry waits for the lock. The next call waits at most {@link CALL_TURN} for this call.
+   * Sends the waiting entries in one call and answers each. If there are several entries, an entry is
+   * answered with null if its log is locked. A single entry waits for the lock. The next call waits at most
+   * {@link CALL_TURN} for this call.
    */
   async function sendShared(): Promise<void> {
     let isCounted = true
@@ -430,7 +431,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-/** The decision later rejects an invalid body. */
+/** Returns the size of the bodies as JSON; the maximum for an invalid body, which is rejected later. */
 function bodySize(facts: readonly Fact[]): number {
   try {
     return JSON.stringify(facts).length

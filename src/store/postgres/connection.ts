@@ -29,7 +29,7 @@ const UNPREPARED = ['26000', '42P05', '0A000']
 const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
   FROM ${DURABLE}`
 
-/** SQLSTATEs to retry: the conversation was deleted, or a transaction interfered. Nothing was changed. */
+/** SQLSTATEs to retry: the conversation was deleted, or transactions conflicted. Nothing was changed. */
 const RETRIED = ['23503', '40001', '40P01']
 
 const MAX_RETRIES = 3
@@ -139,8 +139,8 @@ export class Connection {
 
   /**
    * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
-   * `work` returns whether anything was written. If it was, the call rejects when the work has ended the
-   * transaction.
+   * `work` returns whether anything was written. If `work` wrote something and has ended the transaction, the
+   * call rejects.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -229,7 +229,7 @@ export class Connection {
     return opening
   }
 
-  /** Finishes running calls and ends its own pool, within the `timeout` of a call. Never rejects. */
+  /** Waits for running calls, then ends its own pool, within the `timeout` of a call. Never rejects. */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
     const close = async (): Promise<void> => {
@@ -269,7 +269,7 @@ export class Connection {
     return pool
   }
 
-  /** Pools schedule statements themselves. */
+  /** Runs calls of a single `pg` client one after another. Other clients schedule statements themselves. */
   async #inTurn<T>(client: PostgresClient, run: () => Promise<T>): Promise<T> {
     if (isPool(client) || !isListening(client)) return run()
     const turn = this.#last.then(run)
@@ -294,8 +294,8 @@ export class Connection {
   }
 
   /**
-   * Returns a name derived from the text, so that no proxy runs another statement under the same name. Null
-   * if there are already {@link MAX_PREPARED}.
+   * Returns a name derived from the text, so that no proxy runs another statement under the same name.
+   * Returns null if {@link MAX_PREPARED} statements already have names.
    */
   #nameOf(text: string): string | null {
     const known = this.#names.get(text)

@@ -37,7 +37,7 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 /** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** A feed row's moment, for statements that start with the conversation's row locked; see `feed_moment`. */
+/** A feed row's moment. The conversation's row must already be locked; see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -118,8 +118,8 @@ function rowsOf(ranges: readonly EventRange[]): Statement {
 
 /**
  * Selects the rows of a range `r`, in order. Bounds and order begin with all columns of one index, so only
- * this index can supply the order. For a range of positions, the condition on `kind` is written to fit no
- * partial index.
+ * this index can supply the order. For a range of positions, the condition on `kind` is written so that no
+ * partial index fits.
  */
 function rangeSql(
   event: string,

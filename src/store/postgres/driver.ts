@@ -20,7 +20,7 @@ interface Common {
   /** Schema of the tables, which is created if it does not exist. Default: colloquy. */
   readonly schema?: string
   /**
-   * Whether to use NOTIFY, and LISTEN over one connection, which is held from the first watch until `close`.
+   * Whether to use NOTIFY and LISTEN. LISTEN holds one connection from the first watch until `close`.
    * Default: true. If false, or if a pooler drops notifications, the store only polls.
    */
   readonly listen?: boolean

@@ -98,8 +98,8 @@ function toVersion([row]: readonly unknown[]): Version {
 
 /**
  * A name in quotes, for a schema. O(length).
- * @throws `invalid_id` for a name that is empty, longer than 63 bytes, or contains a NUL, or `?`, `$body$` or
- *   `$creation$`, which mark values and functions in the store's statements.
+ * @throws `invalid_id` for a name that is empty or longer than 63 bytes, or contains a NUL, `?`, `$body$` or
+ *   `$creation$`. In the store's statements, the last three mark values and functions.
  */
 export function quoteName(name: string): string {
   const bytes = new TextEncoder().encode(name).length

@@ -74,7 +74,8 @@ export const rowValues = (rows: readonly SqlRow[]): [SqlValue, SqlValue] => [
 /**
  * A sample of the newest texts shows whether a term is frequent. Frequent terms are searched in the newest
  * texts, rare terms in the index, where a match costs as much as reading `INDEX_COST` texts. A search by
- * `rank` needs more hits, so it reads the newest texts only for very frequent terms, as a small sample shows.
+ * `rank` needs more hits. It uses a smaller sample, and reads the newest texts only if the terms are very
+ * frequent in this sample.
  */
 const [SAMPLE, INDEX_COST, TEXT_BYTES] = [400, 4, 400]
 

@@ -39,8 +39,8 @@ interface Held {
   /** The listening client; null if the driver listens by itself. */
   readonly client: ListeningClient | null
   /**
-   * Whether the store opened or borrowed the client. If so, the store decides whether the client keeps the
-   * process alive.
+   * True if the store opened the client, or borrowed the client from a pool. The store then decides whether
+   * the client keeps the process alive.
    */
   readonly isOwn: boolean
   readonly end: End
@@ -209,7 +209,7 @@ async function listen(client: ListeningClient, channel: string): Promise<void> {
 
 const POLL_INTERVAL = 1_000
 
-/** Factor by which polls are rarer while notifications arrive: then they only replace lost notifications. */
+/** Factor by which polls are rarer while notifications arrive. Polls then only replace lost notifications. */
 const RARELY = 10
 
 /** Wakes watches: at once for writes of this store, and by notification or polling for other writes. */
@@ -254,7 +254,7 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** Calls `wake` at the first poll and each change. A watch of all conversations (null) starts no polls. */
+  /** Calls `wake` at each change and the first poll. A watch of all conversations (null) starts no polls. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
     this.#listener?.keepAlive(true)
@@ -341,9 +341,9 @@ export class Watcher {
 const NOTIFY_PAUSE = 25
 
 /**
- * Notifies other processes after durable appends, outside their transaction, because PostgreSQL serializes
- * notifying commits over the whole database, and appends must not depend on listeners. After a crash in
- * between, polling finds the append.
+ * Notifies other processes after an append is durable. The append's own transaction sends no notification,
+ * because PostgreSQL serializes all commits of a database that notify, and because an append must not depend
+ * on listeners. If the process crashes before the notification, other processes find the append by polling.
  */
 class Notifier {
   readonly #connection: Connection

@@ -21,8 +21,9 @@ export interface Statement {
 }
 
 /**
- * A row change and its atomic effects. If `row` returns no row, nothing else happens. Effects select from
- * `changed`, which holds that row; they do not see each other's changes and must touch different rows.
+ * A change of a row, and effects that are applied together with this change. If `row` returns no row, nothing
+ * else happens. Effects select from `changed`, which holds that row; they do not see each other's changes and
+ * must touch different rows.
  */
 export interface Change {
   readonly row: Statement
@@ -98,8 +99,8 @@ export function allOf(conditions: readonly (Statement | false)[]): Statement {
 }
 
 /**
- * `none`: times decrease along the log. `all`, `some`: they do not, and searches find all events (`all`) or
- * only some (`some`).
+ * `none`: times decrease somewhere in the log. `all`, `some`: times never decrease, and searches find all
+ * events (`all`) or only some events (`some`).
  */
 export const IN_ORDER = { none: 0, all: 1, some: 2 } as const
 

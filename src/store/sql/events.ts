@@ -30,7 +30,7 @@ import {
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs'
 
-/** Maximum bytes of a body read with its page; larger bodies are read in a second statement. */
+/** Maximum bytes of a body that is read with its page; larger bodies are read in a second statement. */
 const LARGE_BODY = 2 ** 16
 
 /** `body` is null for a large body. */

@@ -151,7 +151,7 @@ function setUp(database: SqliteDatabase, { synchronous, readOnly, fullText }: Se
 /** Version of the schema, stored in a table of its own, because the database may have other tables. */
 const VERSION = 1
 
-/** If several processes open a database at once, one creates it. */
+/** If several processes open a database at once, only one of them creates the schema. */
 function createSchema(connection: Connection, readOnly: boolean): void {
   if (isCreated(connection)) return
   if (readOnly)
@@ -197,7 +197,7 @@ function isCreated(connection: Connection): boolean {
   )
 }
 
-/** Drivers refuse `all` for a statement without rows. */
+/** `returnsRows`: drivers reject `all` for a statement that returns no rows. */
 interface Prepared {
   readonly statement: SqliteStatement
   readonly returnsRows: boolean
@@ -258,9 +258,9 @@ export class Connection {
   }
 
   /**
-   * Runs work in one transaction, durable when this returns; an exception of a `part` rolls back that part.
-   * Savepoints, which undo a failed part, are slow, so they are set only in a second attempt, if a part has
-   * failed after its first change.
+   * Runs work in one transaction, which is durable when `share` returns. If a `part` throws, only this part
+   * is rolled back. A savepoint can undo a failed part, but savepoints are slow. They are set only in a
+   * second attempt, after a part has failed after its first change.
    */
   share<T>(work: (part: Part) => T): T {
     const attempt = (savesParts: boolean): T =>

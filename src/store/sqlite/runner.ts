@@ -193,7 +193,7 @@ export class Runner {
   }
 }
 
-/** A rejected unit affects no other; a fault undoes all units. */
+/** A rejected unit does not affect the other units; a driver's error undoes all units. */
 function writeTogether(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
   return connection.share((part) =>
     group.map(({ work }): Outcome => {

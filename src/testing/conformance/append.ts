@@ -178,7 +178,7 @@ export const APPEND_VERSION: readonly Check[] = [
 const USER_MESSAGE = { kind: 'MessageEvent', id: 'x', source: 'user' }
 const llm = (content: unknown): object => ({ ...USER_MESSAGE, llm_message: { role: 'user', content } })
 
-/** Facts in which a field is missing or invalid that stores need to find events or to build the tree. */
+/** Facts with a missing or invalid field. Stores need these fields to find events or to build the tree. */
 const SHAPELESS: readonly object[] = [
   USER_MESSAGE,
   { ...USER_MESSAGE, llm_message: null },

@@ -54,7 +54,7 @@ export const generated = <T>(
     await fc.assert(property, { numRuns: runsOf(runs) })
   })
 
-/** Generates records with few of these fields: a field is absent `absent` times as often as present. */
+/** Generates records with few of these fields: each field is `absent` times as often missing as present. */
 export const someOf = <T extends object>(
   fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
   absent: number,

@@ -22,7 +22,7 @@ interface Told {
 
 type Reader = Pick<Trial, 'store' | 'watchTimeout'>
 
-/** Waits for at least `count` items, because other writers may delay them. */
+/** Reads the feed until at least `count` items have arrived, because other writers may delay items. */
 export async function followAll(
   { store, watchTimeout }: Reader,
   count: number,

@@ -238,8 +238,8 @@ export class Driver {
   }
 
   /**
-   * While a step hangs, idle conversations are not compared, because pause and resume make a conversation
-   * idle even if its step hangs.
+   * While a step hangs, idle conversations are not compared before and after a restart, because pause and
+   * resume make a conversation idle even if its step hangs.
    */
   async #portraits(): Promise<readonly Portrait[]> {
     const out: Portrait[] = []

@@ -1,4 +1,4 @@
-/** Sends the requests of the cases and of the driver to a server of docs/interface.md. */
+/** Sends requests to a server that implements docs/interface.md, for conformance cases and `driveServer`. */
 
 import { isObject } from '../../event/json.ts'
 import type { EventKind } from '../../event/kinds.ts'

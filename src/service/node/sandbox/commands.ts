@@ -10,12 +10,12 @@ import type { CommandOutput } from '../../sandbox-files/contract.ts'
 import { Output, signalGroup, spawnGated } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** Maximum characters of each output stream of a command; the end is retained. */
+/** Maximum characters of each output stream of a command. Only the end of longer output is kept. */
 const MAX_OUTPUT = 2 ** 20
 /** Milliseconds for which output is still read after a command has ended. */
 const OUTPUT_WAIT = 100
 const KILL_WAIT = 2_000
-/** Milliseconds in which a command that is cut off can clean up, such as remove its lock files. */
+/** Milliseconds between SIGTERM and SIGKILL, in which a command can clean up, for example its lock files. */
 const TERM_WAIT = 1_000
 
 interface SandboxCommand {
@@ -43,8 +43,9 @@ export class SandboxCommands {
   }
 
   /**
-   * Runs a command until its end or timeout, with only PATH of the service's environment. Then ends the
-   * processes that the command leaves behind, on systems that show them, and ignores their output.
+   * Runs a command until it ends or its timeout expires. The command inherits only PATH from the service.
+   * Then ends the processes that the command started and that still run (only on Linux), and ignores their
+   * output.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
@@ -128,7 +129,7 @@ function watch(child: ChildProcess, mark: string, milliseconds: number) {
     resolve({ exit_code, stdout: stdout.text, stderr: stderr.text })
   }
   const closed = new Promise((resolve) => child.once('close', resolve))
-  /** Ends the command's processes; after `wait` milliseconds stops reading, even if the output is open. */
+  /** Kills the command's processes. Stops reading their output after at most `wait` milliseconds. */
   const kill = (wait: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => setImmediate(finish), wait)

@@ -24,8 +24,9 @@ export interface Ended {
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /**
- * Starts a shell, which runs the command when `go` has added its group to the watchdog; if that fails, `go` ends
- * the shell. `pid` is undefined if the shell cannot start.
+ * Starts a shell that waits for `go`. `go` adds the shell's process group to the watchdog, then lets the
+ * shell run the command. If the watchdog fails, `go` kills the shell. If the shell cannot start, `child.pid`
+ * is undefined.
  */
 export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchdog) {
   const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
@@ -49,7 +50,7 @@ export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchd
   return { child, go }
 }
 
-/** Returns false if the group has no process. */
+/** Sends a signal to a process group. Returns false if the group has no process. */
 export function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
   try {
     return pid !== undefined && process.kill(-pid, signal)
@@ -113,7 +114,7 @@ export class Group {
     return signalGroup(this.#child.pid, signal)
   }
 
-  /** Ends the group by SIGTERM, or by SIGKILL after `killTimeout` milliseconds; waits at most 2 s longer. */
+  /** Sends SIGTERM, and SIGKILL after `killTimeout` milliseconds. Then waits at most 2 s for the end. */
   async end(killTimeout: number): Promise<void> {
     this.signal('SIGTERM')
     // A paused group does not handle signals.

@@ -7,7 +7,7 @@ import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-pr
 import { type Ended, Group, Output } from './group.ts'
 import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** A template of sandboxes that are processes. */
+/** A template for sandboxes that run as processes of this machine. */
 export interface ProcessSpec {
   readonly id: string
   readonly command: readonly string[] | null
@@ -18,7 +18,7 @@ export interface ProcessSpec {
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's folder. Default: `workspace`. */
   readonly working_dir?: string
-  /** Path of a health check on the command's PORT. Default: none; a started command is RUNNING. */
+  /** Path of a health check on the command's PORT. Default: none; a command that has started is RUNNING. */
   readonly health?: string
 }
 
@@ -42,7 +42,7 @@ export interface Times {
 
 export const WORKING_DIR = 'workspace'
 
-/** Characters of a failed command's output in `status_detail`. */
+/** Maximum characters of a failed command's output that `status_detail` contains. */
 const LAST_OUTPUT = 500
 
 /** Failed health checks in a row after which a command has failed. */
@@ -229,7 +229,7 @@ export class ProcessSandbox {
   }
 }
 
-/** The harmless environment variables of the service; the others may contain its secrets. */
+/** The service's environment variables that a command inherits. All others may contain secrets. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {

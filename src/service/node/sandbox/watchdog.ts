@@ -7,7 +7,8 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 
 /**
- * Environment variable that marks the processes of a sandbox, to find those outside its group (only on Linux).
+ * Environment variable that marks a sandbox's processes. On Linux, processes that left its group can be found
+ * by it.
  */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
@@ -45,7 +46,7 @@ export class Watchdog {
     return `${this.mark}:${id}`
   }
 
-  /** @throws Error if the watchdog cannot start; nothing would then end the group. */
+  /** @throws Error if the watchdog cannot start. The caller must then end the group. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
     if (this.#child === null) this.#starting = this.#start()

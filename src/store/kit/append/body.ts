@@ -9,9 +9,9 @@ import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether an event equals the stored one (law S). Ignores fields that `input` omits, key order and
- * `ReplyRecord`. A field that only `stored` omits counts as its default, or as null if it has none.
- * Quarantined lines compare by text. O(size).
+ * Whether an event equals the stored one (law S). Ignores key order, `ReplyRecord`, and fields that `input`
+ * omits. A field that only `stored` omits counts as its default, or as null if it has none. Quarantined lines
+ * compare by text. O(size).
  */
 export function sameBody(stored: Fact, input: Fact): boolean {
   if (isQuarantined(stored) || isQuarantined(input)) {

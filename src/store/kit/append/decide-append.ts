@@ -19,9 +19,9 @@ import { instantIn } from '../query/time-zone.ts'
 
 /**
  * A series of entries, each the parent of the next. An entry that can be HEAD continues its parent's lane if
- * the parent is the log's latest entry that can be HEAD. Every other entry opens a lane. Between two entries
- * of a lane there are only ConversationStateUpdateEvents, each in a lane of its own, and entries outside the
- * tree.
+ * the parent is the log's latest entry that can be HEAD. Every other entry opens a lane. Between two
+ * consecutive entries of a lane, the log contains only entries outside the tree and
+ * ConversationStateUpdateEvents, each of which has a lane of its own.
  */
 export interface Lane {
   readonly lane: number
@@ -29,7 +29,7 @@ export interface Lane {
   readonly parent: LaneOrigin | null
 }
 
-/** The parent of a lane's first entry, at which the path to the root continues. */
+/** The parent of a lane's first entry. The path to the root continues at this parent. */
 export interface LaneOrigin {
   readonly lane: number
   readonly seq: number
@@ -60,8 +60,8 @@ export interface TreeNode {
 }
 
 /**
- * Returns the path from a leaf to its root as segments. An entry is on the path if a segment has its lane,
- * and its position is not after `upTo`. O(segments).
+ * Returns the path from a leaf to its root as segments. An entry is on the path if a segment has the entry's
+ * lane, and the entry's position is not after the segment's `upTo`. O(segments).
  * @param parentOf returns the parent of a lane's first entry; null for a root
  * @example
  * const leaf = { lane: 5, seq: 8, time: 80n }
@@ -79,7 +79,7 @@ export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneO
 /** The end of a log, on which its next entry depends. Stored in the conversation's row. */
 export interface LogTip {
   readonly version: number
-  /** Entry of HEAD; null for the empty HEAD. */
+  /** The entry that is HEAD; null if HEAD is empty. */
   readonly head: TreeNode | null
   /** Time of the last entry in microseconds since 1970; 0 for an empty log. */
   readonly time: bigint
@@ -103,15 +103,16 @@ export interface AppendContext {
   readonly createdAt: string
   readonly timeZone: string | null
   readonly tip: LogTip
-  /** The latest lease; null without one, or after its release. */
+  /** The latest lease; null before the first lease, or after a release. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
-   * Returns the tree's entry with this id. Called with ids of `idsToLoad`, with ids of parents of entries
-   * that cannot be HEAD and, in an import, with derived ids.
+   * Returns the tree's entry with this id. Called with the ids that `idsToLoad` returns, and with the
+   * `parentId` of entries that cannot be HEAD. An import also calls it with derived ids.
    */
   find(id: string): TreeNode | undefined
   /**
-   * Returns the entry at a position. Called for results of `find`, and by an import with an expected version.
+   * Returns the entry at a position. Called with positions of entries that `find` returned. An import with an
+   * expected version also calls it with the positions of its facts.
    */
   at(seq: number): StoredEvent
 }
@@ -119,8 +120,8 @@ export interface AppendContext {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether a value is a known event or quarantined line, with the fields a store needs: id, parent, time,
- * source and message text. Never throws. O(parts of a message).
+ * Whether a value is a quarantined line or an event of a known kind, and the fields that a store needs are
+ * valid: id, parent, time, source and message text. Never throws. O(parts of a message).
  */
 export function isFact(input: unknown): input is Fact {
   try {
@@ -171,7 +172,7 @@ function refuse(input: unknown): never {
   throw new ColloquyError('invalid_event', message, kindOf(input))
 }
 
-/** Returns the data of an error: only the kind, because other fields may contain secrets (law X3). */
+/** Returns the data of an error: only the event's kind, since other fields may contain secrets (law X3). */
 function kindOf(input: unknown): { readonly kind?: string } {
   try {
     const { kind } = Object(input) as Fields
@@ -258,9 +259,9 @@ export function decideAppend(
 }
 
 /**
- * Returns the ids that a decision may look up: of the facts, of their parents, and of events to which the
- * facts move HEAD. A store that loads these entries in advance must also load their ancestors, up to the
- * nearest that can be HEAD. O(facts).
+ * Returns the ids that a decision may look up: the ids of the facts, of the facts' parents, and of events to
+ * which the facts move HEAD. A store that loads these entries in advance must also load their ancestors, up
+ * to the nearest that can be HEAD. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */

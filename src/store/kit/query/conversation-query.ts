@@ -29,15 +29,15 @@ import { type CheckedPage, encodeCursor, placeAfter, scopeOf, timeInKey } from '
 /** A key by which conversations can be listed: its name and value. */
 export type ListKey = readonly [name: string, value: string]
 
-/** A checked filter, which all stores read in the same way. A field that is null matches all. */
+/** A checked filter, which all stores read in the same way. A null field matches every conversation. */
 export interface CheckedConversationFilter {
   /** Whether any conversation can match; if not, no database is queried. */
   readonly isPossible: boolean
   /** Part of the title, folded by `foldText`; fold the title too. */
   readonly titleContains: string | null
-  /** Null matches all. If `true` is required, this is null, and `keys` contains the condition. */
+  /** Null matches all. If the filter requires `true`, this is null, and `keys` contains the condition. */
   readonly public: boolean | null
-  /** Keys that a record must have, see `keysOf`. The first probably has the fewest records. */
+  /** Keys that a record must have, see `keysOf`. Probably the fewest records have the first key. */
   readonly keys: readonly ListKey[]
   readonly createdFrom: bigint | null
   readonly createdUntil: bigint | null
@@ -147,8 +147,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * Returns the walk of a list. By time of change, it visits all conversations. By creation time, it visits
- * only conversations with the filter's first key, if there is one. O(1).
+ * Returns the walk of a list. A walk by time of change visits all conversations. A walk by time of creation
+ * visits only conversations with the filter's first key, if the filter has a key. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, keys } = filter
@@ -161,7 +161,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
   return { by, key, keys: rest, titleContains, public: open, from, until, otherFrom, otherUntil }
 }
 
-/** Returns the walk of a count: by creation, or by change if only times of change are filtered. O(1). */
+/** Returns the walk of a count: by creation, or by change if the filter limits only times of change. O(1). */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const isByChange =

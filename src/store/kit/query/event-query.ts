@@ -16,7 +16,7 @@ import { foldText } from './message-text.ts'
 import { type EventFilter, type EventQuery, MAX_PAGE_SIZE, type StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
 
-/** A checked filter, which all stores read in the same way. A field that is null matches all. */
+/** A checked filter, which all stores read in the same way. A null field matches every event. */
 export interface CheckedEventFilter {
   readonly conversationId: string
   /** `kinds` without `excludeKinds`, in the order of EVENT_KINDS. With `text`, only MessageEvent remains. */
@@ -98,7 +98,7 @@ export const eventCursor = (
   { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
 ): string => encodeCursor(scope, [String(time), String(seq)])
 
-/** Checks options of a read. Null `from`: the first or, backward, last fact. @throws `invalid_argument`. */
+/** Checks options of a read. A null `from` is the first (backward: last) fact. @throws `invalid_argument`. */
 export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean

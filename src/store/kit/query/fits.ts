@@ -97,6 +97,6 @@ export function pageOfRecords(
 export const comparePlaces = (a: ConversationPlace, b: ConversationPlace): number =>
   a.time === b.time ? compareIds(a.id, b.id) : a.time < b.time ? -1 : 1
 
-/** Returns a record's time in microseconds since 1970. */
+/** Returns a record's time of creation or change (`by`), in microseconds since 1970. */
 export const recordTime = (record: ConversationRecord, by: CheckedConversationQuery['by']): bigint =>
   parseInstant(record[by]) as bigint

@@ -80,7 +80,7 @@ export function refuseCursor(reason: CursorFault): never {
 export const toBase64Url = (text: string): string =>
   btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 
-/** Decodes {@link toBase64Url}; undefined for any other text, even if `atob` accepts it. O(length). */
+/** Decodes a result of {@link toBase64Url}; undefined for any other text. O(length). */
 export function fromBase64Url(encoded: string): string | undefined {
   if (/[^\w-]/.test(encoded) || encoded.length % 4 === 1) return undefined
   const text = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))

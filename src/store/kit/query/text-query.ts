@@ -219,8 +219,9 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * Returns the score of a line: higher for frequent terms, lower for long texts. An integer, the same in every
- * database. It does not depend on other lines, so appends do not change it. O(length · clauses).
+ * Returns the score of a line: higher for frequent terms, lower for long texts. The score is an integer, and
+ * the same in every database. The score does not depend on other lines, so appends do not change the score.
+ * O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {

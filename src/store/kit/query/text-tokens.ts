@@ -68,7 +68,7 @@ const ASCII = /^\p{ASCII}*$/u
 
 const [OTHER, PLAIN_UNIT, CAPITAL, MARK] = [0, 1, 2, 3]
 
-/** Class of each ASCII unit. A table, because branches on letters are often mispredicted. */
+/** Class of each ASCII character. A table, because branches on letters are often mispredicted. */
 const WORD_UNITS = Uint8Array.from({ length: 128 }, (_, unit) => {
   const character = String.fromCharCode(unit)
   return PLAIN.test(character) ? PLAIN_UNIT : /[A-Z]/.test(character) ? CAPITAL : unit === 95 ? MARK : OTHER
@@ -81,8 +81,9 @@ export const isWordUnit = (unit: number): boolean => (WORD_UNITS[unit] ?? OTHER)
 type Add = (word: string, start: number, end?: number) => void
 
 /**
- * Returns the terms of a text in order. A run in a script without spaces becomes letter pairs and its last
- * letter; an identifier becomes its parts and the whole. At most {@link MAX_INDEXED} characters in all. O(n).
+ * Returns the terms of a text in order. Text in a script without spaces becomes its overlapping pairs of
+ * letters, then its last letter alone. An identifier becomes its parts, then the whole identifier. All terms
+ * together have at most {@link MAX_INDEXED} characters. O(n).
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
