@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { dashedId } from '../../src/service/conversations/find-conversation.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { type Query, STORES } from './client.ts'
@@ -73,6 +74,23 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect(body[0]?.conversation_url).toBe(`${scheme}://localhost/api/conversations/${ID}`)
     const started = await client.send<Task>(BASE, { method: 'POST', headers, body: '{}' })
     expect(started.body.agent_server_url).toBe(`${scheme}://localhost`)
+  })
+
+  it.each([
+    ['its id', (id: string) => id],
+    ['its id with dashes', dashedId],
+    ["OpenHands' name of a start", (id: string) => `task-${id}`],
+    ["OpenHands' name of a start, with dashes", (id: string) => `task-${dashedId(id)}`],
+  ])('has a queue for messages under %s, also when it is over', async (_name, nameOf) => {
+    await begin(make())
+    const { body } = await client.post<Task>(BASE, { conversation_id: ID })
+    const queue = async (text: string): Promise<number> =>
+      (await client.post(`/api/v1/conversations/${nameOf(body.id)}/pending-messages`, say(text))).status
+    expect(await queue('One')).toBe(201)
+    await until(() => app(ID))
+    await until(async () => (await output(ID)).includes('One'))
+    expect(await queue('Two')).toBe(201)
+    await until(async () => (await output(ID)).includes('Two'))
   })
 
   it('makes one under whatever id it has taken', async () => {

@@ -69,7 +69,7 @@ export class PendingMessages {
   }
 
   /**
-   * `target` is the id of the conversation or of its start task.
+   * `target` is the id of the conversation or of its start task. OpenHands' page sends `task-` before the latter.
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429
    *   beyond the maximum number or length of pending messages.
    */
@@ -77,14 +77,13 @@ export class PendingMessages {
     const { id: conversationId } = await this.#resolve(target)
     const key = shownId(conversationId)
     const id = newId()
-    const created_at = new Date().toISOString()
     const queue = await this.#records.update(key, async (stored) => {
       // Resolve the target again, now that the queue was read: messages for another incarnation are obsolete.
       const { incarnation } = await this.#resolve(target)
       const before = stored?.incarnation === incarnation ? stored : null
       const messages = before?.messages ?? []
       if (messages.length >= MAX_PENDING) throw new HttpProblem(429, TOO_MANY)
-      const all = [...messages, { id, content, created_at }]
+      const all = [...messages, { id, content, created_at: new Date().toISOString() }]
       if (messages.length > 0 && JSON.stringify(all).length > MAX_PENDING_TEXT)
         throw new HttpProblem(429, TOO_LONG)
       return { sandbox_id: null, ...before, incarnation, messages: all }
@@ -115,7 +114,8 @@ export class PendingMessages {
 
   async #resolve(target: string): Promise<{ readonly id: string; readonly incarnation: string }> {
     const { lifecycle, sandboxes } = this.#context
-    const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
+    const taskId = target.replace(/^task-/, '')
+    const task = (await this.#tasks.find(taskId)) ?? (await this.#tasks.starting(target))
     if (task !== null && task.status !== 'READY') {
       if (task.status === 'ERROR')
         throw new HttpProblem(409, 'The conversation failed to start. Read `detail` of its start task.')
