@@ -205,6 +205,16 @@ const OUTSIDE: ReadonlySet<string> = new Set([
   'tag',
   'queue-operation',
   'file-history-snapshot',
+  'file-history-delta',
+  'frame-link',
+  'atis-latch',
+  'bridge-session',
+  'cost-state',
+  'worktree-state',
+  'relocated',
+  'fork-context-ref',
+  'content-replacement',
+  'task-summary',
 ])
 
 export function readLine(line: Line, chain: Chain): void {

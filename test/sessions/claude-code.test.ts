@@ -242,6 +242,32 @@ describe('a session of Claude Code', () => {
     expect(read([side])).toMatchObject({ id: 'main-abc', parentId: 'main' })
   })
 
+  it.each([
+    'file-history-delta',
+    'frame-link',
+    'atis-latch',
+    'bridge-session',
+    'cost-state',
+    'worktree-state',
+    'relocated',
+    'fork-context-ref',
+    'content-replacement',
+    'task-summary',
+  ])('keeps a record %s, which no model sees, beside the messages', (type) => {
+    const record = { type, sessionId: 'main', value: { a: 1 } }
+    const session = read([record, user('u1', null, 'hi'), record, reply('a1', 'u1', answer('yes'))])
+    expect(session).toMatchObject({ format: 'claude-code', notes: [] })
+    expect(reports(session)).toEqual(['user: hi', 'agent: yes'])
+    const key = `claude-code.${type}`
+    expect(session.facts.filter(({ fact }) => 'key' in fact && fact.key === key)).toHaveLength(2)
+    expect(session.facts[0]?.fact).toMatchObject({ kind: 'ConversationStateUpdateEvent', value: record })
+  })
+
+  it('reports a record of an unknown type', () => {
+    const session = read([user('u1', null, 'hi'), { type: 'future', sessionId: 'main' }])
+    expect(notesOf(session)).toEqual({ 'unknown record type "future"': 1 })
+  })
+
   it('reads once what is written again before a compaction', () => {
     const lines = [
       user('u1', null, 'hi'),
