@@ -13,6 +13,7 @@ import { isObject } from '../event/json.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import { type CallItem, toTimeline } from '../messages/timeline.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { granted } from '../state/call-status.ts'
 import { listPendingCalls, listRunnableCalls } from '../state/read.ts'
@@ -181,11 +182,12 @@ export const agUiResponse = (conversation: Conversation, options: AgUiOptions): 
 
 /**
  * Appends the input of an AG-UI run: new user messages, results of client calls, a changed state, and
- * decisions in `resume`. Repeated input appends nothing. Run the conversation afterwards, and pass the result
+ * decisions in `resume`. Repeated input appends nothing. A message with the result of a call is ignored if the
+ * server executes the call or `resume` decides about it. Run the conversation afterwards, and pass the result
  * to `agUiResponse` as `input`. O(input), and with `state` O(state updates since the last change of the
  * shared state).
- * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of a call that
- *   is not pending, as when a `resume` is repeated after the run.
+ * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a `resume` of an unknown
+ *   call, or of a call that has been decided otherwise.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -204,8 +206,14 @@ export async function receiveRunInput(
   const { threadId, runId, messages } = input
   if (typeof threadId !== 'string' || typeof runId !== 'string' || !Array.isArray(messages))
     throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
+  const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
+  const decisions = new Map(resume.map((entry) => [String(entry['interruptId']), isApproval(entry)]))
   const events = await conversation.read((state) => {
-    const pending = new Map(listPendingCalls(state).map(({ entry }) => [entry.id, entry.event]))
+    const executed = state.header.callStatuses.filter(({ grant }) => grant !== 'held')
+    // CopilotKit also posts a decision as the result of its call.
+    const excluded = new Set([...decisions.keys(), ...executed.map(({ action_id }) => action_id)])
+    const calls = listPendingCalls(state).filter(({ entry }) => !excluded.has(entry.id))
+    const pending = new Map(calls.map(({ entry }) => [entry.id, entry.event]))
     return messages.filter(isObject).flatMap((message) => messageEventOf(message, state, pending) ?? [])
   })
   const value = input['state'] as JsonValue | undefined
@@ -215,15 +223,24 @@ export async function receiveRunInput(
       events.push({ kind: 'ConversationStateUpdateEvent', source: 'user', key: SHARED_STATE, value })
   }
   if (events.length > 0) await conversation.append(events)
-  const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
-  for (const { interruptId, status, payload } of resume) {
-    const isApproved =
-      status === 'resolved' && payload !== false && !(isObject(payload) && payload['approved'] === false)
-    const ids = [String(interruptId)]
+  for (const [id, isApproved] of decisions) {
     // oxlint-disable-next-line no-await-in-loop -- in the order of the client
-    await (isApproved ? conversation.approve(ids) : conversation.reject(ids))
+    if (await conversation.read((state) => isDecided(state, id, isApproved))) continue
+    // oxlint-disable-next-line no-await-in-loop
+    await (isApproved ? conversation.approve([id]) : conversation.reject([id]))
   }
   return { threadId, runId }
+}
+
+const isApproval = ({ status, payload }: JsonObject): boolean =>
+  status === 'resolved' && payload !== false && !(isObject(payload) && payload['approved'] === false)
+
+/** Whether the call's result agrees with the decision, as when a client repeats its `resume`. */
+function isDecided(state: State, id: string, isApproved: boolean): boolean {
+  const call = toTimeline(state).find((item) => item.type === 'call' && item.id === id) as
+    | CallItem
+    | undefined
+  return call !== undefined && call.result !== null && isApproved === (call.status !== 'rejected')
 }
 
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {

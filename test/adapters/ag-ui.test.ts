@@ -510,6 +510,72 @@ describe('a conversation over AG-UI', () => {
     }
   })
 
+  /** CopilotKit posts a decision also as a result, and any client may repeat its input. */
+  it.each([
+    ['resolved', undefined, 'sunny'],
+    ['resolved', true, 'sunny'],
+    ['resolved', { approved: true }, 'sunny'],
+    ['resolved', false, 'rejected'],
+    ['resolved', { approved: false }, 'rejected'],
+    ['cancelled', undefined, 'rejected'],
+  ])('decides once: %s with %j', async (status, payload, result) => {
+    for (const hasResultToo of [false, true]) {
+      // oxlint-disable-next-line no-await-in-loop
+      const conversation = await open()
+      let executions = 0
+      const isStarted = Promise.withResolvers<void>()
+      const end = Promise.withResolvers<void>()
+      const asking: Step = async function* ({ state, approved }) {
+        if (approved.length > 0) {
+          executions += 1
+          isStarted.resolve()
+          await end.promise
+          yield approved.map(({ id }) => ends(id, 'sunny'))
+        } else if (hasResult(state)) yield says('Done.')
+        else yield calls('a')
+      }
+      const server = serverOf(conversation, asking, [], { policy, wait: true })
+      const post = async (more: object): Promise<string> => {
+        const messages = [{ id: 'm1', role: 'user', content: 'Rome?' }, ...(more['messages' as never] ?? [])]
+        const body = JSON.stringify({ threadId: 't', runId: 'r', ...more, messages })
+        return (await server('http://localhost/agent', { body })).text()
+      }
+      const tool = { id: 'r1', role: 'tool', toolCallId: 'a', content: JSON.stringify(payload ?? status) }
+      const messages = hasResultToo ? [tool] : []
+      const resume = [{ interruptId: 'a', status, payload }]
+      // oxlint-disable-next-line no-await-in-loop
+      await post({})
+      const resumed = post({ messages, resume })
+      if (result === 'sunny') {
+        // oxlint-disable-next-line no-await-in-loop
+        await isStarted.promise
+        // The result is not the server's, which executes the call.
+        // oxlint-disable-next-line no-await-in-loop
+        await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [tool] })
+      }
+      end.resolve()
+      // oxlint-disable-next-line no-await-in-loop
+      await resumed
+      // oxlint-disable-next-line no-await-in-loop
+      const before = await conversation.record()
+      // oxlint-disable-next-line no-await-in-loop
+      await post({ messages, resume })
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await conversation.record()).version).toBe(before.version)
+      expect(executions).toBe(result === 'sunny' ? 1 : 0)
+      // oxlint-disable-next-line no-await-in-loop
+      const shown = agUiMessages(await conversation.state()).filter(({ role }) => role === 'tool')
+      expect(shown).toHaveLength(1)
+      expect(JSON.stringify(shown)).toContain(result)
+      // oxlint-disable-next-line no-await-in-loop
+      const { items } = await conversation.search()
+      expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
+      const opposite = [{ interruptId: 'a', status: result === 'sunny' ? 'cancelled' : 'resolved' }]
+      // oxlint-disable-next-line no-await-in-loop
+      await expect(post({ resume: opposite })).rejects.toMatchObject({ code: 'unknown_call' })
+    }
+  })
+
   it('interrupts only for the calls that a user may approve and has not', async () => {
     const conversation = await open()
     await conversation.sendMessage('Rome?')
