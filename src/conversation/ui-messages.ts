@@ -321,7 +321,8 @@ export async function receiveUIMessages(
     await conversation.navigate(to)
     return { to }
   }
-  if (isKnown && messageId === id) return { to: await edit(conversation, id, event) }
+  const isEdit = messageId === id && !(await conversation.read((state) => isLatest(state, event)))
+  if (isKnown && isEdit) return { to: await edit(conversation, id, event) }
   if (isKnown) {
     await conversation.append(event)
     return { to: id }
@@ -353,6 +354,12 @@ const withStrings = (
     const strings = stringsByAddress(event, conversation.id, options)
     return mapStrings(message, (text) => strings.get(text) ?? text) as JsonObject
   })
+
+/** Whether a message repeats the branch's latest one, as `sendMessage()` of the AI SDK does after an error. */
+function isLatest({ branch: { lastUserMessage } }: State, { id, llm_message }: MessageEvent): boolean {
+  const content = lastUserMessage?.event.llm_message.content ?? []
+  return lastUserMessage?.id === id && canonicalJson(content) === canonicalJson(llm_message.content ?? [])
+}
 
 const SENT_INSTEAD = 'The user sent a message instead of approving the call.'
 

@@ -103,3 +103,47 @@ it('is refused while a run is live, and appended where the message never arrived
   expect(await receiveUIMessages(conversation, unknown)).toEqual({ to: 'm9' })
   await engine.close()
 })
+
+/** `sendMessage()` posts the last message again, with its id as `messageId`, as an edit does. */
+it.each(['before its run', 'during its run', 'after its run', 'by an error of its run'])(
+  'is no edit when it is sent again in the same words, cut off %s',
+  async (moment) => {
+    const { engine, conversation } = await empty()
+    const isStarted = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<void>()
+    let requests = 0
+    const step: Step = async () => {
+      requests += 1
+      isStarted.resolve()
+      if (moment === 'during its run') await end.promise
+      if (moment === 'by an error of its run' && requests === 1) throw new Error('overloaded')
+      return [says('Hello!')]
+    }
+    const { fetch, runs } = server(conversation, step)
+    let isCut = false
+    const cut: typeof fetch = async (url, init) => {
+      if (isCut || moment === 'by an error of its run') return fetch(url, init)
+      isCut = true
+      if (moment === 'before its run') await receiveUIMessages(conversation, JSON.parse(String(init?.body)))
+      else {
+        const response = await fetch(url, init)
+        if (moment === 'during its run') await isStarted.promise
+        else await response.text()
+      }
+      throw new TypeError('network')
+    }
+    const chat = new PlainChat({ id: conversation.id, fetch: cut })
+    await chat.sendMessage({ text: 'Hi' })
+    expect(chat.error).toBeDefined()
+    const again = chat.sendMessage()
+    end.resolve()
+    await again
+    await Promise.all(runs)
+    expect(chat.error).toBe(undefined)
+    expect(chat.messages.map(({ parts }) => textsOf(parts).join(''))).toEqual(['Hi', 'Hello!'])
+    expect(await userWords(conversation)).toEqual(['Hi'])
+    expect(await conversation.branches()).toHaveLength(1)
+    expect(requests).toBe(moment === 'by an error of its run' ? 2 : 1)
+    await engine.close()
+  },
+)
