@@ -176,7 +176,7 @@ function stretchesOf(units: Units, hits: readonly Hit[]): Range[] {
   return ranges
 }
 
-/** Returns the first index after `offset` view events. Events that the condensation lists do not count. */
+/** Returns the first index after `offset` view events. Events listed by the condensation do not count. */
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { pipeline, Readable } from 'node:stream'
-import { createZstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import type { JsonValue } from '../../event/index.ts'
@@ -70,8 +70,13 @@ export const extensionOf = (file: string): string => /(?:\.[^./\\]*)?\.zst$/i.ex
 
 const startsWith = ({ read }: Begun, start: Buffer): boolean => read.subarray(0, start.length).equals(start)
 
-const decompress = ({ read, rest }: Begun): AsyncIterable<Buffer> =>
-  pipeline(Readable.from(follow([read], rest)), createZstdDecompress(), () => undefined)
+function decompress({ read, rest }: Begun): AsyncIterable<Buffer> {
+  // Missing before Node.js 22.15, although the types have it.
+  const create = zlib.createZstdDecompress as typeof zlib.createZstdDecompress | undefined
+  if (create === undefined)
+    throw new FileError('not_json', 'is compressed with zstd; unpack it, or use Node.js 22.15 or later')
+  return pipeline(Readable.from(follow([read], rest)), create(), () => undefined)
+}
 
 const fileChunks = (name: string) => createReadStream(name, { highWaterMark: 1 << 20 })
 

@@ -64,7 +64,9 @@ interface Entry {
   readonly size: number
 }
 
-/** True if written, a row if the log has changed, else null. `blobs` requests the bytes of long strings. */
+/**
+ * True if written; a row if the log has changed; `blobs` if the bytes of long strings are needed; else null.
+ */
 type Answer = Settled | 'blobs'
 
 type Settled = true | LogRow | null
