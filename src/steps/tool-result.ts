@@ -142,18 +142,25 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether a server repeats its structured content as a text, as the protocol requires for older clients. */
+/** Whether texts repeat the content, for older clients. FastMCP repeats its `result`, and lists item by item. */
 function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
-  const json = sortedJson(structured)
-  return content.some((part) => {
-    const { text } = objectOf(part)
-    if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return false
-    try {
-      return sortedJson(JSON.parse(text)) === json
-    } catch {
-      return false
-    }
-  })
+  const texts = new Set(content.flatMap((part) => valuesOf(objectOf(part)['text']).map(sortedJson)))
+  const { result, ...rest } = objectOf(structured)
+  const isWrapped = result !== undefined && Object.keys(rest).length === 0
+  return [structured, ...(isWrapped ? [result] : [])].some(
+    (value) =>
+      texts.has(sortedJson(value)) ||
+      (Array.isArray(value) && value.length > 0 && value.every((item) => texts.has(sortedJson(item)))),
+  )
+}
+
+function valuesOf(text: unknown): unknown[] {
+  if (typeof text !== 'string') return []
+  try {
+    return [text, JSON.parse(text)]
+  } catch {
+    return [text]
+  }
 }
 
 const sortedJson = (value: unknown): string =>
@@ -256,10 +263,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/**
- * Returns a value as JSON text, followed by its images and files as parts. In the text, each image or file is
- * replaced by the number of its part.
- */
+/** Returns JSON text, then the images and files in the value. The text has the numbers of these parts. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return asTextContent(value)
   const parts: Content[] = []

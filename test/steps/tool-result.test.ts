@@ -62,6 +62,17 @@ const unreadable = new Proxy(
   },
 )
 
+/** Results of FastMCP, and the texts in which it repeats them. */
+const REPEATED: readonly (readonly [unknown, ...string[]])[] = [
+  ['hi', 'hi'],
+  ['5', '5'],
+  [5, '5'],
+  [true, 'true'],
+  [['a', '1'], 'a', '1'],
+  [[{ x: 1, y: 2 }, { x: 2 }], '{ "y": 2, "x": 1 }', '{"x":2}'],
+  [[{ x: 1 }], '[{"x":1}]'],
+]
+
 describe('what a tool returns', () => {
   it.each<readonly [string, unknown, readonly unknown[], boolean?]>([
     // MCP
@@ -99,6 +110,39 @@ describe('what a tool returns', () => {
       'MCP structured, repeated as text',
       { content: [text('{ "b": [2], "a": 1 }')], structuredContent: { a: 1, b: [2] } },
       [text('{ "b": [2], "a": 1 }')],
+    ],
+    ...REPEATED.map(
+      ([value, ...texts]) =>
+        [
+          `MCP structured, repeated by FastMCP: ${JSON.stringify(value)}`,
+          { content: texts.map(text), structuredContent: { result: value } },
+          texts.map(text),
+        ] as const,
+    ),
+    [
+      'MCP structured list, repeated as one text for each item',
+      { content: [text('{"x":1}'), text('2')], structuredContent: [{ x: 1 }, 2] },
+      [text('{"x":1}'), text('2')],
+    ],
+    [
+      'MCP structured number, repeated',
+      { content: [text('5')], structuredContent: 5, isError: false },
+      [text('5')],
+    ],
+    [
+      'MCP structured, repeated in part',
+      { content: [text('a')], structuredContent: { result: ['a', 'b'] } },
+      [text('a'), text('{"result":["a","b"]}')],
+    ],
+    [
+      'MCP structured, repeated without a field',
+      { content: [text('a')], structuredContent: { result: 'a', cost: 2 } },
+      [text('a'), text('{"result":"a","cost":2}')],
+    ],
+    [
+      'MCP structured empty list',
+      { content: [], structuredContent: { result: [] } },
+      [text('{"result":[]}')],
     ],
     [
       'MCP structured beside other text',
