@@ -74,6 +74,10 @@ const MAX_PAGES = 1000
 export async function mcpTools(client: McpClient, options: McpToolOptions = {}): Promise<StepTool[]> {
   checkOptionNames(options, 'name include trustHints tasks request signal')
   const { name: rename = (name) => name, include = () => true, signal } = options
+  // Without a listener, the SDK asks for no progress, and `resetTimeoutOnProgress` has no effect.
+  const resets = (options.request as { readonly resetTimeoutOnProgress?: unknown })?.resetTimeoutOnProgress
+  const request =
+    resets === true ? { onprogress: () => undefined, ...options.request } : (options.request ?? {})
   const tools = new Map<string, StepTool>()
   const cursors = new Set<string>()
   let cursor: string | undefined
@@ -90,7 +94,7 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
         throw invalid(
           `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,
         )
-      tools.set(name, toolOf(client, listed, name, options))
+      tools.set(name, toolOf(client, listed, name, { ...options, request }))
     }
     // Some servers end the list with an empty cursor.
     cursor = page.nextCursor || undefined

@@ -142,6 +142,26 @@ it('a call has the signal of its run, where each version of the SDK expects it',
   expect(input).toEqual([{ signal }])
 })
 
+const onprogress = (): void => undefined
+
+it.each([{ resetTimeoutOnProgress: true }, { resetTimeoutOnProgress: true, timeout: 5 }])(
+  'a call whose progress is to reset its timeout asks for progress: %j',
+  async (request) => {
+    const context = { signal: new AbortController().signal, call: {} as never }
+    const { client, calls } = clientOf([[listed('do')]])
+    for (const options of [
+      request,
+      { ...request, onprogress },
+      { ...request, resetTimeoutOnProgress: false },
+    ])
+      await (await mcpTools(client, { request: options }))[0]?.execute({}, context)
+    const sent = calls.map(({ options }) => options[1] as { onprogress?: unknown })
+    expect(sent[0]).toEqual({ ...request, onprogress: expect.any(Function), signal: context.signal })
+    expect(sent[1]?.onprogress).toBe(onprogress)
+    expect(sent[2]).not.toHaveProperty('onprogress')
+  },
+)
+
 describe('tools that run as tasks', () => {
   const TASK = listed('do', { execution: { taskSupport: 'required' } })
 
