@@ -10,7 +10,7 @@ import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
 import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
 import { readModelOutput } from './tool-result.ts'
-import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
+import { lastOf, type StepTool, type ToolContext, type ToolDescription, type ToolOutput } from './tool.ts'
 
 /** Options of `aiSdkStep`. Other fields, such as `maxOutputTokens`, are passed to `streamText`. */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
@@ -255,20 +255,13 @@ function stepToolOf(name: string, tool: AiSdkTool): StepTool {
       const { tool_call_id: toolCallId } = call
       const options = { toolCallId, messages: [], abortSignal: signal }
       const output = await lastOf(execute.call(tool, args, options))
-      if (toModelOutput === undefined) return output as ToolOutput
+      if (toModelOutput === undefined) return output
       return readModelOutput(
         await toModelOutput.call(tool, { toolCallId, input: args, output }),
         LIMITS.parts.kinds,
       )
     },
   }
-}
-
-async function lastOf(output: unknown): Promise<unknown> {
-  if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return output
-  let last: unknown
-  for await (const item of output as AsyncIterable<unknown>) last = item
-  return last
 }
 
 /**

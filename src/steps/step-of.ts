@@ -34,6 +34,7 @@ import {
   describeTool,
   executableOf,
   isStepTool,
+  finalOutput,
   LaterResult,
   providerDescription,
   type ProviderTool,
@@ -93,7 +94,8 @@ async function executeCall(
       await workOn((working) => tool.execute(checked.args, working))
       return workingResult(call, {})
     }
-    const output = await tool.execute(checked.args, context)
+    const returned = await tool.execute(checked.args, context)
+    const output = typeof returned === 'object' ? await finalOutput(returned) : returned
     if (!(output instanceof LaterResult)) return outputResult(call, output, blocks)
     const { result } = output
     await workOn((working) => (typeof result === 'function' ? result(working) : result))
@@ -120,10 +122,12 @@ async function completionFrom(
   blocks: PartTable['kinds'],
   work: () => Promise<ToolOutput>,
 ): Promise<CallCompletion> {
-  const result = await work().then(
-    (output) => outputResult(call, output, blocks),
-    (error: unknown) => storableResult(call, failure(errorText(error))),
-  )
+  const result = await work()
+    .then(finalOutput)
+    .then(
+      (output) => outputResult(call, output, blocks),
+      (error: unknown) => storableResult(call, failure(errorText(error))),
+    )
   if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
   const { content = [], is_error } = result.observation
   return { content, outcome: is_error === true ? 'failed' : 'done' }
@@ -144,10 +148,7 @@ const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
   error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/**
- * Returns the result of a call. If the log cannot store this result, returns an error result, because every
- * executed call needs a result.
- */
+/** Returns the result, or an error result if the log cannot store it: an executed call needs a result. */
 function storableResult(call: Call, observation: Observation): CallResult {
   const result = resultWith(call, observation)
   const decoded = decodeEvent(result)

@@ -6,13 +6,11 @@ import type { ActionEvent } from '../event/types.ts'
 import { actionKind, objectOf, objectsOf, readArguments, stringOf } from '../messages/text.ts'
 import { valueAt } from '../messages/stream.ts'
 
-/** One error that a schema found in a value. */
 export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** Result of a validation. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
@@ -79,8 +77,7 @@ export interface BackgroundOptions {
 }
 
 /**
- * Returns a tool output that makes a call a background call. The model gets `content` now, and the result
- * later, in a message.
+ * Makes a call a background call. The model gets `content` now, and the result later, in a message.
  * @example
  * const report = tool({
  *   name: 'report',
@@ -111,6 +108,19 @@ export type ToolOutput =
   | void
   | LaterResult
 
+/** Returns the last value of a generator. Streams are iterable too, but have other tags. */
+export async function finalOutput(output: ToolOutput): Promise<ToolOutput> {
+  return Object.prototype.toString.call(output) === '[object AsyncGenerator]' ? lastOf(output) : output
+}
+
+export async function lastOf(output: unknown): Promise<ToolOutput> {
+  if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output))
+    return output as ToolOutput
+  let last: ToolOutput = undefined
+  for await (const item of output as AsyncIterable<ToolOutput>) last = item
+  return last
+}
+
 /** A tool that a step executes. */
 export interface StepTool {
   readonly name: string
@@ -130,10 +140,7 @@ export interface StepTool {
    * tool can also return `background(promise)`.
    */
   readonly background?: boolean
-  /**
-   * Continues a background call from its `task` after a crash. Without this function, the call is completed
-   * with the outcome `lost` after a crash.
-   */
+  /** Continues a background call from its `task` after a crash. Without it, the outcome is `lost`. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
@@ -169,10 +176,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/**
- * Returns the arguments that hooks, policies and users saw. An argument named `kind` is read from
- * `tool_call`, because `action.kind` is the kind of the action.
- */
+/** Returns the arguments that hooks, policies and users saw. Only `tool_call` has an argument named `kind`. */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const parsed = readArguments(tool_call.arguments) ?? {}
@@ -250,10 +254,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   }
 }
 
-/**
- * Merges the alternatives of a schema into one object with all their properties. A property is required if
- * each alternative requires it. Follows each reference once.
- */
+/** Merges alternatives into one object. It requires what each of them requires. Follows each reference once. */
 function uniteAlternatives(schema: JsonObject, root = schema, followed = new Set<unknown>()): JsonObject {
   const { $schema: _, $ref, allOf, anyOf, oneOf, ...rest } = schema
   const partsOf = (parts: unknown): JsonObject[] =>

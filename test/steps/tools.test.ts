@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Event } from '../../src/event/types.ts'
-import { anthropicStep, type StepTool, tool, type ToolOutput } from '../../src/steps/index.ts'
+import { anthropicStep, background, type StepTool, tool, type ToolOutput } from '../../src/steps/index.ts'
 import { describeTool } from '../../src/steps/tool.ts'
 import { begin, branch } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES } from './wires.ts'
@@ -36,6 +36,16 @@ const observed = async (input: () => ToolOutput): Promise<unknown> => {
 
 const throwing = (): never => {
   throw new TypeError('No such file: a.txt')
+}
+
+async function* counts() {
+  yield 'one'
+  yield* ['two', 'three']
+}
+
+async function* fails() {
+  yield 'one'
+  throw new Error('No more.')
 }
 
 describe('what a tool gives', () => {
@@ -80,6 +90,25 @@ describe('what a tool gives', () => {
     expect(await resultOf(sort, '{"list":[3,1],"more":{}}')).toMatchObject({
       observation: { content: [{ text: '[1,3,1,{"sorted":true}]' }] },
     })
+  })
+
+  it('a generator runs to its end, and its last value counts', async () => {
+    const last = { kind: 'ToolObservation', content: [{ type: 'text', text: 'three' }] }
+    expect(await observed(counts)).toEqual(last)
+    expect(await observed(async function* () {})).toEqual({ kind: 'ToolObservation', content: [] })
+    expect(await observed(fails)).toMatchObject({ is_error: true, content: [{ text: 'No more.' }] })
+    const asLater = [made(counts, { background: true }), made(() => background(Promise.resolve(counts())))]
+    for (const later of asLater) {
+      const conversation = await begin()
+      const script = [
+        { calls: [{ id: 'c', name: 'do', args: '{}' }] },
+        { text: 'Started.' },
+        { text: 'Read.' },
+      ]
+      const { step } = scripted(STEP_WIRES.chat, script, { tools: [later] })
+      await conversation.run(step, { until: 'settled' })
+      expect(JSON.stringify(await conversation.messages())).toContain('three')
+    }
   })
 
   it('an observation is taken as it is', async () => {
