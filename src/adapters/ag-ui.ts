@@ -207,7 +207,7 @@ export async function receiveRunInput(
   if (typeof threadId !== 'string' || typeof runId !== 'string' || !Array.isArray(messages))
     throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
   const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
-  const decisions = new Map(resume.map((entry) => [String(entry['interruptId']), isApproval(entry)]))
+  const decisions = new Map(resume.map((entry) => [String(entry['interruptId']), decisionOf(entry)]))
   const events = await conversation.read((state) => {
     const executed = state.header.callStatuses.filter(({ grant }) => grant !== 'held')
     // CopilotKit also posts a decision as the result of its call.
@@ -223,17 +223,26 @@ export async function receiveRunInput(
       events.push({ kind: 'ConversationStateUpdateEvent', source: 'user', key: SHARED_STATE, value })
   }
   if (events.length > 0) await conversation.append(events)
-  for (const [id, isApproved] of decisions) {
+  for (const [id, { isApproved, reason }] of decisions) {
     // oxlint-disable-next-line no-await-in-loop -- in the order of the client
     if (await conversation.read((state) => isDecided(state, id, isApproved))) continue
     // oxlint-disable-next-line no-await-in-loop
-    await (isApproved ? conversation.approve([id]) : conversation.reject([id]))
+    await (isApproved ? conversation.approve([id]) : conversation.reject([id], reason))
   }
   return { threadId, runId }
 }
 
-const isApproval = ({ status, payload }: JsonObject): boolean =>
-  status === 'resolved' && payload !== false && !(isObject(payload) && payload['approved'] === false)
+/** @throws ColloquyError `invalid_argument` for an unclear payload, so that no call runs by mistake. */
+function decisionOf({ status, payload = null }: JsonObject) {
+  const { approved, reason }: JsonObject = isObject(payload) ? payload : { approved: payload ?? true }
+  if (status === 'resolved' && typeof approved !== 'boolean')
+    throw new ColloquyError(
+      'invalid_argument',
+      'Cannot tell whether the user approves the call. Pass a payload with `approved`, true or false.',
+    )
+  const isApproved = status === 'resolved' && approved === true
+  return { isApproved, reason: typeof reason === 'string' ? reason : undefined }
+}
 
 /** Whether the call's result agrees with the decision, as when a client repeats its `resume`. */
 function isDecided(state: State, id: string, isApproved: boolean): boolean {

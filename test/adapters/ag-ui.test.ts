@@ -513,6 +513,7 @@ describe('a conversation over AG-UI', () => {
   /** CopilotKit posts a decision also as a result, and any client may repeat its input. */
   it.each([
     ['resolved', undefined, 'sunny'],
+    ['resolved', null, 'sunny'],
     ['resolved', true, 'sunny'],
     ['resolved', { approved: true }, 'sunny'],
     ['resolved', false, 'rejected'],
@@ -574,6 +575,29 @@ describe('a conversation over AG-UI', () => {
       // oxlint-disable-next-line no-await-in-loop
       await expect(post({ resume: opposite })).rejects.toMatchObject({ code: 'unknown_call' })
     }
+  })
+
+  it.each([{}, { accepted: false }, { approved: 'false' }, { approved: null }, 'no', 0, []])(
+    'appends nothing for a decision that is unclear: %j',
+    async (payload) => {
+      const conversation = await open()
+      await conversation.append([calls('a')])
+      const messages = [{ id: 'm1', role: 'user', content: 'Hi' }]
+      const resume = [{ interruptId: 'a', status: 'resolved', payload }]
+      await expect(
+        receiveRunInput(conversation, { threadId: 't', runId: 'r', messages, resume }),
+      ).rejects.toMatchObject({ code: 'invalid_argument' })
+      expect((await conversation.record()).version).toBe(1)
+    },
+  )
+
+  it('tells the model why the user rejected the call', async () => {
+    const conversation = await open()
+    await conversation.append([calls('a')])
+    const payload = { approved: false, reason: 'Too far.' }
+    const resume = [{ interruptId: 'a', status: 'resolved', payload }]
+    await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [], resume })
+    expect(JSON.stringify(await conversation.messages())).toContain('Too far.')
   })
 
   it('interrupts only for the calls that a user may approve and has not', async () => {
