@@ -27,7 +27,12 @@ export { agUiMessages }
 
 /** The run to stream, and what to include. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
-  readonly input: { readonly threadId: string; readonly runId: string }
+  readonly input: {
+    readonly threadId: string
+    readonly runId: string
+    /** Names of the client's tools. Their waiting calls are no interrupts. Default: none. */
+    readonly clientTools?: readonly string[]
+  }
   /** The conversation's engine, required to stream its subagents. Default: subagents are not streamed. */
   readonly engine?: Pick<Engine, 'open'>
   /**
@@ -63,7 +68,7 @@ async function* streamRun(
   conversation: Conversation,
   { input, run, signal, onError, engine, details = [] }: AgUiOptions,
 ): AsyncGenerator<AGUIEvent, void, undefined> {
-  const { threadId, runId } = input
+  const { threadId, runId, clientTools = [] } = input
   const subagents = engine === undefined ? null : new Subagents(engine, conversation)
   const look = () =>
     conversation.read((state) => {
@@ -129,7 +134,7 @@ async function* streamRun(
     const { status } = state.header
     if (status === 'error' || status === 'stuck')
       yield { type: EventType.RUN_ERROR, message: 'The run has failed.', code: status }
-    else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state) }
+    else yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: runOutcome(state, clientTools) }
   } finally {
     // If the client leaves before the reply, the run still starts.
     waiting?.().catch((error: unknown) => onError?.(error))
@@ -229,7 +234,8 @@ export async function receiveRunInput(
     // oxlint-disable-next-line no-await-in-loop
     await (isApproved ? conversation.approve([id]) : conversation.reject([id], reason))
   }
-  return { threadId, runId }
+  const tools = Array.isArray(input['tools']) ? input['tools'].filter(isObject) : []
+  return { threadId, runId, clientTools: tools.map(({ name }) => String(name)) }
 }
 
 /** @throws ColloquyError `invalid_argument` for an unclear payload, so that no call runs by mistake. */
@@ -262,15 +268,17 @@ async function sharedStateOf(conversation: Conversation): Promise<{ readonly val
 
 function runOutcome(
   state: State,
+  clientTools: readonly string[],
 ): NonNullable<Extract<AGUIEvent, { type: EventType.RUN_FINISHED }>['outcome']> {
-  const { status } = state.header
-  if (status === 'waiting_for_confirmation') {
-    const approved = granted(state.header.callStatuses, 'approved')
-    const interrupts = listRunnableCalls(state).flatMap(({ id, event }): Interrupt[] => {
-      const message = `May ${event.tool_name} run?`
-      return approved.has(id) ? [] : [{ id, toolCallId: id, reason: 'tool_call', message }]
-    })
-    return { type: 'interrupt', interrupts }
-  }
-  return { type: status === 'paused' ? 'cancelled' : 'success' }
+  const { status, callStatuses } = state.header
+  if (status !== 'waiting_for_confirmation') return { type: status === 'paused' ? 'cancelled' : 'success' }
+  const approved = granted(callStatuses, 'approved')
+  const waiting = listRunnableCalls(state).filter(({ id }) => !approved.has(id))
+  const interrupts = waiting.flatMap(({ id, event }): Interrupt[] => {
+    const message = `May ${event.tool_name} run?`
+    return clientTools.includes(event.tool_name) ? [] : [{ id, toolCallId: id, reason: 'tool_call', message }]
+  })
+  return interrupts.length > 0
+    ? { type: 'interrupt', interrupts }
+    : { type: 'success', pendingToolCallIds: waiting.map(({ id }) => id) }
 }

@@ -62,6 +62,12 @@ const hasResult = (state: State): boolean =>
 
 const policy = (): boolean => true
 
+/** Calls a tool that another program executes. */
+const callsOnce: Step = async function* ({ state }) {
+  if (hasResult(state)) yield says('Done.')
+  else yield calls('a')
+}
+
 /** Replies in pieces, calls a tool, and replies again. */
 const step: Step = async function* ({ state }) {
   if (hasResult(state)) {
@@ -598,6 +604,30 @@ describe('a conversation over AG-UI', () => {
     const resume = [{ interruptId: 'a', status: 'resolved', payload }]
     await receiveRunInput(conversation, { threadId: 't', runId: 'r', messages: [], resume })
     expect(JSON.stringify(await conversation.messages())).toContain('Too far.')
+  })
+
+  it.each([
+    ['of the client', ['weather'], [[]]],
+    ['of the server', [], [['a']]],
+    ['of another client', ['map'], [['a']]],
+  ])('lets the client execute a waiting call of a tool that is %s', async (_, names, interrupts) => {
+    const conversation = await open()
+    const seen: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, callsOnce, seen, { policy }), conversation.id)
+    const tools = names.map((name) => ({ name, description: 'Looks.', parameters: {} }))
+    agent.addMessage({ id: 'm1', role: 'user', content: 'Rome?' })
+    await agent.runAgent({ runId: 'r1', tools })
+    expect([agent.pendingInterrupts.map(({ id }) => id)]).toEqual(interrupts)
+    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    if (agent.pendingInterrupts.length > 0) return
+    expect(seen.at(-1)).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: ['a'] } })
+    agent.addMessage({ id: 'r', role: 'tool', toolCallId: 'a', content: 'sunny' })
+    await agent.runAgent({ runId: 'r2', tools })
+    expect(seen.at(-1)).toMatchObject({ outcome: { type: 'success' } })
+    expect(agent.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+    expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Done.' })
+    const messages = await conversation.messages()
+    expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ content: [{ text: 'sunny' }] })
   })
 
   it('interrupts only for the calls that a user may approve and has not', async () => {
