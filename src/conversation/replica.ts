@@ -555,7 +555,7 @@ function isReferring({ fact, blobs = [] }: StoredEvent): boolean {
   return isOfRequest
 }
 
-/** Returns the view with whole events. The units are new, so that request caches keep no long strings. */
+/** Returns a copy of the view with whole events. Copies the units, so that caches keep no long strings. */
 function withEvents(view: View, whole: ReadonlyMap<unknown, Fact | undefined>): View {
   // The spread does not copy the id of an evicted entry, which is a getter of its class.
   const swap = <I extends ViewItem>(item: I): I =>

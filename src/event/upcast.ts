@@ -323,7 +323,7 @@ export interface Upcast {
 
 /**
  * Converts plain JSON of an older or foreign form of an event to the current form. Keeps unknown fields and
- * kinds, which decoding reports. Returns an event in the current form unchanged. Never throws. O(size).
+ * kinds, which decoding reports. An event in the current form stays unchanged. Never throws. O(size).
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
  * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']

@@ -167,7 +167,7 @@ export interface DeltaField {
 /** Fields of deltas, by their path in the delta. */
 export type DeltaFields = Readonly<Record<string, DeltaField>>
 
-/** A field that is not in `fields` extends the block's field of the same name. */
+/** A field of the delta that is not in `fields` extends the block's field of the same name. */
 export function addDelta(item: StreamItem, delta: RawObject, fields: DeltaFields): StreamingDeltaEvent[] {
   const add = (path: string, value: unknown): StreamingDeltaEvent[] => {
     const known = Object.hasOwn(fields, path) ? fields[path] : undefined

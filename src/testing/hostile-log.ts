@@ -260,7 +260,7 @@ const fresh = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc
   call(always(freshReply), body, mostlyNewCallId(), record)
 const same = (body?: fc.Arbitrary<Action>, record?: fc.Arbitrary<RecordOf>): fc.Arbitrary<Step> =>
   call(always(sameReply), body, mostlyNewCallId(), record)
-/** Generates a call whose reply contains or awaits results of the provider's own tools. */
+/** Generates a call in a reply that contains or awaits results of the provider's own tools. */
 const ending = (end: fc.Arbitrary<JsonObject>): fc.Arbitrary<Step> =>
   fresh(
     wordless(),
