@@ -38,7 +38,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [code: string, message: st
   EDQUOT: FULL,
 }
 
-const DAMAGED = 'is compressed with zstd, and damaged; unpack another copy'
+const DAMAGED = 'is compressed with zstd, and damaged or in several frames; unpack it, or another copy'
 const TOO_LONG = 'a line, or a single JSON document, has more than 536,870,888 characters; split it'
 
 export const codeOf = (error: unknown): string =>
@@ -49,7 +49,7 @@ export function fromSystem(error: unknown, subject?: string): unknown {
   if (error instanceof FileError && subject !== undefined)
     return new FileError(error.code, error.message, subject)
   if (codeOf(error) === 'ERR_STRING_TOO_LONG') return new FileError('unreadable', TOO_LONG, subject)
-  if (/^Z(?:STD)?_/.test(codeOf(error))) return new FileError('not_json', DAMAGED, subject)
+  if (/^Z(?:STD)?_|^ERR_TRAILING_JUNK/.test(codeOf(error))) return new FileError('not_json', DAMAGED, subject)
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return error
   const [code, message] = SYSTEM_ERRORS[codeOf(error)] ?? ['unreadable', getSystemErrorMessage(error.errno)]
   return new FileError(code, message, subject)

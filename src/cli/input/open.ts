@@ -47,7 +47,7 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
   const begun = startsWith(stored, ZSTD) ? await begin(decompress(stored)) : stored
   const other = OTHER_FORMS.find(({ start }) => startsWith(begun, start))
   const isZip = isFile && (extension === '.zip' || other?.start === ZIP)
-  if (other === undefined && !isZip) return openText(extension, begun)
+  if (other === undefined && !isZip) return openText(extension.replace('.zst', ''), begun)
   await begun.rest.return?.()
   if (!isZip) throw new FileError('not_json', `is ${other?.what}`)
   const { openZip } = await import('./zip.ts')
@@ -75,7 +75,11 @@ function decompress({ read, rest }: Begun): AsyncIterable<Buffer> {
   const create = zlib.createZstdDecompress as typeof zlib.createZstdDecompress | undefined
   if (create === undefined)
     throw new FileError('not_json', 'is compressed with zstd; unpack it, or use Node.js 22.15 or later')
-  return pipeline(Readable.from(follow([read], rest)), create(), () => undefined)
+  return pipeline(
+    Readable.from(follow([read], rest)),
+    create({ rejectGarbageAfterEnd: true }),
+    () => undefined,
+  )
 }
 
 const fileChunks = (name: string) => createReadStream(name, { highWaterMark: 1 << 20 })
