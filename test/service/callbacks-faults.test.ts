@@ -92,6 +92,9 @@ describe('a receiver that', () => {
     await until(() => world.receiver.events('c').length >= 40)
     expect(world.receiver.events('c')).toEqual(ids(0, 40))
     expect(failures).toEqual([])
+    // The size is learned once, not for each batch.
+    const rejected = world.receiver.all.filter(({ answered }) => answered === 413)
+    expect(rejected.length).toBeLessThanOrEqual(world.receiver.all.length - rejected.length + 5)
   })
 
   it('accepts no event of this size is told again', async () => {

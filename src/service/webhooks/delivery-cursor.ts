@@ -125,7 +125,7 @@ export interface DeliveryCursor {
   /** The position of the next event to send; null until a new event is appended. */
   readonly next: number | null
   /**
-   * Position after the last event of the batch that is being sent; null if none is. Stored before sending, so
+   * Maximum position after the last event of the next batch; null without a maximum. Stored before sending, so
    * that the same message is sent again after a crash.
    */
   readonly until: number | null

@@ -65,21 +65,21 @@ async function sendEvents({ engine, webhook, job, signal }: Delivery, next: numb
   // The conversation was deleted.
   if (events.length === 0) return
   const batch = batchOf(webhook, { id, createdAt: cursor.born }, events)
+  const size = batch.next - next
   if (batch.message !== null) {
     if (cursor.until !== batch.next) job.record = { ...cursor, until: batch.next }
     if (!job.isStored) await job.save()
     try {
       await post(webhook, batch.message, signal)
     } catch (error) {
-      const half = (batch.next - next) >> 1
-      // Receivers limit bodies, often to 100 kB.
-      const isTooLarge = error instanceof Error && error.cause === 413
-      if (half === 0 || !isTooLarge) throw error
-      job.record = { ...cursor, until: next + half }
+      if (size === 1 || !(error instanceof Error && error.cause === 413)) throw error
+      job.record = { ...cursor, until: next + (size >> 1) }
       return
     }
   }
-  job.record = afterSuccess(cursor, { next: batch.next, until: null })
+  // Receivers limit bodies, often to 100 kB. After a smaller batch, the next may at most double.
+  const until = cursor.until === null || 2 * size >= webhook.maxBatchEvents ? null : batch.next + 2 * size
+  job.record = afterSuccess(cursor, { next: batch.next, until })
 }
 
 async function sendRecord(
