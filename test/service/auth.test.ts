@@ -99,8 +99,11 @@ describe('pages of other sites', () => {
     // CORS exposes some headers by itself. The others of this list are instructions to browsers and caches.
     const others =
       /^(?:access-control-|vary$|x-content-type-options$|content-(?:length|type|security-policy)$|cache-control$)/
-    const read = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<string[]> => {
-      const answer = await client.send(path, { headers: { Origin: 'http://localhost:3000', ...headers } })
+    const read = async (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') => {
+      const answer = await client.send(path, {
+        method,
+        headers: { Origin: 'http://localhost:3000', ...headers },
+      })
       const exposed = answer.headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
       const names = [...answer.headers.keys()].filter((header) => !others.test(header))
       expect([answer.status, names.filter((header) => exposed?.includes(header) !== true)]).toEqual([
@@ -114,6 +117,7 @@ describe('pages of other sites', () => {
     expect(await read(blob)).toContain('etag')
     expect(await read(blob, { Range: 'bytes=0-9' })).toContain('content-range')
     expect(await read('/api/conversations/none')).toContain('x-request-id')
+    expect(await read('/api/conversations/count', {}, 'PUT')).toContain('allow')
   })
 })
 

@@ -13,7 +13,7 @@ export function allowOrigins(origins: readonly string[]): AllowOrigin {
 }
 
 /** Headers that pages of other origins may read, in addition to those that CORS always allows. */
-export const EXPOSED = 'X-Request-ID, X-Count, Content-Disposition, Accept-Ranges, Content-Range, ETag'
+export const EXPOSED = 'X-Request-ID, X-Count, Content-Disposition, Accept-Ranges, Content-Range, ETag, Allow'
 
 const MAX_HEADER_CHARS = 2_000
 
