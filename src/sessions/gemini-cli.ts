@@ -275,8 +275,8 @@ function readUserMessage(
   const parts = listOf(content)
   const first = parts.findIndex((part) => stringOf(objectOf(objectOf(part)['functionResponse'])['id']) !== '')
   if (first < 0) {
-    const said = contentOf(parts)
-    writer.say(CLIENT_CONTEXT.test(textIn(said)) ? 'environment' : 'user', said, origin)
+    const message = contentOf(parts)
+    writer.say(CLIENT_CONTEXT.test(textIn(message)) ? 'environment' : 'user', message, origin)
     return
   }
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)

@@ -9,7 +9,7 @@ export interface SqliteStatement {
   safeIntegers?(on: boolean): unknown
 }
 
-/** An open database of node:sqlite, better-sqlite3 or bun:sqlite. The last must return integers as numbers. */
+/** An open database of node:sqlite, better-sqlite3 or bun:sqlite. */
 export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
