@@ -187,6 +187,29 @@ describe('a session', () => {
     expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
   })
 
+  it.each(['hangs', 'fails', 'cleans up'])(
+    'that is interrupted ends, and what is said of it is not kept: %s',
+    async (what) => {
+      const conversation = await begin()
+      const ended: boolean[] = []
+      const cleanup = hook('SessionEnd', async (_, signal: AbortSignal) => {
+        ended.push(signal.aborted)
+        if (what === 'hangs') await new Promise(() => undefined)
+        if (what === 'fails') throw new Error('no')
+        return { additionalContext: 'cleaned up' }
+      })
+      const interrupted: Step = async function* () {
+        await conversation.interrupt()
+        yield* []
+      }
+      expect(await run(conversation, interrupted, [cleanup])).toMatchObject({ status: 'paused' })
+      expect(ended).toEqual([false])
+      expect(names(await branch(conversation)).at(-1)).toBe('InterruptEvent of user')
+      const { step } = agent()
+      expect(await run(conversation, step, [])).toMatchObject({ status: 'finished' })
+    },
+  )
+
   it('that has ended says nothing more, so that a reply is not asked for again', async () => {
     const conversation = await begin()
     const { step, sent } = agent()

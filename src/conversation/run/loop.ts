@@ -75,10 +75,7 @@ function callHooks(
   return runHooks(hooks, { conversation_id: replica.id, ...moment, ...about }, signal)
 }
 
-/**
- * A hook can block the message even if the conversation is paused while the hook runs. If the run is
- * interrupted while the hook runs, nothing is recorded.
- */
+/** A hook can block the message even after a pause. Nothing is recorded if the run is interrupted meanwhile. */
 async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const moment = { event_type: 'UserPromptSubmit', message: messageText(event), message_id: id } as const
   const { events, blocked, context } = await callHooks(run, moment)
@@ -127,10 +124,7 @@ type CallEntry = EventEntry<ActionEvent>
 const isOpen = (state: State, { event, seq }: CallEntry): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
-/**
- * Appends the start of the calls to the log before they start, so that no call starts twice. Skips a call
- * that a pause, a policy or a result has excluded since `calls` was computed.
- */
+/** Records the calls before they start, so that no call starts twice. Skips calls that are excluded by now. */
 async function execute(run: RunContext, calls: readonly CallEntry[]): Promise<void> {
   const allowed = new Set<string>()
   for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
@@ -617,12 +611,18 @@ function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   }
 }
 
+/** Milliseconds that SessionEnd hooks have after an interrupt. */
+const CLEANUP_TIMEOUT = 1_500
+
 async function runSessionHooks(
   run: RunContext,
   moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
 ): Promise<void> {
   if (!listens(run, moment)) return
-  const { events, context } = await callHooks(run, { event_type: moment })
+  // An interrupt must not keep hooks from cleaning up.
+  const isCutOff = moment === 'SessionEnd' && run.signal.aborted
+  const signal = isCutOff ? AbortSignal.timeout(CLEANUP_TIMEOUT) : run.signal
+  const { events, context } = await callHooks({ ...run, signal }, { event_type: moment })
   // At the end of a session, no model would read the context.
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
