@@ -6,6 +6,7 @@ import type { Engine } from '../conversation/engine.ts'
 import { eventResponse } from '../conversation/async.ts'
 import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messages.ts'
 import { checkOptionNames } from '../event/check-value.ts'
+import { decideApprove } from '../conversation/decide.ts'
 import { wholeEvent } from '../conversation/replica.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -13,6 +14,7 @@ import { isObject } from '../event/json.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { Event } from '../event/types.ts'
 import { type CallItem, toTimeline } from '../messages/timeline.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { granted } from '../state/call-status.ts'
@@ -213,13 +215,20 @@ export async function receiveRunInput(
     throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
   const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
   const decisions = new Map(resume.map((entry) => [String(entry['interruptId']), decisionOf(entry)]))
-  const events = await conversation.read((state) => {
+  const events = await conversation.read((state): Event[] => {
     const executed = state.header.callStatuses.filter(({ grant }) => grant !== 'held')
     // CopilotKit also posts a decision as the result of its call.
     const excluded = new Set([...decisions.keys(), ...executed.map(({ action_id }) => action_id)])
     const calls = listPendingCalls(state).filter(({ entry }) => !excluded.has(entry.id))
     const pending = new Map(calls.map(({ entry }) => [entry.id, entry.event]))
-    return messages.filter(isObject).flatMap((message) => messageEventOf(message, state, pending) ?? [])
+    const appended = messages
+      .filter(isObject)
+      .flatMap((message) => messageEventOf(message, state, pending) ?? [])
+    // By its result, the user approves the call.
+    const ended = appended.map((event) => (event.kind === 'ObservationEvent' ? event.action_id : null))
+    const waiting = state.header.status === 'waiting_for_confirmation' ? listRunnableCalls(state) : []
+    const approved = waiting.flatMap(({ id }) => (ended.includes(id) ? [id] : []))
+    return [...decideApprove(state, approved), ...appended]
   })
   const value = input['state'] as JsonValue | undefined
   if (value !== undefined) {

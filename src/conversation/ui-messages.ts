@@ -433,10 +433,9 @@ function decisionsIn(
     }
     const result = pageTools.includes(call.event.tool_name) ? pageResult(call, part) : null
     if (result === null) continue
-    add([result])
-    // The last undecided call may have been settled by its result.
-    const approved = granted(current.header.callStatuses, 'approved')
-    if (current.header.status === 'waiting_for_confirmation') add(decideApprove(current, [...approved]))
+    // By its output, the user approves the call.
+    const isWaiting = current.header.status === 'waiting_for_confirmation' && isExecutable(call.event)
+    add([...(isWaiting ? decideApprove(current, [call.id]) : []), result])
   }
   return events
 }

@@ -628,6 +628,8 @@ describe('a conversation over AG-UI', () => {
     expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Done.' })
     const messages = await conversation.messages()
     expect(messages.find(({ role }) => role === 'tool')).toMatchObject({ content: [{ text: 'sunny' }] })
+    const { items } = await conversation.search()
+    expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
   })
 
   it('interrupts only for the calls that a user may approve and has not', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { receiveUIMessages, type UIReceiveOptions } from '../../src/conversation/ui-messages.ts'
+import { checkLog } from '../../src/laws/index.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { call, delta, gate, says, script } from './script.ts'
@@ -186,6 +187,8 @@ describe('a tool that the page executes', () => {
     )
     expect((await outcome(conversation)).at(-1)).toBe('agent: You are there.')
     expect(requests).toHaveLength(2)
+    const { items } = await conversation.search()
+    expect(checkLog(items.map(({ fact }) => fact))).toEqual([])
     await engine.close()
   })
 
