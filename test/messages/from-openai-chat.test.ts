@@ -202,7 +202,18 @@ describe('collectOpenAIChat', () => {
     expect(outcomes(said, { ...said, usage })).toEqual(['broken_off', 'broken_off'])
     expect(outcomes(said, { id: 'c', choices: [], usage: null })).toEqual(['broken_off', 'broken_off'])
     expect(outcomes(said, counted, said)).toEqual(['broken_off', 'done', 'broken_off'])
+    expect(outcomes(said, counted, { choices: [], cost: '0' })).toEqual(['broken_off', 'done', 'done'])
     expect(outcomes(said, { ...counted, error: { message: 'Gone' } })).toEqual(['broken_off', 'failed'])
+  })
+
+  it.each([
+    ['only a role', { role: 'assistant', content: '' }],
+    ['only reasoning', { reasoning_content: 'hm' }],
+    ['half a call', { content: 'x', tool_calls: [call('a', '{"path":"a')] }],
+    ['a call without arguments', { tool_calls: [call('a', '')] }],
+  ])('breaks off with %s, although usage follows', (_, delta) => {
+    const usage = { prompt_tokens: 3, completion_tokens: 2 }
+    expect(outcomes(chunk(delta), { id: 'c', choices: [], usage })).toEqual(['broken_off', 'broken_off'])
   })
 
   it('leaves alone what comes in a list without an index', () => {

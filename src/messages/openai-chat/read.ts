@@ -60,8 +60,9 @@ function objectEnds(): (piece: string) => boolean {
 
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. If both the finish reason and the
- * final usage are missing, the reply is `broken_off`; after an `error`, the reply is `failed`. O(length).
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason, the
+ * reply is `broken_off`, except if usage follows an answer whose calls are complete. After an `error`, the
+ * reply is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -72,7 +73,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether the last chunk had only usage. The reply is then complete, even without a finish reason. */
+  /** Whether usage arrived alone after the answer. Some gateways end a stream so, without a finish reason. */
   let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
@@ -126,14 +127,16 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     }
     const choices = objectsOf(chunk['choices'])
     const choice = choices.find(({ index }) => (index ?? 0) === 0) ?? {}
-    const hasContent = fields.size > 0 || calls.length > 0
-    isCounted = choices.length === 0 && isObject(chunk['usage']) && hasContent
+    // Some gateways send more chunks without choices after the usage, for example with the cost.
+    if (choices.length > 0) isCounted = false
+    else if (isObject(chunk['usage'])) isCounted = isReasoned
     // Some servers report the usage in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
     latest = { ...latest, ...withoutEmpty(objectOf(choice['message'])) }
     // A whole reply can be one chunk.
-    const delta = objectOf(choice['delta'] ?? (!hasContent && choice['message']))
+    const isFirst = fields.size === 0 && calls.length === 0
+    const delta = objectOf(choice['delta'] ?? (isFirst && choice['message']))
     const { tool_calls, ...rest } = delta
     objectsOf(tool_calls).forEach(addCall)
     gather(fields, rest)
@@ -147,9 +150,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   return collectStream(fromOpenAIChat, options, {
     push,
     failureIn: (chunk) => failureOf(chunk) ?? failureOf(objectsOf(chunk['choices'])[0] ?? {}),
-    isComplete: () => reason !== '' || isCounted,
+    isComplete: () => reason !== '' || (isCounted && calls.every(({ isWhole }) => isWhole(''))),
     whole() {
-      const isWhole = reason !== '' || isCounted || isReasoned
+      const isWhole = reason !== '' || isReasoned
       const message = {
         ...latest,
         ...Object.fromEntries(
