@@ -123,6 +123,7 @@ describe('reasoning in Chat Completions', () => {
       const options = { model: MODEL, ...SERVERS[server] }
       expect(chatMessage({}, options, 'gpt-6')).toMatchObject({ reasoning_content: ' ' })
       expect(chatMessage({}, options)).toMatchObject({ reasoning_content: ' ' })
+      expect(chatMessage({ reasoning_content: '' }, options)).toMatchObject({ reasoning_content: ' ' })
       expect(chatMessage({ reasoning_content: 'a' }, options)).toMatchObject({ reasoning_content: 'a' })
       expect(chatMessage({ content: 'x', tool_calls: undefined }, options)).not.toHaveProperty(
         'reasoning_content',

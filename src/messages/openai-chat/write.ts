@@ -83,7 +83,7 @@ function assistantMessage(
   const texts: string[] = []
   const refusals: string[] = []
   const tool_calls: ChatToolCall[] = []
-  const fields = {}
+  const fields: { reasoning_content?: string } = {}
   for (const part of parts as readonly { content?: string; refused?: string; call?: ChatToolCall }[])
     if (part.content !== undefined) texts.push(part.content)
     else if (part.refused !== undefined) refusals.push(part.refused)
@@ -91,8 +91,8 @@ function assistantMessage(
     else Object.assign(fields, part)
   const isCall = tool_calls.length > 0
   return {
-    ...(isCall && reasoning !== undefined && { reasoning_content: NO_REASONING }),
     ...fields,
+    ...(isCall && reasoning !== undefined && { reasoning_content: fields.reasoning_content || NO_REASONING }),
     role: 'assistant',
     ...(isCall && callContent !== undefined && { content: callContent }),
     ...(texts.length > 0 && { content: joined(texts) }),
