@@ -60,9 +60,8 @@ function objectEnds(): (piece: string) => boolean {
 
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason, the
- * reply is `broken_off`, except if usage follows an answer whose calls are complete. After an `error`, the
- * reply is `failed`. O(length).
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason or
+ * usage after complete content, the reply is `broken_off`; after an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
