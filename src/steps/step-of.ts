@@ -345,7 +345,7 @@ const CONTEXT_CODES: ReadonlySet<unknown> = new Set([
 
 const SENTENCES: readonly RegExp[] = [
   // Anthropic, for the prompt and for the prompt plus `max_tokens`; Ollama; old versions of vLLM.
-  /prompt (?:\([^)]*\) )?(?:is )?too long/i,
+  /prompt (?:\([^)]{0,99}\) )?(?:is )?too long/i,
   /input length and `max_tokens` exceed context limit/i,
   // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral.
   /maximum context length/i,

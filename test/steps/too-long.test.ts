@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { tooLong } from '../../src/steps/step-of.ts'
+import { costOf } from '../growth.ts'
 
 const failure = (message: string, fields: object = {}): Error => Object.assign(new Error(message), fields)
 
@@ -87,6 +88,11 @@ describe('too long', () => {
     ['no error at all', 'prompt is too long'],
   ])('is not said by %s', (_, input) => {
     expect(tooLong(input)).toBe(null)
+  })
+
+  it('is found in linear time', () => {
+    const error = failure('prompt ('.repeat(40_000), { status: 400 })
+    expect(costOf(() => tooLong(error))).toBeLessThan(1000)
   })
 
   it('is looked for in anything, however it is made', () => {
