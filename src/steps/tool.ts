@@ -246,7 +246,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   const schema = (side === null ? parameters : side.input({ target: 'draft-2020-12' })) as JsonObject
   const { $schema: _, $ref, allOf, anyOf, oneOf, ...plain } = schema
   const isPlain = ($ref ?? allOf ?? anyOf ?? oneOf) === undefined
-  const { properties = {} } = plain
+  const properties = objectOf(plain['properties']) as JsonObject
   return {
     name,
     description,

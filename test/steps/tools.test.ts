@@ -204,6 +204,7 @@ describe('arguments', () => {
 
   it.each<readonly [string, object, object]>([
     ['no properties', { type: 'object' }, { type: 'object', properties: {} }],
+    ['properties of null', { type: 'object', properties: null }, { type: 'object', properties: {} }],
     ['an empty schema', {}, { type: 'object', properties: {} }],
     ['a dialect', { $schema: 'http://json-schema.org/draft-07/schema#', ...EITHER }, EITHER],
     ['alternatives', { oneOf: [X, Y] }, EITHER],
