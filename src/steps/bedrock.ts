@@ -27,9 +27,8 @@ export type BedrockStepOptions = ClientStepOptions<BedrockClient>
  */
 export function bedrockStep({ client, toolConfig = {}, ...options }: BedrockStepOptions): Step {
   const { tools: more = [], ...config } = toolConfig as Pick<BedrockStepOptions, 'tools'>
-  const tools = [...(options.tools ?? []), ...more]
   return stepOf(
-    { ...options, tools },
+    { ...options, tools: [...(options.tools ?? []), ...more] },
     {
       limits: LIMITS,
       describe: describeTools,

@@ -32,11 +32,10 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
  */
 export function googleStep({ client, config = {}, ...options }: GoogleStepOptions): Step {
   const { models, vertexai: isVertex = false } = client
-  const { tools: more = [], ...fixed }: Pick<GoogleStepOptions, 'tools'> = config
+  const { tools: more = [], ...fixed }: Pick<GoogleStepOptions, 'tools'> & { toolConfig?: object } = config
   const tools = [...(options.tools ?? []), ...more]
   const isMixed = tools.some(isFunction) && tools.some(isServerTool)
-  const fixedToolConfig = 'toolConfig' in fixed ? (fixed.toolConfig as object) : {}
-  const toolConfig = { includeServerSideToolInvocations: true, ...fixedToolConfig }
+  const toolConfig = { includeServerSideToolInvocations: true, ...fixed.toolConfig }
   const fields = isMixed && !isVertex ? { ...fixed, toolConfig } : fixed
   return stepOf(
     { ...options, tools },
