@@ -238,7 +238,6 @@ describe('a file that is compressed with zstd', () => {
     'claude.jsonl': asLines(claudeCode(TALK)),
     'bom.jsonl': `\ufeff${asLines(claudeCode(TALK))}\r\n`,
     'chat.json': JSON.stringify(openaiChat(TALK), null, 2),
-    'request.json': JSON.stringify({ messages: openaiChat(TALK) }),
   }
   it.each(Object.keys(texts))('%s is read as the file is, also from standard input', async (name) => {
     const compressed = zstdCompressSync(texts[name] ?? '')
@@ -257,9 +256,18 @@ describe('a file that is compressed with zstd', () => {
     const packed = Object.entries(texts).map(([name, text]) => [`all/${name}.zst`, zstdCompressSync(text)])
     const index = folder({ ...Object.fromEntries(packed), 'chat.json': texts['chat.json'] ?? '' })
     const { code, out } = await colloquy(['import', '--db', index('x.db'), index('all')])
-    expect([code, out]).toEqual([0, expect.stringContaining('5 files read')])
+    expect([code, out]).toEqual([0, expect.stringContaining('4 files read')])
     const again = await colloquy(['import', '--db', index('x.db'), index('chat.json')])
     expect(again.out).toContain(', 0 added')
+  })
+
+  it('is invalid as the file is', async () => {
+    const text = '{\n"messages": ['
+    const index = folder({ 'x.json': text, 'x.json.zst': zstdCompressSync(text) })
+    const plain = await colloquy(['replay', index('x.json')])
+    const packed = await colloquy(['replay', index('x.json.zst')])
+    expect(plain.code).toBe(1)
+    expect({ ...packed, err: packed.err.replaceAll('.zst', '') }).toEqual(plain)
   })
 
   it('is named if it is damaged, or has several frames', async () => {
