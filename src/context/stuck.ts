@@ -221,7 +221,7 @@ function windowOf(thresholds: StuckThresholds): number {
   return SLACK * Math.max(0, ...steps.filter(Number.isFinite))
 }
 
-/** A step: all calls of one reply, in any order. */
+/** All calls of one reply, compared as a set. */
 interface Turn {
   readonly unit: BatchUnit
   readonly failed: boolean

@@ -158,8 +158,8 @@ export interface ProviderGrammar {
 }
 
 /**
- * A provider as a grammar declares it. By default, calls are last, and a signature is in the field
- * `signature`.
+ * A provider as a grammar declares it. By default, a reply ends with its calls, and signatures are in the
+ * field `signature`.
  */
 export type SpokenProvider = Omit<ProviderGrammar, 'sight' | 'judge' | 'arrange' | 'signed'> &
   Partial<Pick<ProviderGrammar, 'arrange' | 'signed'>>
