@@ -100,7 +100,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** Index of the last cut: after all blocks if a block that stays is sent, else before the last sent block. */
+/** Index of the last cut: after all blocks if any sent block stays, else before the last sent block. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length

@@ -31,7 +31,7 @@ export interface Header {
   readonly error: StateError | null
   /**
    * While the conversation is paused: id of the first LLM response that was appended since the pause, if any.
-   * The response may have been requested before the pause. Otherwise null.
+   * Null otherwise. The response may have been requested before the pause.
    */
   readonly inFlight: string | null
   /** Policy for confirmations, from the latest `confirmation_policy` update. Null if there is none. */
