@@ -37,7 +37,7 @@ type From<T> = (written: Written) => T
 
 type Step = From<Fact>
 
-/** Accepts any steps: a step without a target uses an unknown id. */
+/** A step that refers to a missing fact uses an unknown id. */
 function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const write of steps) {

@@ -3,7 +3,7 @@
 import type { Row } from './table.ts'
 
 const HEAD = `Tests call every method of the unchanged \`@openhands/typescript-client\` 1.39.0 against \`colloquy serve\`, once from a program with a key
-and once from a page of another origin without keys. The tests compare the results.`
+and once from a page of another origin without keys. The tests check each result.`
 
 const namesOf = (rows: readonly Row[]): string =>
   rows.map(({ client, method }) => `\`${client}.${method}\``).join(', ')

@@ -16,7 +16,9 @@ export type ReportHit = (start: number, end: number, secret: string, rank: Rank)
 /** Reports every hit in a text. O(length). */
 export type Finder = (text: string, report: ReportHit) => void
 
-/** Returns ascending, disjoint ranges of secrets, outside of masks. Decodes each encoding once. O(length). */
+/**
+ * Returns ascending, disjoint ranges of secrets, outside of masks. Decodes one level of encoding. O(length).
+ */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
   const hits: Hit[] = []
   if (finders.length === 0) return hits
