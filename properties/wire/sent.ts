@@ -32,7 +32,7 @@ export type SentOccurrence =
 
 export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
 
-export const PARAMETERS = { type: 'object' } as const
+export const PARAMETERS = { type: 'object', properties: {} } as const
 
 export function toolsOf(grammar: WireGrammar): readonly object[] {
   const described = TOOL_NAMES.map((name) => ({ name, description: '' }))
