@@ -33,7 +33,9 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
 export function googleStep({ client, config = {}, ...options }: GoogleStepOptions): Step {
   const { models, vertexai: isVertex = false } = client
   const { tools: more = [], ...fixed }: Pick<GoogleStepOptions, 'tools'> & { toolConfig?: object } = config
-  const tools = [...(options.tools ?? []), ...more]
+  // The SDK's tools of MCP clients cannot be part of a digest.
+  const [live, plain] = [more.filter(isCallable), more.filter((tool) => !isCallable(tool))]
+  const tools = [...(options.tools ?? []), ...plain]
   const isMixed = tools.some(isFunction) && tools.some(isServerTool)
   const toolConfig = { includeServerSideToolInvocations: true, ...fixed.toolConfig }
   const fields = isMixed && !isVertex ? { ...fixed, toolConfig } : fixed
@@ -43,13 +45,10 @@ export function googleStep({ client, config = {}, ...options }: GoogleStepOption
       limits: LIMITS,
       describe: describeTools,
       describesHistory: !('tools' in config),
-      write: (messages, writing, { tools: listed, ...rest }) => {
+      write: (messages, writing, { tools: listed = [], ...rest }) => {
         const { contents, ...front } = toGoogle(messages, writing)
-        return {
-          ...rest,
-          contents,
-          config: { ...fields, ...front, ...(listed !== undefined && { tools: listed }) },
-        }
+        const sent = [...(listed as readonly object[]), ...live]
+        return { ...rest, contents, config: { ...fields, ...front, ...(sent.length > 0 && { tools: sent }) } }
       },
       send: ({ config: requested, ...request }: { readonly config: object }, abortSignal, stream) => {
         const params = { ...request, config: { ...requested, abortSignal } } as never
@@ -60,6 +59,8 @@ export function googleStep({ client, config = {}, ...options }: GoogleStepOption
     },
   )
 }
+
+const isCallable = (tool: StepTool | ProviderTool): boolean => 'callTool' in tool
 
 const isFunction = (tool: StepTool | ProviderTool): boolean =>
   isStepTool(tool) || 'functionDeclarations' in tool

@@ -406,6 +406,14 @@ describe("Gemini's own tools", () => {
   it('of Vertex AI have no flag', async () => {
     expect(await configOf([F, search], {}, true)).toEqual({ tools: [...functions, search] })
   })
+
+  it("sends the SDK's tools of MCP clients, which hold the client itself", async () => {
+    const live: Record<string, unknown> = { tool: () => undefined, callTool: () => undefined }
+    live['client'] = { of: live }
+    const { tools } = (await configOf([F], { tools: [search, live] })) as { readonly tools: unknown[] }
+    expect(tools).toEqual([...functions, search, live])
+    expect(tools.at(-1)).toBe(live)
+  })
 })
 
 it.each<readonly [string, object, unknown]>([
