@@ -99,7 +99,6 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
   }
 }
 
-/** If the regex engine fails, the whole text is a hit. */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
   const compiled = patterns.map(({ source, flags }) => {
@@ -107,20 +106,19 @@ export function patternFinder(patterns: readonly RegExp[]): Finder | null {
     return new RegExp(source, [...new Set(flags.replace('y', '') + extra)].join(''))
   })
   return (text, report) => {
-    for (const pattern of compiled) {
-      try {
-        reportMatches(pattern, text, report)
-      } catch {
-        report(0, text.length, text, 'pattern')
-      }
-    }
+    for (const pattern of compiled) reportMatches(pattern, text, report)
   }
 }
 
+/** If the regex engine fails, as it can on runs of 16 million characters, the whole text is a hit. */
 function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
-  for (const { index, 0: match, indices } of text.matchAll(pattern)) {
-    const [start, end] = indices?.groups?.['secret'] ?? [index, index + match.length]
-    if (end > start) report(start, end, text.slice(start, end), 'pattern')
+  try {
+    for (const { index, 0: match, indices } of text.matchAll(pattern)) {
+      const [start, end] = indices?.groups?.['secret'] ?? [index, index + match.length]
+      if (end > start) report(start, end, text.slice(start, end), 'pattern')
+    }
+  } catch {
+    report(0, text.length, text, 'pattern')
   }
 }
 

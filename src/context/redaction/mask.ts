@@ -45,7 +45,7 @@ export const maskObject = (mask: string): string => JSON.stringify({ redacted: m
 export const isPartOfMasks = (text: string): boolean =>
   `${OPENING}]`.includes(text) || `${OPENING}:`.includes(text)
 
-/** Numbers masked keys of one object, so that they differ from each other and from all original keys. */
+/** Adds a number to a masked key that would equal another masked or original key of its object. */
 export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
   const used = new Set<string>()
   const nextNumbers = new Map<string, number>()

@@ -276,8 +276,8 @@ function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => bo
 }
 
 /**
- * Masks every secret in a fact's texts and keys, in numbers of fields that accept any value, and in nested
- * JSON. Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
+ * Masks every secret in a fact's texts, keys and nested JSON, and in numbers in fields that accept any value.
+ * Returns the same object if it has no secret, else a frozen copy. Masking twice changes nothing. O(size).
  *
  * Ids, references, kinds, roles, times, enums, token ids, and the names of required fields stay. So the log
  * keeps its view, its pairs of call and result, and its status, and events and JSON arguments remain valid. A
