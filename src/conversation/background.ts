@@ -30,7 +30,7 @@ export interface CallCompletion {
 /** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
-/** Controls the work of a call that outlives its reply, in the process that does the work. */
+/** Controls the work of a background call, in the process that does the work. */
 export interface BackgroundWork {
   /**
    * Aborted when the call is cancelled or completed elsewhere, when another process takes over the work, when
@@ -225,7 +225,6 @@ export async function takeOverWork(
       await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
-/** Whether a call is only on other branches than HEAD's, where the call may still be working. */
 function isOnOtherBranch({ log }: State, actionId: string): boolean {
   const action = findEventIn(log, actionId)
   return action !== undefined && !isOnPathIn(action, log.head)

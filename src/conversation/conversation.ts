@@ -494,8 +494,8 @@ export class Conversation {
   }
 
   /**
-   * Appends the progress of a working call, which the model does not see. A new `task` replaces the task that
-   * `resume` receives. Does nothing for a call that is not working.
+   * Appends a working call's progress. The model does not see this progress. A new `task` replaces the task
+   * that the tool's `resume` receives. Does nothing for a call that is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))

@@ -99,7 +99,6 @@ function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }:
   return named !== undefined && named.seq < entry.seq && !isOnPathIn(named, end)
 }
 
-/** Whether a reply was requested after an event that is not on the path. */
 function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
   const after = event === null ? undefined : requestHeadOf(event)
   const named = typeof after === 'string' ? findEventIn(log, after) : undefined

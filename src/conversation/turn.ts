@@ -27,7 +27,6 @@ function lastRendered({ units }: View): Unit | undefined {
   return undefined
 }
 
-/** Whether a request would contain this unit. */
 const isRendered = (unit: MessageUnit): boolean =>
   unit.completes !== undefined || renderMessage(unit.item.event) !== null
 

@@ -23,7 +23,7 @@ export function decodedList<T>(list: readonly T[]): readonly T[] {
   return Object.freeze(list)
 }
 
-/** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
+/** The issues, and a deep-frozen JSON copy that has null for each value that could not be copied. */
 interface JsonCopy {
   readonly value: JsonValue
   readonly issues: readonly Issue[]

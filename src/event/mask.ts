@@ -18,7 +18,7 @@ const ESCAPE = String.raw`\u00`
 /** White space, escaped or not. Also matches n, r and t alone, which never precede a string value. */
 const SPACE = String.raw`[\s\\nrt]*`
 
-/** A quote or its numeric escape, with all backslashes before it. A match begins at the first backslash. */
+/** A quote or its numeric escape, with all backslashes before it. */
 const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**

@@ -17,7 +17,6 @@ const native = (globalThis as { readonly process?: NativeProcess }).process?.get
 
 export const newHash = (): Hash => native?.createHash('sha256') ?? portableHash()
 
-/** Number of characters that are encoded at once. Each becomes at most three bytes. */
 const PIECE = 2 ** 18
 
 /**

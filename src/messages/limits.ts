@@ -135,7 +135,7 @@ export interface FieldRef {
   readonly more: JsonObject | null
 }
 
-/** A part that no standard field can store, with its index in the record. Stored as `{ "other": … }`. */
+/** A part that no standard field can store, with its index in `reply.parts`. Stored as `{ "other": … }`. */
 export interface OtherRef {
   readonly kind: 'other'
   readonly index: number

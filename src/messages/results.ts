@@ -121,8 +121,8 @@ function readCall({
 const REJECTED = 'User rejected the action'
 
 /**
- * The message has the call's id, because a result matched by its action id can have another tool call id. The
- * middle of texts over `maxLength` UTF-16 units is removed. O(content).
+ * The message has the call's `tool_call_id`, because a result matched by its `action_id` can have another.
+ * The middle of texts over `maxLength` UTF-16 units is removed. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))

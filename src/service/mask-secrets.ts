@@ -12,11 +12,9 @@ export const MASK = '**********'
 
 const NAMES =
   /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|passphrase|credential|private[-_]?key|authorization|cookie/i
-/** Names of fields that contain an object in which every value is a secret. */
 const MAPS = /(?:env|environment|env_?vars?|headers)$/i
 const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
-/** Names of URL parameters, options and variables whose value is a secret. */
 const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
 const OPTION = /^--?[\w.-]+$/
 const SECRET_OPTION = /key|token|secret|passw|passphrase|auth|cred/i

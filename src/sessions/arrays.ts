@@ -81,7 +81,6 @@ function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'inpu
   return elements
 }
 
-/** Whether a record is a whole reply of OpenAI Responses, not only an item of a reply. */
 const isWhole = ({ type, role, output }: RawObject): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
@@ -396,7 +395,6 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
 
 const isCallOutput = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
-/** The user's answer to a request of a remote MCP server. */
 const APPROVAL = 'mcp_approval_response'
 
 /** Outputs that are one part of a result, because their fields have a meaning of their own. */

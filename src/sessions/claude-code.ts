@@ -316,7 +316,6 @@ function readUser(line: Line, chain: Chain): void {
 const NOTICE = /^\s*<(?:task-notification|teammate-message|cross-session-message)\b/
 const NOTICE_KINDS: ReadonlySet<unknown> = new Set(['task-notification', 'coordinator', 'peer'])
 
-/** Whether the client added a message that a background task or another agent sent. */
 const isNotice = ({ origin, commandMode }: RawObject, content: unknown): boolean =>
   NOTICE_KINDS.has(objectOf(origin)['kind'] ?? commandMode) || NOTICE.test(textIn(content))
 
@@ -463,7 +462,7 @@ interface Passed {
   readonly head: Place | null
 }
 
-/** Number of preceding lines that are searched for a parent. After that, all lines are indexed by id. */
+/** Number of preceding lines that are searched for a parent. */
 const NEAR = 8
 
 /** Follows the lines of a chain in order. Each method is O(1), amortised. */

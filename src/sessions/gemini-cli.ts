@@ -113,7 +113,6 @@ function matchHistory(
 class ChatSteps {
   about: RawObject = {}
   readonly steps: Step[] = []
-  /** The list to which steps are added: `steps`, or the messages of a new history. */
   #list = this.steps
   #places = new Map<string, { readonly list: Step[]; readonly index: number }>()
   #ids: string[] = []
@@ -263,7 +262,6 @@ function identityOf(fields: RawObject): string {
   ])
 }
 
-/** The client's description of the workspace, which precedes the first prompt. */
 const CLIENT_CONTEXT = /^\s*<session_context>[^]*<\/session_context>\s*$/
 
 /** Adds a user message, and the tool results that it contains if the history was rewritten. */

@@ -141,7 +141,6 @@ function readTyped(type: string, entry: RawObject, record: SessionRecord, origin
   }
 }
 
-/** Adds an entry as a state update, so that HEAD does not move. */
 function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
@@ -365,7 +364,6 @@ const textOnly = (block: RawObject, type: string): object =>
 const isThought = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && typeof thinking === 'string'
 
-/** Removes the item id that pi appends to a call's id for OpenAI Responses. */
 const callIn = (id: string): string => id.split('|')[0] ?? ''
 
 function responsesItem(block: RawObject): object {

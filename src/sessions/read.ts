@@ -28,7 +28,7 @@ const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** Explains why no event can contain a value. An event adds levels of nesting around the value. */
+/** Explains why no event can contain `value`. An event adds levels of nesting around the value. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
@@ -78,7 +78,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
   return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
 }
 
-/** Whether a record is an event of this library. Chats of Gemini CLI have a field `kind` too. */
+/** Chats of Gemini CLI have a field `kind` too. */
 const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   typeof kind === 'string' &&
   !('type' in fields) &&
@@ -154,7 +154,6 @@ function isUI(fields: RawObject): boolean {
   return messagesIn(fields).some(isUI)
 }
 
-/** Whether a message has parts in the format of Gemini, whose parts have no field `type`. */
 const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 

@@ -60,7 +60,6 @@ export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: A
   )
 }
 
-/** Returns `tools` of a request: the step's tools or, if there are none, the tools that the history calls. */
 function toolFields(described: Tools['described'], listed: readonly ToolDescription[] = []): object {
   if (Object.keys(described).length > 0) return { tools: described }
   const tools = listed.map((tool) => [tool.name, sdkToolOf(tool)] as const)

@@ -153,7 +153,6 @@ const IMMEDIATE = 'io.modelcontextprotocol/model-immediate-response'
 /** Milliseconds between two polls, unless the server asks for another interval. */
 const POLL_INTERVAL = 2_000
 const MIN_POLL_INTERVAL = 10
-/** Number of consecutive failed polls after which the call fails. */
 const MAX_FAILURES = 5
 
 function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {

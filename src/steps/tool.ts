@@ -131,7 +131,7 @@ export interface StepTool {
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
    * Whether a call can safely be executed again, for example after a crash or a move of HEAD. Default: false.
-   * A call that was interrupted then gets an error result: its effect is unknown.
+   * If false, an interrupted call gets an error result, because its effect is unknown.
    */
   readonly repeatable?: boolean
   /**

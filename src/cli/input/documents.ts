@@ -105,7 +105,6 @@ function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> 
   return Object.fromEntries(fit.slice(0, MAX_TAGS))
 }
 
-/** Whether a store accepts a text in a record; any other text stays in the documents. */
 const isKeepable = (text: string, max: number): boolean =>
   !text.includes('\u0000') && !/[\ud800-\udfff]/u.test(text) && [...text].length <= max
 

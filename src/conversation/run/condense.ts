@@ -66,7 +66,6 @@ const refused = (detail: string): Condensing => ({
   with: [errorEvent(CONDENSATION_REFUSED, detail)],
 })
 
-/** Whether a decision still applies: later events only extend its branch, and none is a condensation. */
 function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')
@@ -121,7 +120,6 @@ export function isEmptyOutput(events: readonly Event[]): boolean {
   return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
 }
 
-/** Whether a reply is empty, such as a paused reply without content to send back. */
 const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
   (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))

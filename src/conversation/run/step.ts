@@ -143,7 +143,6 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
   }
 }
 
-/** An untyped step may return something that is not iterable, or nothing. */
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 

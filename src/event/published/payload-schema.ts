@@ -296,7 +296,6 @@ export function isObservation<K extends PublishedObservation['kind']>(
   return isPayloadOf(observation, kind, observationChecks, OBSERVATIONS)
 }
 
-/** The results of checks of frozen payloads, which cannot change. */
 const ACTIONS = new WeakMap<object, boolean>()
 const OBSERVATIONS = new WeakMap<object, boolean>()
 

@@ -60,8 +60,8 @@ function objectEnds(): (piece: string) => boolean {
 
 /**
  * Returns a collector for the stream chunks of `openai` (`stream: true`). Its `end` returns the same reply as
- * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. Without a finish reason or
- * usage after complete content, the reply is `broken_off`; after an `error`, it is `failed`. O(length).
+ * `fromOpenAIChat`, with usage if `stream_options.include_usage` was set. A reply without a finish reason is
+ * `broken_off`, unless usage follows its complete content; after an `error`, it is `failed`. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'

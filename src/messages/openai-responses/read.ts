@@ -252,7 +252,6 @@ const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
         ...Object.fromEntries(Object.entries(whole).filter(([key]) => isLacking(later[key]))),
       }
 
-/** Returns false for a call without a name, of which only the arguments arrived. */
 const isNamed = ({ type, name }: RawObject): boolean =>
   (type !== 'function_call' && type !== 'custom_tool_call') || stringOf(name) !== ''
 

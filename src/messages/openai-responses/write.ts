@@ -267,7 +267,7 @@ export function toOpenAIResponses(
   }
 }
 
-/** Ids of pairs of which only one half is an item in the latest request. */
+/** Ids of pairs with only one half as an item in the latest request. */
 let latestSplit: readonly string[] = []
 
 function start(input: ResponsesItem[], newMap: NewMap) {

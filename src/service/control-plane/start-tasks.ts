@@ -434,7 +434,7 @@ export class StartTasks {
     await this.#forgetStart(task)
   }
 
-  /** Keeps a sandbox in the status ERROR, so that its error stays readable. */
+  /** Does not release a sandbox in the status ERROR, so that its error stays readable. */
   async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: StoredTask): Promise<void> {
     if (!isOwn || id === null || (await this.#context.sandboxes.state(id)).status === 'ERROR') return
     await this.release(id)

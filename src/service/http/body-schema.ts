@@ -28,7 +28,6 @@ export const closedBody = <Fields extends z.core.$ZodLooseShape>(fields: Fields)
 
 export const optionalBody = <B>(body: BodySpec<B>): BodySpec<B | undefined> => ({ ...body, optional: true })
 
-/** Removes the limits of safe integers, which zod adds to every integer. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

@@ -8,7 +8,6 @@ import { HttpProblem } from './problem.ts'
 /** Characters of JSON after which a page ends, even if it has fewer items than requested. */
 export const MAX_PAGE_BYTES = 8 * 2 ** 20
 
-/** Number of items that are read before their size is checked. */
 const READ_FIRST = 8
 
 /** @throws HttpProblem 413 if several items together exceed the size of a page. */

@@ -1,4 +1,4 @@
-/** A Node server for a service with a `fetch` function. When it closes, active requests can still end. */
+/** A Node server for a service with a `fetch` function. When it closes, it lets active requests finish. */
 
 import { getRequestListener } from '@hono/node-server'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -9,7 +9,6 @@ import type { Metrics } from './metrics.ts'
 
 const operation = operationsIn('Server')
 
-/** The version of the agent server's interface that this service implements. */
 const INTERFACE = '1.44.0'
 
 export const serverOperations = (

@@ -208,7 +208,6 @@ interface Folder {
   readonly folder: string
 }
 
-/** The parameter `path`, which may be omitted for a conversation with a folder. */
 const pathParameter = ({ query = {} }: Operation) =>
   'path' in query ? { path: withDefault(text(), '') } : {}
 

@@ -45,7 +45,7 @@ export class AgentProfiles extends SealedMap {
 
   /**
    * Stores a profile. An existing profile keeps its id. If the profile contains a masked secret, the stored
-   * secret is kept, unless the profile would send the secret to another address.
+   * secret is kept.
    * @throws HttpProblem 409 if there are too many profiles, 413 if the profile is too large, 422 if a stored
    *   secret would be sent to another address.
    */

@@ -11,8 +11,7 @@ export class Profiles extends SealedMap {
   }
 
   /**
-   * Stores a profile. If the profile contains a masked secret, the stored secret is kept, unless the profile
-   * would send it to another address.
+   * Stores a profile. If the profile contains a masked secret, the stored secret is kept.
    * @throws HttpProblem 400 if a masked secret in a list matches no stored one, 409 if there are too many
    *   profiles or secrets cannot be stored, 422 if a stored secret would be sent to another address.
    */

@@ -91,7 +91,7 @@ interface Line {
 /** Maximum events in a statement, and maximum characters in their bodies. A single append may have more. */
 const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
 
-/** Maximum attempts to append. Each retry except the first means that another writer has appended. */
+/** Maximum attempts to append. From the second retry on, another writer has appended each time. */
 const MAX_ATTEMPTS = 50
 
 /**
@@ -394,7 +394,6 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
   ]
 }
 
-/** Returns a row as PostgreSQL's text form of a composite type. */
 const recordText = (row: SqlRow): string =>
   `(${row.map((value) => (value === null ? '' : `"${value.replaceAll(/["\\]/g, '\\$&')}"`)).join(',')})`
 

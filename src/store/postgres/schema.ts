@@ -241,13 +241,11 @@ RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean)
 $body$`
 }
 
-/** An entry of `append`: the log before and after it, and the ranges of its rows in the list parameters. */
 const ENTRY_COLUMNS = `nth integer, conversation text, number bigint, time_zone text, owner text, generation integer,
   shard integer, witness bigint, from_seq integer, from_head text, version integer, time bigint, in_order integer, head_id text,
   head_parent_id text, head_seq integer, head_lane integer, head_time bigint, last_lane integer, last_lane_end integer,
   first_event integer, last_event integer, first_lane integer, last_lane_row integer, first_text integer, last_text integer`
 
-/** The columns of event lists (without log, position and body) and of lane lists. */
 const [EVENT_COLUMNS, LANE_COLUMNS] = [
   'id text, lane integer, parent_id text, time bigint, kind text, source text, message text, blobs text',
   'lane integer, time bigint, parent_lane integer, parent_seq integer, parent_time bigint',

@@ -41,7 +41,6 @@ const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 /** Maximum number of ranges in one statement. Preparing a longer statement costs more than running it. */
 const MAX_RANGES = 80
 
-/** Number of a path's segments in the first statement; it doubles with each statement. */
 const FIRST_SEGMENTS = 2
 
 const NO_SEQ = -1

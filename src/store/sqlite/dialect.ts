@@ -434,7 +434,6 @@ const feedSql = (where: string): string =>
   UNION ALL SELECT position, witness, number, change, from_seq, until_seq, conversation_id, shard
     FROM colloquy_feed WHERE position ${where}`
 
-/** The shard of a conversation in SQL, as `shardOf` computes it. */
 const SHARD = `(${WEIGHTS.map(
   (weight, index) => `${weight} * coalesce(unicode(substr(log.conversation_id, ${-1 - index}, 1)), 0)`,
 ).join(' + ')}) % ${SHARDS}`

@@ -24,8 +24,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 
 /**
  * Spaces separate terms. Deleted terms are overwritten. Positions are not stored, because phrases are
- * compared with lines. Pages of the index are small, because a search decodes whole pages, and most searches
- * return few hits.
+ * compared with the column `line`. Pages of the index are small, because a search decodes whole pages, and
+ * most searches return few hits.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',

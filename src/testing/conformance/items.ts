@@ -7,7 +7,6 @@ import { after, LONG, NO_TEXTS, pluck, put, SHORT, version, itemIds, writeItem }
 
 const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection: 'c', id })
 
-/** A change that writes nothing, and fails if the item exists. */
 const look = (id: string): ItemChange => ({ ...of(id), expected: null })
 
 export const ITEMS: readonly Check[] = [

@@ -36,7 +36,6 @@ const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash'
 
 /** Milliseconds between two polls. */
 const PAUSE = 2
-/** Number of polls without a change after which a conversation is at rest. */
 const STILL = 12
 
 const AFTER = '\nafter '

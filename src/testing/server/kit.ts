@@ -567,7 +567,6 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   return id === undefined ? null : trial.log(id).catch(() => null)
 }
 
-/** A log's requests are checked in all these grammars, not only in the grammar of the server's model. */
 const GRAMMAR_NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 function checkWholeLog(events: readonly Event[], ended: boolean): void {

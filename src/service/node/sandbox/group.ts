@@ -24,9 +24,9 @@ export interface Ended {
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /**
- * Starts a shell that waits for `go`. `go` adds the shell's process group to the watchdog, then lets the
- * shell run the command. If the watchdog fails, `go` kills the shell. If the shell cannot start, `child.pid`
- * is undefined.
+ * Starts a shell that waits until `go()` is called. `go` adds the shell's process group to the watchdog, then
+ * lets the shell run the command. If the watchdog fails, `go` kills the shell. If the shell cannot start,
+ * `child.pid` is undefined.
  */
 export function spawnGated({ command, cwd, env }: GroupCommand, watchdog: Watchdog) {
   const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {

@@ -29,7 +29,7 @@ export function checkReplacements(replacements: readonly Replacement[]): Checked
     const { id } = after
     if (typeof id !== 'string' || (before.id !== undefined && before.id !== id))
       return invalidArgument('after', 'must have the same id as `before`')
-    if (ids.has(id)) invalidArgument('after', 'must not have the id of another replacement')
+    if (ids.has(id)) invalidArgument('replacements', 'must not contain an id twice')
     ids.add(id)
     if (placementOf(before) !== placementOf(after))
       invalidArgument('after', 'must keep the kind, source, parent and timestamp')
