@@ -153,7 +153,7 @@ export function textOfInput(value: unknown): string {
 /** Invalid JSON in place of an input nested too deep, so that the call is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 
-/** Removes null fields and empty texts, so that a later event of a stream never removes a value. */
+/** Removes null fields and empty texts, which could overwrite values of earlier stream events. */
 export const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => (field ?? '') !== ''))
 

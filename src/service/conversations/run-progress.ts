@@ -44,8 +44,8 @@ const MAX_WAIT = 60_000
 
 /**
  * Whether another process's active run handles a message: true once a later event of the run appears. False
- * if the status stops being `running`, or if no event appears in the time that the lease has left (counted as
- * 1 to 60 seconds).
+ * if the status stops being `running`, or if no event appears in the time that the lease has left (but at
+ * least 1 and at most 60 seconds).
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,

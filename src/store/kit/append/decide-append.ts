@@ -20,8 +20,8 @@ import { instantIn } from '../query/time-zone.ts'
 /**
  * A series of entries, each the parent of the next. An entry that can be HEAD continues its parent's lane if
  * the parent is the log's latest entry that can be HEAD. Every other entry opens a lane. Between two
- * consecutive entries of a lane, the log contains only entries outside the tree and
- * ConversationStateUpdateEvents, each of which has a lane of its own.
+ * consecutive entries of a lane, the log contains only ConversationStateUpdateEvents, each with a lane of its
+ * own, and entries outside the tree.
  */
 export interface Lane {
   readonly lane: number
