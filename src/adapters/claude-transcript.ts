@@ -56,7 +56,10 @@ export interface Transcript {
   readonly ids: Set<string>
   head: string | null
   title: string | null
-  /** Ids of calls that opened subagents, by subagent. An id is removed once the subagent's record has it. */
+  /**
+   * Ids of calls that opened subagents, by subagent. The id is removed when the subagent's record contains
+   * it.
+   */
   readonly subagents: Map<string, string>
   /** Events that are still to be appended, by side chain. Some of the events may already be stored. */
   readonly sides: Map<string, readonly Event[]>
@@ -132,8 +135,8 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if there are none.
- * `ids` are the ids of the events that were made from entries.
+ * Returns a log's entries, and entries for other writers' events on HEAD's branch; null if the log has no
+ * entries. `ids` are the ids of the events that were made from entries.
  */
 export function entriesOf(
   stored: readonly StoredEvent[],

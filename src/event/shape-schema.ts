@@ -1,6 +1,6 @@
 /**
- * Makes the zod schemas of nested shapes. A schema rejects unknown fields only where interface 2.3 says so
- * (design D14). Uses zod's functions, because its methods would add all of zod to a bundle.
+ * Makes the zod schemas of nested shapes. A schema rejects unknown fields only where interface 2.3 requires
+ * it (design D14). Uses zod's functions, because its methods would add all of zod to a bundle.
  */
 
 import * as z from 'zod/mini'

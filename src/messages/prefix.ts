@@ -52,9 +52,9 @@ export interface WriteOptions {
    */
   readonly answersResults?: boolean
   /**
-   * `calls`: messages with calls begin with reasoning, which is a space if there is none; this also applies to
-   * Anthropic requests. `all`: in addition, other Chat Completions messages keep their `reasoning_content`.
-   * Default: only messages that have both calls and reasoning have `reasoning_content`.
+   * `calls`: messages with calls begin with their reasoning, or with a space if they have no reasoning; this
+   * also applies to Anthropic requests. `all`: in addition, other Chat Completions messages keep their
+   * `reasoning_content`. Default: only messages that have both calls and reasoning have `reasoning_content`.
    */
   readonly reasoning?: 'calls' | 'all'
   /**

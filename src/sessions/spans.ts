@@ -68,7 +68,7 @@ export function toSpans(source: State | StateTree, options: SpanOptions = {}): O
   }
 }
 
-/** A conversation of the trace. Its prefix distinguishes its span ids from those of other conversations. */
+/** A conversation of the trace. Its prefix makes its span ids differ from the ids of other conversations. */
 interface TracedConversation {
   readonly id: string
   readonly prefix: string

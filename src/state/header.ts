@@ -34,7 +34,7 @@ export interface Header {
    * Null otherwise. The response may have been requested before the pause.
    */
   readonly inFlight: string | null
-  /** Policy for confirmations, from the latest `confirmation_policy` update. Null if there is none. */
+  /** Policy for confirmations, from the latest `confirmation_policy` update; null if no policy is set. */
   readonly confirmationPolicy: JsonObject | null
   /** Latest statuses of calls that were pending at that time. Some may have a result by now. */
   readonly callStatuses: readonly PendingCallStatus[]

@@ -13,7 +13,7 @@ export interface BedrockClient {
 
 /**
  * Options of `bedrockStep`. Other fields are added to the request (`inferenceConfig` …), and the tools of
- * `toolConfig` to those of the step.
+ * `toolConfig` to the step's tools.
  */
 export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 

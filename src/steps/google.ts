@@ -16,7 +16,7 @@ export interface GoogleClient {
 
 /** Options of `googleStep`. Other fields are added to the request. */
 export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
-  /** Configuration of each request. Its `tools` are added to those of the step. */
+  /** Configuration of each request. Its `tools` are added to the step's tools. */
   readonly config?: object
 }
 

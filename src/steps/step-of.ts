@@ -1,4 +1,4 @@
-/** The common part of all steps. A step executes approved calls or, if there are none, calls the model. */
+/** The common part of all steps. A step executes approved calls, or else calls the model. */
 
 import type { CallCompletion } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'

@@ -98,7 +98,7 @@ const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
 const isMissing = (error: unknown): boolean => error instanceof HttpProblem && error.status === 404
 
-/** Returns the top folder of a file's repository, or null if there is none. */
+/** Returns the top folder of a file's repository; null outside a repository. */
 async function topFolderOf({ git }: SandboxFiles, file: string): Promise<string | null> {
   for (let folder = folderOf(file); ; folder = folderOf(folder)) {
     try {

@@ -87,8 +87,8 @@ export interface StoredEvent {
   readonly inTree: boolean
   /**
    * Time of the event in microseconds since 1970. If the event has no readable timestamp, this is the time of
-   * the previous entry, or 0 if there is none. A decimal string, because a JSON number could lose precision.
-   * To read it, use `BigInt(time)`.
+   * the previous entry, or 0 for the first entry. A decimal string, because a JSON number could lose
+   * precision. To read it, use `BigInt(time)`.
    */
   readonly time: string
   /** References in the body. Present if the event has long strings and was read with `blobs: 'refs'`. */

@@ -240,7 +240,9 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /** Releases a lease. Returns false if the lease is no longer the latest of its conversation. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** Returns the latest lease, even if it has expired; null if there is none or it was released. O(1). */
+  /**
+   * Returns the latest lease, even if it has expired; null before the first lease and after a release. O(1).
+   */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
@@ -277,7 +279,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
-  /** Deletes the snapshot; returns false if there is none. */
+  /** Deletes the snapshot; returns false if no snapshot exists. */
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
