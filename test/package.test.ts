@@ -113,6 +113,14 @@ describe('the packed package', () => {
     expect(report).toEqual(known)
   })
 
+  it('gives bundlers its side effects in the nearest package.json too', async () => {
+    const installed = join(project, 'node_modules/colloquy')
+    const read = async (path: string) => JSON.parse(await readFile(join(installed, path), 'utf8'))
+    const { type, sideEffects } = await read('package.json')
+    expect(sideEffects).toBe(false)
+    expect(await read('dist/package.json')).toEqual({ type, sideEffects })
+  })
+
   it('imports into an empty project', async () => {
     const { stdout } = await run(process.execPath, ['check.js'], { cwd: project })
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))

@@ -123,8 +123,8 @@ export async function bundleLibrary(folder: string, options: BundleOptions): Pro
     ...output,
   })
   await bundle.close()
-  // For each file, Node reads the nearest package.json, and the package's own is long.
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  // Node and bundlers read the nearest package.json for each file, and the package's own is long.
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "sideEffects": false }\n')
   mkdirSync(join(folder, 'cli'), { recursive: true })
   copyFileSync(join(ROOT, 'src/cli/sample.jsonl'), join(folder, 'cli/sample.jsonl'))
 }
