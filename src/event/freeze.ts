@@ -122,7 +122,7 @@ function freezeItem(container: object, key: string | number, room: number, passe
   return Number.isFinite(item)
 }
 
-/** Maximum number of values to copy. Without it, copying a value that contains itself could not end. */
+/** Maximum number of objects and lists to copy, because a value can contain itself. */
 const MAX_PLAIN_VALUES = 100_000
 
 /** Returns a copy of a value, or undefined if the value may have issues. Tracks no path, for speed. */

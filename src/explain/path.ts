@@ -36,7 +36,7 @@ export function firstBetween(
   return first as Checkpoint
 }
 
-/** Why the call that an event names was not working. `candidates` are entries that may have completed it. */
+/** Why the call that an event names was not a working call. `candidates` may have completed it. */
 export function whyNotWorking(
   { log }: State,
   { parent }: Entry,
@@ -130,7 +130,7 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
   return isHeadOn ? [...over] : null
 }
 
-/** Null while the call is pending at `below`. */
+/** Returns null while the call is pending at `below`. */
 export function resultOfCall(call: Entry, below: Entry): Checkpoint | null {
   const toolCallId = callIdOf(call)
   if (toolCallId === null) return null

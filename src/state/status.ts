@@ -39,7 +39,7 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/** Whether an event is a final reply: a message with text and without calls that was not cut short. */
+/** Whether an event is a final reply: a message with text, without calls, and not cut short. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
@@ -124,7 +124,7 @@ function afterAction({ status, inFlight }: StatusBefore, step: StatusStep, event
   return starts ? 'running' : status
 }
 
-/** Whether an action begins the first reply after a pause. It may have been requested before the pause. */
+/** Whether an action begins the first reply after a pause. The reply may have been requested before. */
 export function isFirstReply(before: StatusBefore, step: StatusStep, event: ActionEvent): boolean {
   return before.status === 'paused' && before.inFlight === null && isNewResponse(step, event)
 }

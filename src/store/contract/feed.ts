@@ -9,7 +9,7 @@ export const FOLLOWERS = 'follow:'
  */
 export const SHARDS = 64
 
-/** Default of `feedRows`: when so many later rows exist, a row of a deleted conversation is removed. */
+/** Default of `feedRows`: when this many later rows exist, a row of a deleted conversation is removed. */
 export const FEED_ROWS = 100_000
 
 export interface FeedQuery {
@@ -60,8 +60,8 @@ export interface Feed {
    * program's open transaction delays later rows.
    *
    * A row of a deleted conversation is removed when two conditions are met: `feedRows` later rows exist
-   * (default: {@link FEED_ROWS}), and all followers that were active in the last 30 days have read the row. A
-   * reader that is no such follower may then get a `reset`. O(limit + log n).
+   * (default: {@link FEED_ROWS}), and all followers that were active in the last 30 days have read the row.
+   * Any other reader may then get a `reset`. O(limit + log n).
    * @throws `invalid_query` for an invalid limit, shard or `from`; `invalid_cursor`, also for another shard's
    *   `after`.
    */

@@ -119,10 +119,10 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
-   * Replaces event bodies, all or none, for an erasure. Deletes the snapshot, because it contains the old
-   * bodies. Searches and blobs use the new bodies. The version, HEAD and `updatedAt` do not change. Neither
-   * the feed nor watches report the change. So an engine also appends an event, which tells other processes
-   * of the erasure. A store without this method cannot erase single events. O(log n + size) for each body.
+   * Replaces event bodies, all or none, for an erasure. Deletes the snapshot, which is then outdated.
+   * Searches and blobs use the new bodies. The version, HEAD and `updatedAt` do not change. Neither the feed
+   * nor watches report the change. So an engine also appends an event, which tells other processes of the
+   * erasure. A store without this method cannot erase single events. O(log n + size) for each body.
    * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
    *   `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp,
    *   and for two replacements of one event.
@@ -136,12 +136,12 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
-  /** Returns the event with this id in the tree; null if event or conversation is unknown. O(log n). */
+  /** Returns the event with this id in the tree; null if the event or conversation is unknown. O(log n). */
   get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
-   * Returns a list with an event for each element of `ids`, in the same order. A repeated id is returned
-   * repeatedly; for an unknown id, the list has null. Accepts tens of thousands of ids. O(ids · log n).
+   * Returns a list with an event for each element of `ids`, in the same order. For a repeated id, the event
+   * is repeated; for an unknown id, the list has null. Accepts tens of thousands of ids. O(ids · log n).
    */
   getMany(
     conversationId: string,
@@ -240,9 +240,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   /** Releases a lease. Returns false if the lease is no longer the latest of its conversation. O(1). */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /**
-   * Returns the latest lease, even if it has expired; null before the first lease and after a release. O(1).
-   */
+  /** Returns the latest lease, even if it has expired; null if it was released or never acquired. O(1). */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
@@ -258,7 +256,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    * Writes parts of the conversation's snapshot, all or none, in one round trip. A part replaces the stored
    * part with the same number. If `complete` is true, all other stored parts are removed. Concurrent saves
    * run one after another. So if two complete snapshots are saved, the store never contains a mixture of
-   * both. A save changes no record and calls no watch.
+   * both. A save changes no record and wakes no watch.
    *
    * A snapshot only saves the time of a replay, so losing one does no harm. The store does not interpret the
    * bytes. A caller that loads them must check that they match the log. The bytes must not change until the

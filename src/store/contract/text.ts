@@ -66,7 +66,7 @@ export interface TextIndex {
 
 /**
  * Text search over all conversations, in a store with `fullText: true`. Searches the tree's messages (content
- * and extended content) and tool results: the first 300,000 characters of each. An append indexes its own
+ * and extended content) and tool results, up to 300,000 characters of each. An append indexes its own
  * events; events that were appended without `fullText` are indexed in the background.
  */
 export interface TextSearch {

@@ -25,7 +25,7 @@ import { isTimeZone } from './query/time-zone.ts'
 
 const MAX_PART = 2 ** 31 - 1
 
-/** Maximum bytes of a part, which every driver can return. Some drivers receive hexadecimal text. */
+/** Maximum bytes of a part. Some drivers receive a part as hexadecimal text, which is twice as long. */
 const MAX_BYTES = 2 ** 27
 
 /**

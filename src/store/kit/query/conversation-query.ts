@@ -37,7 +37,7 @@ export interface CheckedConversationFilter {
   readonly titleContains: string | null
   /** Null matches all. If the filter requires `true`, this is null, and `keys` contains the condition. */
   readonly public: boolean | null
-  /** Keys that a record must have, see `keysOf`. Probably the fewest records have the first key. */
+  /** Keys that a record must have, see `keysOf`. The first key is probably the rarest. */
   readonly keys: readonly ListKey[]
   readonly createdFrom: bigint | null
   readonly createdUntil: bigint | null

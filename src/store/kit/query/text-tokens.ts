@@ -83,7 +83,7 @@ type Add = (word: string, start: number, end?: number) => void
 /**
  * Returns the terms of a text in order. Text in a script without spaces becomes its overlapping pairs of
  * letters, then its last letter alone. An identifier becomes its parts, then the whole identifier. All terms
- * together have at most {@link MAX_INDEXED} characters. O(n).
+ * together have at most {@link MAX_INDEXED} characters, with spaces. O(length).
  */
 export function tokensOf(wholeText: string): Token[] {
   const text = wholeText.slice(0, MAX_READ)
