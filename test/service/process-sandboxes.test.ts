@@ -13,6 +13,7 @@ import {
 } from '../../src/service/control-plane/sandbox-provider.ts'
 import { processSandboxes, type ProcessSandboxesOptions } from '../../src/service/node/process-sandboxes.ts'
 import { Output } from '../../src/service/node/sandbox/group.ts'
+import { Watchdog } from '../../src/service/node/sandbox/watchdog.ts'
 import { costOf } from '../growth.ts'
 import { childrenOf, folder, processesIn, server, until } from './sandbox-commands.ts'
 
@@ -183,6 +184,10 @@ describe('a sandbox', () => {
         60_000,
       )
       await expect(run).rejects.toThrow()
+      // A group that is added while the start fails is not watched either.
+      const watchdog = new Watchdog()
+      const added = await Promise.allSettled([watchdog.add(2 ** 30), watchdog.add(2 ** 30 + 1)])
+      expect(added.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
       await until(() => running().length === 0)
       expect(existsSync(join(position.path, 'a/workspace/ran'))).toBe(false)
     } finally {
