@@ -89,18 +89,18 @@ async function changesInCommit(files: SandboxFiles, path: string, sha: string): 
 async function treeOf({ git }: SandboxFiles, path: string, commit: string): Promise<string> {
   const id =
     (await git(path, ['rev-parse', '--verify', '-q', commit])) ??
-    // Depends on the hash function of the repository.
+    // This id depends on the hash function of the repository.
     (await git(path, ['hash-object', '-t', 'tree', '/dev/null']))
   return id?.trim() ?? ''
 }
 
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
+const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
 const isMissing = (error: unknown): boolean => error instanceof HttpProblem && error.status === 404
 
 /** Returns the top folder of a file's repository; null outside a repository. */
 async function topFolderOf({ git }: SandboxFiles, file: string): Promise<string | null> {
-  for (let folder = folderOf(file); ; folder = folderOf(folder)) {
+  for (let folder = parentOf(file); ; folder = parentOf(folder)) {
     try {
       return (await git(folder, ['rev-parse', '--show-toplevel']))?.replace(/\n$/, '') ?? null
     } catch (error) {
@@ -122,7 +122,7 @@ export async function diffOf(
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
   checkRef(ref)
   const top = await topFolderOf(files, path)
-  const name = `${await files.resolve(folderOf(path))}${path.slice(path.lastIndexOf('/'))}`
+  const name = `${await files.resolve(parentOf(path))}${path.slice(path.lastIndexOf('/'))}`
   const contentAt = async (revision: string): Promise<string | null> => {
     if (top === null) return null
     const object = `${revision}:${name.slice(top.length + 1)}`
