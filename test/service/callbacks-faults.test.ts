@@ -92,7 +92,7 @@ describe('a receiver that', () => {
     await until(() => world.receiver.events('c').length >= 40)
     expect(world.receiver.events('c')).toEqual(ids(0, 40))
     expect(failures).toEqual([])
-    // The size is learned once, not for each batch.
+    // The size at most doubles after a batch that fits, so at most every second request is rejected.
     const rejected = world.receiver.all.filter(({ answered }) => answered === 413)
     expect(rejected.length).toBeLessThanOrEqual(world.receiver.all.length - rejected.length + 5)
   })

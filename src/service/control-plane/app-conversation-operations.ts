@@ -148,7 +148,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   }),
 ]
 
-/** Behind a proxy that ends TLS, the request itself is not encrypted. */
+/** The service's origin for clients. Behind a proxy that ends TLS, the request itself is not encrypted. */
 export function originOf({ url, headers }: Pick<Request, 'url' | 'headers'>): string {
   const { host, origin } = new URL(url)
   return /^https\b/i.test(headers.get('x-forwarded-proto') ?? '') ? `https://${host}` : origin

@@ -69,7 +69,7 @@ export class PendingMessages {
   }
 
   /**
-   * `target` is the id of the conversation or of its start task. OpenHands' page sends `task-` before the latter.
+   * `target` is the id of the conversation or of its start task. OpenHands' page adds `task-` to the latter.
    * @throws HttpProblem 404 for an unknown conversation, 409 for a failed task, 410 for a deleted sandbox, 429
    *   beyond the maximum number or length of pending messages.
    */

@@ -405,7 +405,7 @@ export class Runs {
     const step = await agent(conversation, await starts.of(record))
     onAgent()
     const limits = typeof maxIterations === 'number' ? { maxIterations } : {}
-    // Clients may run a conversation without messages, and expect that the run ends at once.
+    // Clients may run a conversation without messages, and expect that the run ends immediately.
     await conversation.run(step, { ...options, ...limits, from }).catch(nullOn('empty_view'))
   }
 

@@ -30,7 +30,7 @@ export class Closing extends Error {
 
 export interface Channel {
   /**
-   * Opens the channel and returns its frames. @throws `Closing`, or HttpProblem: 422 for an invalid value.
+   * Opens the channel and returns its frames. @throws `Closing`; HttpProblem, such as 422 for a bad value.
    */
   readonly open: (query: URLSearchParams) => Promise<AsyncGenerator<Uint8Array, void, undefined>>
   /**

@@ -80,9 +80,9 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls Chat Completions at `base_url` for one token, or 16 if it rejects `max_tokens`. Accepts a rate limit (429). Errors contain only the
- * status of a failed response. Follows no redirect. Sends the key to any address, including private networks
- * and this machine. To forbid this, pass your own `askLlm`.
+ * Calls Chat Completions at `base_url` for one token, or for 16 if the model rejects `max_tokens`. Accepts a
+ * rate limit (429). Errors contain only the status of a response. Follows no redirect. Sends the key to any
+ * address, including private networks and this machine. To forbid this, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   let response = await send(llm, { max_tokens: 1 }, signal)

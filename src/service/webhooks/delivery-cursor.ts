@@ -97,7 +97,7 @@ async function changesFor(
     const { collection, version, body } = item
     const cursor = cursorOf(item)
     const unchanged = { collection, id, expected: version }
-    // This write ends the lease of the current sender. Another sender can claim the job at once.
+    // This write ends the lease of the current sender. Another sender can claim the job immediately.
     if (cursor.next === null && first !== null)
       return [{ ...unchanged, put: itemOf({ ...cursor, next: first }, 0) }]
     if (item.dueAt === null) return [{ ...unchanged, put: { body, dueIn: 0 } }]
@@ -156,7 +156,7 @@ export function collectionsOf(webhookId: string): Collections {
 }
 
 export interface WebhookStart {
-  /** Conversations created at or after this time of the store's clock are sent in full. Null: all are. */
+  /** Conversations created at or after this time of the store's clock are sent in full. If null, all are. */
   readonly since?: string | null
   readonly isDone: boolean
 }

@@ -63,8 +63,8 @@ function headersOf(
 const encoder = new TextEncoder()
 
 /**
- * Returns the first events that fit into one message (null if none is to be sent), and the position after
- * them. A message with the same events has the same id.
+ * Returns a message with the first events (null if no event is to be sent), and the position after them. A
+ * message with the same events has the same id.
  */
 export function batchOf(
   webhook: Webhook,

@@ -23,9 +23,9 @@ export interface WebhookOptions {
   readonly kinds?: readonly EventKind[]
   /** Additional headers of each request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Maximum events of one request. Default: 100. */
+  /** Maximum events of one request. After a 413 response, the next request has fewer. Default: 100. */
   readonly maxBatchEvents?: number
-  /** Maximum bytes of a request, unless one event is larger; 413 responses halve it. Default: 1 MiB. */
+  /** Maximum bytes of a request, unless one event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
   /** Maximum concurrent requests of a process, one per conversation; at most half are retries. Default: 8. */
   readonly concurrency?: number

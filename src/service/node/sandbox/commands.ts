@@ -44,8 +44,8 @@ export class SandboxCommands {
 
   /**
    * Runs a command until it ends or its timeout expires. The command inherits only PATH from the service.
-   * Then ends the processes that the command started and that still run (only on Linux), and ignores their
-   * output.
+   * Then ends all processes that the command started, on Linux also those outside its group, and ignores
+   * their output.
    */
   async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
