@@ -55,6 +55,9 @@ describe('thinking in the grammar of Anthropic', () => {
       expect(sentOf([text, call], 'gpt-6')?.content).toEqual([filled, text, call])
       expect(sentOf([thinking, call], 'gpt-6')?.content).toEqual([filled, call])
       expect(sentOf([thinking, call], MODEL)?.content).toEqual([thinking, call])
+      const empty = { type: 'thinking', thinking: '' }
+      expect(sentOf([empty, call], MODEL)?.content).toEqual([empty, call])
+      expect(sentOf([call], MODEL)?.content[0]).not.toBe(sentOf([call], MODEL)?.content[0])
       expect(sentOf([text], MODEL)?.content).toEqual([text])
       expect(sentOf([call], MODEL, {})?.content).toEqual([call])
     },

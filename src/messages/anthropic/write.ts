@@ -150,15 +150,15 @@ function reply(
     more: ({ kind, more }) => sentMore(more && withKnownCaller(more, callers), LIMITS.more[kind]),
   })
   const isUnthought = blocks[0]?.block.type.endsWith('thinking') !== true
-  if (reasoning !== undefined && turn.calls.length > 0 && isUnthought) blocks.unshift(PLACEHOLDER)
+  if (reasoning !== undefined && turn.calls.length > 0 && isUnthought) blocks.unshift(noThinking())
   if (endsInThinking(turn.message, refs)) return withAnswer(blocks, (text) => ({ type: 'text', text }))
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/** Thinking of a reply with calls but without thinking, for servers that require it. */
-const PLACEHOLDER: Written<AnthropicBlock> = {
-  block: { type: 'thinking', thinking: NO_REASONING } as AnthropicBlock,
-  digest: () => thinkingDigest({ type: 'thinking', thinking: NO_REASONING }),
+/** Makes thinking for a reply with calls but no thinking, because some servers require it. */
+function noThinking(): Written<AnthropicBlock> {
+  const block = { type: 'thinking', thinking: NO_REASONING } as const
+  return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }
 }
 
 /**
