@@ -306,7 +306,7 @@ function placeReasoning(parts: readonly ReplyPart[]): {
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly places: ReadonlyMap<ReplyPart, number>
 } {
-  if (!parts.some(({ is }) => is === 'reasoning')) return NO_REASONING
+  if (!parts.some(({ is }) => is === 'reasoning')) return NO_ITEMS
   const slots = Math.max(1, parts.filter(({ is }) => is === 'call').length)
   const room = Array.from({ length: slots }, (): ReplyReasoning | null => null)
   let call = 0
@@ -326,7 +326,7 @@ function placeReasoning(parts: readonly ReplyPart[]): {
   }
 }
 
-const NO_REASONING = { reasoning: [], places: new Map<ReplyPart, number>() }
+const NO_ITEMS = { reasoning: [], places: new Map<ReplyPart, number>() }
 
 const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
   order.map((part) => {
