@@ -60,7 +60,7 @@ export function pairParts(
     if (open.size > 0) waiting.add(turn)
     isWaiting = true
   }
-  // A last reply was paused or has results for its own calls, so calls of provider tools can still wait.
+  // A reply at the end is paused or has results for its own calls, so calls of provider tools can still wait.
   if (!isWaiting) lose(true)
   return lost.size === 0 && waiting.size === 0
     ? turns

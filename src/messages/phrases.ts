@@ -19,7 +19,7 @@ export const GO_ON = '[Go on.]'
 
 export const NO_ANSWER = '[No answer was given.]'
 
-/** Reasoning of calls without reasoning. DeepSeek rejects an empty text. */
+/** Placeholder for the missing reasoning of calls. DeepSeek rejects an empty text. */
 export const NO_REASONING = ' '
 
 export const NO_RESULT = '[No result was recorded.]'

@@ -47,7 +47,7 @@ export interface WriteOptions {
   /** Content of a Chat Completions message with calls and no text. Default: the field is left out. */
   readonly callContent?: '' | null
   /**
-   * Whether a fixed reply of Chat Completions separates results from a user message, as Mistral requires.
+   * Whether Chat Completions gets a fixed reply between results and a user message, as Mistral requires.
    * Default: false.
    */
   readonly answersResults?: boolean

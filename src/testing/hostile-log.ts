@@ -225,7 +225,7 @@ const anyEnd = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** Null for a new id. */
+/** Generates null for a new id. */
 const anyCallId = (): fc.Arbitrary<string | null> =>
   weighed([2, always(null)], [3, fc.constantFrom('c0', 'c1', 'c2', '')])
 const mostlyNewCallId = (): fc.Arbitrary<string | null> => weighed([3, always(null)], [2, always('c0')])

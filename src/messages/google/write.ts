@@ -30,9 +30,7 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
 
 function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
-  const state = {
-    isOpen: false,
-  }
+  const state = { isOpen: false }
   return {
     state,
     piece: blockOf,

@@ -72,7 +72,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: RawObject = {}
   let usage: JsonObject = {}
   let reason = ''
-  /** Whether usage arrived alone after the answer. Some gateways end a stream so, without a finish reason. */
+  /** Whether usage arrived alone after the answer. Some gateways send it instead of a finish reason. */
   let isCounted = false
   /** Whether an answer followed the reasoning, so that the reasoning is complete. */
   let isReasoned = false
@@ -373,7 +373,7 @@ const plainTextOf = (part: ReplyPart | null): string | null =>
 function readCall(call: RawObject, isCutOff: boolean): ReplyPart {
   const isCustom = call['type'] === 'custom'
   const { name: named, input, arguments: args } = objectOf(call[isCustom ? 'custom' : 'function'])
-  // vLLM can leave control tokens of gpt-oss behind the name.
+  // vLLM can leave control tokens of gpt-oss after the name.
   const [name] = stringOf(named).split('<|', 1)
   const more = moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type']))
   return isCustom
