@@ -214,8 +214,8 @@ function freezeNew({ list, points }: KnownRequest): void {
 const isShared = (message: NeutralMessage): boolean =>
   Object.isFrozen(message) && Object.isFrozen(message.content)
 
-/** Bytes cannot be frozen. */
 function freeze(value: unknown): void {
+  // Bytes cannot be frozen.
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
     Object.values(Object.freeze(value)).forEach(freeze)
 }

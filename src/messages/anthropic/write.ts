@@ -155,7 +155,7 @@ function reply(
   return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
 }
 
-/** Makes thinking for a reply with calls but no thinking, because some servers require it. */
+/** For servers that require thinking in every reply with calls. */
 function noThinking(): Written<AnthropicBlock> {
   const block = { type: 'thinking', thinking: NO_REASONING } as const
   return { block: block as AnthropicBlock, digest: () => thinkingDigest(block) }

@@ -36,6 +36,7 @@ const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash'
 
 /** Milliseconds between two polls. */
 const PAUSE = 2
+/** Unchanged polls after which a conversation is at rest. */
 const STILL = 12
 
 const AFTER = '\nafter '
