@@ -1,5 +1,7 @@
 /** Redaction takes linear time for every text, of any length. */
 
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
@@ -115,5 +117,14 @@ describe('the longest texts', () => {
   ])('%s is masked', (_, text) => {
     const error = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
     expect(redact(error, BUILT_IN).error.slice(0, 100)).toContain('[redacted:')
+  })
+
+  // Node.js does not optimize patterns in a process that has compiled many.
+  it('are searched without optimized patterns', () => {
+    const child = join(import.meta.dirname, 'long-forms.ts')
+    const found = execFileSync(process.execPath, ['--no-regexp-optimization', child], { encoding: 'utf8' })
+    expect(found.trim().split('\n').join(' ')).toBe(
+      'sk github github github slack google prefix prefix prefix jwt jwt bearer authorization',
+    )
   })
 })

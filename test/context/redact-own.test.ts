@@ -41,6 +41,12 @@ describe('own patterns', () => {
     expect(ownValue(`${around}1234567`, /(?<!\d)\d{6}(?!\d)/)).toBe(`${around}1234567`)
     expect(ownValue(`123456${around}`, /^\d{6}/)).toBe(MASK + around)
   })
+
+  it('mask the whole text if the stack of the regex engine overflows', () => {
+    const long = `before ${'ab'.repeat(2 ** 23)} after`
+    expect(() => long.match(/(?:ab|a)+/)).toThrow(RangeError)
+    expect(ownValue(long, /(?:ab|a)+/)).toBe(MASK)
+  })
 })
 
 describe('names of fields', () => {

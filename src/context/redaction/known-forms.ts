@@ -16,7 +16,7 @@ interface SecretForm {
 /**
  * Each pattern takes at most a few hundred steps from any position. An unbounded repetition is at the end of
  * the pattern, or after a lookbehind that excludes the repetition's characters. Such a repetition is written
- * `x{8}x*`, not `x{8,}`, because engines keep counted steps on the stack.
+ * `xx*` or `x{8}x*`, not `x+` or `x{8,}`, because engines keep counted steps on the stack.
  */
 const FORMS = [
   {
@@ -30,7 +30,7 @@ const FORMS = [
     trigger: /gh[pousr]_|github_pat_/,
     // Since 2026 an app's token is its id and a JWT.
     pattern:
-      /(?<![A-Za-z0-9])(?:gh[pousr]_(?:[A-Za-z0-9]{36}[A-Za-z0-9]*|\d{1,20}_eyJ[\w-]*(?:\.[\w-]+){0,4})|github_pat_\w{22}\w*)/g,
+      /(?<![A-Za-z0-9])(?:gh[pousr]_(?:[A-Za-z0-9]{36}[A-Za-z0-9]*|\d{1,20}_eyJ[\w-]*(?:\.[\w-][\w-]*){0,4})|github_pat_\w{22}\w*)/g,
   },
   {
     name: 'aws',
@@ -53,12 +53,12 @@ const FORMS = [
     trigger:
       /hf_|npm_|gsk_|r8_|xai-|pplx-|gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag|ABSKQm/,
     pattern:
-      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-]+){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
+      /(?<![A-Za-z0-9])(?:(?:(?:hf|npm|gsk|r8)_|xai-|pplx-)[A-Za-z0-9]{30}[A-Za-z0-9]*|(?:gl(?:pat|dt|rt|cbt|ptt|soat)-|[rs]k_(?:live|test)_|xapp-|nvapi-|hvs\.|pypi-Ag)[\w-]{20}[\w-]*(?:\.[\w-][\w-]*){0,2}|ABSKQm[\w+/]{20}[\w+/]*={0,2})/g,
   },
   {
     name: 'jwt',
     trigger: /eyJ/,
-    pattern: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-]+(?:\.[\w-]*){2})/g,
+    pattern: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-][\w-]*(?:\.[\w-]*){2})/g,
   },
   {
     name: 'bearer',
@@ -110,7 +110,7 @@ export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   }
 }
 
-/** If the regex engine fails, as it can on runs of 16 million characters, the whole text is a hit. */
+/** If the regex engine's stack overflows on a long text, the whole text is a hit. */
 function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
   try {
     for (const { index, 0: match, indices } of text.matchAll(pattern)) {
