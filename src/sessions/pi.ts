@@ -245,7 +245,7 @@ function keptFrom(entry: RawObject, sight: readonly Place[], { lines, firsts }: 
   return from < 0 ? [] : sight.slice(from)
 }
 
-/** Reads an entry that removes another entry from the context, or replaces it. No event can do the same. */
+/** Removes the edited entry from the view. An edit that replaces the entry is quarantined. */
 function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { writer, lines }: Tree): void {
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)
