@@ -40,10 +40,10 @@ writeFileSync(
 const timeOf = (module: string): number =>
   Number(execFileSync(process.execPath, [program, module], { encoding: 'utf8' }))
 
-const own: number[] = []
+const ours: number[] = []
 const others: number[] = []
 for (let round = 0; round < ROUNDS; round += 1) {
-  own.push(timeOf(pathToFileURL(BUILT).href))
+  ours.push(timeOf(pathToFileURL(BUILT).href))
   others.push(timeOf(url))
 }
 rmSync(folder, { recursive: true })
@@ -53,7 +53,7 @@ for (const [name, of] of [
   ['minimum', (times: readonly number[]) => Math.min(...times)],
   ['median', median],
 ] as const) {
-  const [time, baseline] = [of(own), of(others)]
+  const [time, baseline] = [of(ours), of(others)]
   console.log(
     `${name}: colloquy ${time.toFixed(1)} ms, ${other} ${baseline.toFixed(1)} ms, ratio ${(time / baseline).toFixed(2)}`,
   )

@@ -354,9 +354,7 @@ async function append(
   if (stored?.id === headMove(conversation, expected, value).id)
     return append(store, conversation, batch, expected + 1)
   const why =
-    expected === 0
-      ? 'which was imported from another file'
-      : 'which may have been imported before a reply was complete'
+    expected === 0 ? 'which was imported from another file' : 'and one of them may have an incomplete reply'
   throw new FileError(
     'other_log',
     `line ${batch[0]?.line} differs from the stored event in conversation ${quoted(conversation)}, ${why}; ` +

@@ -10,7 +10,14 @@ import { placeholderOf } from '../messages/pieces.ts'
 import { objectOf } from '../messages/text.ts'
 import { type SortedTools, sortTools, stepOf, type StepOptions } from './step-of.ts'
 import { readModelOutput } from './tool-result.ts'
-import { lastOf, type StepTool, type ToolContext, type ToolDescription, type ToolOutput } from './tool.ts'
+import {
+  checkTools,
+  lastOf,
+  type StepTool,
+  type ToolContext,
+  type ToolDescription,
+  type ToolOutput,
+} from './tool.ts'
 
 /** Options of `aiSdkStep`. Other fields, such as `maxOutputTokens`, are passed to `streamText`. */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
@@ -32,8 +39,9 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'
  */
-export function aiSdkStep({ streamText, tools: toolOptions = [], ...options }: AiSdkStepOptions): Step {
-  const { sorted, described: requested } = isList(toolOptions) ? ofLibrary(toolOptions) : ofSdk(toolOptions)
+export function aiSdkStep({ streamText, tools: listed, ...options }: AiSdkStepOptions): Step {
+  const tools = listed ?? []
+  const { sorted, described: requested } = isList(tools) ? ofLibrary(tools) : ofSdk(tools)
   const version: Version = { current: 7 }
   return stepOf(
     options as typeof options & StepOptions,
@@ -84,6 +92,7 @@ function ofLibrary(tools: readonly StepTool[]): Tools {
 }
 
 function ofSdk(tools: AiSdkTools): Tools {
+  checkTools('tools', Object.values(tools))
   const executable = Object.entries(tools).flatMap(([name, tool]) =>
     typeof tool.execute === 'function' ? [stepToolOf(name, tool)] : [],
   )

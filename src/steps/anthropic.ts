@@ -24,8 +24,8 @@ export interface AnthropicStepOptions extends ClientStepOptions<AnthropicClient>
 
 /**
  * Returns a step that calls Anthropic Messages, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema, or an
- *   unknown server.
+ * @throws ColloquyError `invalid_argument` for equal names of tools, a schema that JSON Schema cannot express,
+ *   or an unknown server.
  * @example
  * const client = new Anthropic({ apiKey: 'sk-ant-…' })
  * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096 })

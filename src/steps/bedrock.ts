@@ -3,7 +3,7 @@ import { LIMITS } from '../messages/bedrock/blocks.ts'
 import { collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'
 import { toBedrock } from '../messages/bedrock/write.ts'
 import { type ClientStepOptions, stepOf } from './step-of.ts'
-import type { ToolDescription } from './tool.ts'
+import { checkTools, type ToolDescription } from './tool.ts'
 
 /** A `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or an object of that shape. */
 export interface BedrockClient {
@@ -19,16 +19,16 @@ export type BedrockStepOptions = ClientStepOptions<BedrockClient>
 
 /**
  * Returns a step that calls a model of Amazon Bedrock, and executes the calls of its replies.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
+ * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
  * @example
  * const client = new BedrockRuntime({ region: 'eu-central-1' })
  * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })
  * typeof step // 'function'
  */
 export function bedrockStep({ client, toolConfig = {}, ...options }: BedrockStepOptions): Step {
-  const { tools: more = [], ...config } = toolConfig as Pick<BedrockStepOptions, 'tools'>
+  const { tools: more, ...config } = toolConfig as Pick<BedrockStepOptions, 'tools'>
   return stepOf(
-    { ...options, tools: [...(options.tools ?? []), ...more] },
+    { ...options, tools: [...checkTools('tools', options.tools), ...checkTools('toolConfig.tools', more)] },
     {
       limits: LIMITS,
       describe: describeTools,

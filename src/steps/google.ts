@@ -3,7 +3,7 @@ import { LIMITS } from '../messages/google/blocks.ts'
 import { collectGoogle, fromGoogle } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
 import { type ClientStepOptions, stepOf } from './step-of.ts'
-import { isStepTool, type ProviderTool, type StepTool, type ToolDescription } from './tool.ts'
+import { checkTools, isStepTool, type ProviderTool, type StepTool, type ToolDescription } from './tool.ts'
 
 /** A client of the `@google/genai` package, or an object of that shape. */
 export interface GoogleClient {
@@ -24,7 +24,7 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
  * Returns a step that calls Gemini, and executes the calls of its replies. If a request has both functions
  * and Gemini's own tools, the step sets `includeServerSideToolInvocations`. Gemini requires this setting, but
  * Vertex AI rejects it.
- * @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema.
+ * @throws ColloquyError `invalid_argument` for equal names of tools, or a schema that JSON Schema cannot express.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
  * const step = googleStep({ client, model: 'gemini-3.5-flash' })
@@ -32,10 +32,11 @@ export interface GoogleStepOptions extends ClientStepOptions<GoogleClient> {
  */
 export function googleStep({ client, config = {}, ...options }: GoogleStepOptions): Step {
   const { models, vertexai: isVertex = false } = client
-  const { tools: more = [], ...fixed }: Pick<GoogleStepOptions, 'tools'> & { toolConfig?: object } = config
+  const { tools: configured, ...fixed }: Pick<GoogleStepOptions, 'tools'> & { toolConfig?: object } = config
+  const more = checkTools('config.tools', configured)
   // The SDK's tools of MCP clients cannot be part of a digest.
   const [live, plain] = [more.filter(isCallable), more.filter((tool) => !isCallable(tool))]
-  const tools = [...(options.tools ?? []), ...plain]
+  const tools = [...checkTools('tools', options.tools), ...plain]
   const isMixed = tools.some(isFunction) && tools.some(isServerTool)
   const toolConfig = { includeServerSideToolInvocations: true, ...fixed.toolConfig }
   const fields = isMixed && !isVertex ? { ...fixed, toolConfig } : fixed

@@ -1,4 +1,4 @@
-import { checkOptionNames, invalid } from '../event/check-value.ts'
+import { checkOptionNames, invalid, invalidArgument } from '../event/check-value.ts'
 import { hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { pause } from '../conversation/async.ts'
@@ -89,7 +89,10 @@ export async function mcpTools(client: McpClient, options: McpToolOptions = {}):
       signal === undefined ? undefined : { signal },
     )
     for (const listed of page.tools.filter(include)) {
-      const name = toolName(rename(listed.name))
+      const renamed: unknown = rename(listed.name)
+      if (typeof renamed !== 'string' || renamed === '')
+        invalidArgument('name', 'must return a non-empty string')
+      const name = toolName(renamed)
       if (tools.has(name))
         throw invalid(
           `Two tools of the server have the name ${name}. Make \`name\` return unique names, or exclude one with \`include\`.`,

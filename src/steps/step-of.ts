@@ -4,6 +4,7 @@ import type { CallCompletion } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import { isReplied } from '../conversation/turn.ts'
 import { WORKING } from '../event/completion.ts'
+import { invalidArgument } from '../event/check-value.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Observation } from '../event/shapes.ts'
@@ -30,6 +31,7 @@ import { errorText, failure, readAsText, readToolResult, textObservation } from 
 import {
   type BackgroundOptions,
   checkArguments,
+  checkTools,
   definitionOf,
   describeTool,
   executableOf,
@@ -215,9 +217,16 @@ export interface SortedTools {
   readonly known: ReadonlyMap<string, StepTool>
 }
 
-/** @throws ColloquyError `invalid_argument` for a tool whose schema cannot be converted to JSON Schema. */
-export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
+/** @throws ColloquyError `invalid_argument` for equal names, or a schema that JSON Schema cannot express. */
+export function sortTools(listed?: readonly (StepTool | ProviderTool)[]): SortedTools {
+  const tools = checkTools('tools', listed)
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
+  const names = new Set<string>()
+  for (const { name } of executable) {
+    if (typeof name !== 'string' || name === '') invalidArgument('tools', 'must have a name for each tool')
+    if (names.has(name)) invalidArgument('tools', `must not have two tools with the name ${quote(name)}`)
+    names.add(name)
+  }
   const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
   return {
     described: tools.filter(isStepTool).map(describeTool),

@@ -1,7 +1,8 @@
 import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
-import { checkOptionNames, invalid } from '../event/check-value.ts'
+import { checkOptionNames, type Given, invalid, invalidArgument } from '../event/check-value.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
+import { isObject } from '../event/json.ts'
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind, objectOf, objectsOf, readArguments, stringOf } from '../messages/text.ts'
 import { valueAt } from '../messages/stream.ts'
@@ -204,6 +205,12 @@ export interface ToolDescription {
   readonly name: string
   readonly description: string
   readonly parameters: JsonObject
+}
+
+export function checkTools(field: string, tools: Given): readonly (StepTool | ProviderTool)[] {
+  if (tools === undefined || tools === null) return []
+  if (Array.isArray(tools) && tools.every(isObject)) return tools as (StepTool | ProviderTool)[]
+  return invalidArgument(field, 'must be an array of tools')
 }
 
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>

@@ -50,6 +50,17 @@ async function resultOf(result: object) {
   return { observation: event?.kind === 'ObservationEvent' ? event.observation : null, calls }
 }
 
+it.each([() => 7, () => null, () => ''])(
+  'a name that is no text is refused in a sentence: %s',
+  async (name) => {
+    const { client } = clientOf([[listed('a')]])
+    await expect(mcpTools(client, { name: name as never })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: '`name` must return a non-empty string.',
+    })
+  },
+)
+
 it('all pages of the list are tools, under the names that are wanted', async () => {
   const { client } = clientOf([[listed('a', { description: 'Does a.' }), listed('b')], [], [listed('c')]])
   const tools = await mcpTools(client, { name: (name) => `x_${name}`, include: ({ name }) => name !== 'b' })

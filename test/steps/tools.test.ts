@@ -4,7 +4,15 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Event } from '../../src/event/types.ts'
-import { anthropicStep, background, type StepTool, tool, type ToolOutput } from '../../src/steps/index.ts'
+import {
+  anthropicStep,
+  background,
+  bedrockStep,
+  googleStep,
+  type StepTool,
+  tool,
+  type ToolOutput,
+} from '../../src/steps/index.ts'
 import { describeTool } from '../../src/steps/tool.ts'
 import { begin, branch } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES } from './wires.ts'
@@ -251,6 +259,47 @@ describe('arguments', () => {
       }),
     )
   })
+})
+
+describe.each(Object.values(STEP_WIRES))('the tools of $name', (wire) => {
+  it.each<readonly [string, unknown, string]>([
+    ['no list', 7, 'must be an array of tools'],
+    ['null in the list', [null], 'must be an array of tools'],
+    ['text in the list', [made(() => ''), 'x'], 'must be an array of tools'],
+    ['a list in the list', [[]], 'must be an array of tools'],
+    ['no name', [made(() => '', { name: undefined } as never)], 'must have a name for each tool'],
+    ['an empty name', [made(() => '', { name: '' })], 'must have a name for each tool'],
+    ['a name twice', [made(() => ''), made(() => '')], 'must not have two tools with the name "do"'],
+  ])('%s is refused in a sentence', (_, tools, rule) => {
+    const create = () => scripted(wire, [], { tools: tools as never })
+    // The AI SDK's tools are an object too.
+    if (wire === STEP_WIRES.aiSdk && tools === 7) return
+    expect(create).toThrow(
+      expect.objectContaining({ code: 'invalid_argument', message: `\`tools\` ${rule}.` }),
+    )
+  })
+
+  it('may be left out, also with null', () => {
+    for (const tools of [undefined, null])
+      expect(() => scripted(wire, [], { tools: tools as never })).not.toThrow()
+  })
+})
+
+it.each([
+  ['config.tools', (tools: unknown) => googleStep({ client: {} as never, model: 'm', config: { tools } })],
+  [
+    'toolConfig.tools',
+    (tools: unknown) => bedrockStep({ client: {} as never, model: 'm', toolConfig: { tools } }),
+  ],
+])('%s is refused in a sentence if it is no list of objects', (field, create) => {
+  for (const tools of [7, 'x', {}, [null], [undefined], ['x']])
+    expect(() => create(tools)).toThrow(
+      expect.objectContaining({
+        code: 'invalid_argument',
+        message: `\`${field}\` must be an array of tools.`,
+      }),
+    )
+  for (const tools of [undefined, null, [], [{}]]) expect(() => create(tools)).not.toThrow()
 })
 
 it("a provider's own tools are passed on as they are, and executed here where they have an execute", async () => {
