@@ -34,10 +34,10 @@ export class Subagents {
       new Map(await Promise.all(all.map(async (child) => [child.record.id, await read(child)] as const)))
     this.#earlier ??= await perChild(async (child) => (isEnded(child.status) ? null : partsOf(child)))
     const messagesById = await perChild(({ conversation }) => conversation.read(agUiMessages))
-    const withChildren = (parent: string | null, own: readonly Message[]): Message[] => {
+    const withChildren = (parent: string | null, siblings: readonly Message[]): Message[] => {
       const children = all.filter((child) => child.parent === parent)
       const byCall = Map.groupBy(children, ({ record }) => parentCall(record))
-      return own.flatMap((message) => {
+      return siblings.flatMap((message) => {
         const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
         const called = calls.flatMap(({ id }) => byCall.get(id) ?? [])
         return [message, ...called.flatMap(({ record }) => messagesOf(record.id))]

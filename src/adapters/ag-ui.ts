@@ -269,7 +269,7 @@ function isDecided(state: State, id: string, isApproved: boolean): boolean {
 
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
   const query = { kinds: ['ConversationStateUpdateEvent'], order: 'timestamp_desc' } as const
-  for await (const { fact } of allItems((at) => conversation.search({ ...query, ...at })))
+  for await (const { fact } of allItems((start) => conversation.search({ ...query, ...start })))
     if (!isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === SHARED_STATE)
       return { value: (fact.value ?? null) as JsonValue }
   return null

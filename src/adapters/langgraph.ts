@@ -177,7 +177,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   async deleteThread(thread: string): Promise<void> {
-    for await (const page of allPages((at) => this.#items.listItems(collectionOf(thread), at)))
+    for await (const page of allPages((start) => this.#items.listItems(collectionOf(thread), start)))
       await this.#items.changeItems(page.map(({ collection, id }) => ({ collection, id, put: null })))
     await this.#items.changeItems([{ collection: THREADS, id: digest(thread), put: null }])
   }
@@ -235,7 +235,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
   }
 
   #walk(collection: string, query?: ItemQuery): AsyncGenerator<Item> {
-    return allItems((at) => this.#items.listItems(collection, { ...query, ...at }))
+    return allItems((start) => this.#items.listItems(collection, { ...query, ...start }))
   }
 }
 
@@ -253,7 +253,7 @@ const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: strin
 
 const itemBody = <T>(item: Item): T => item.body as unknown as T
 const collectionOf = (thread: string): string => `${THREADS}/${digest(thread)}`
-const positionKey = (at: Position): string => digest(at.thread, at.namespace, at.checkpoint ?? '')
+const positionKey = (key: Position): string => digest(key.thread, key.namespace, key.checkpoint ?? '')
 const headId = (namespace: string): string => `head/${digest(namespace)}`
 const checkpointId = (namespace: string, id: string): string => `checkpoint/${digest(namespace, id)}`
 const valueId = (namespace: string, channel: string, version: string | number): string =>

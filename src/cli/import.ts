@@ -230,18 +230,18 @@ interface Plan {
 function planSession({ request }: Copy, session: Session, fallbackId: string, parentId: string | null): Plan {
   const { conversation, timezone: timeZone = null } = request.options
   const notes = session.notes.map(({ what, count, line }) => `${what}: ${count}, first on line ${line}`)
-  const own = legalId(session.id)
+  const fileId = legalId(session.id)
   // --conversation names only the outermost session.
   const chosen = parentId === null ? conversation : undefined
-  if (own !== null && chosen !== undefined && dashed(chosen) !== dashed(own))
-    notes.push(`its id in the file is ${quoted(dashed(own))}`)
+  if (fileId !== null && chosen !== undefined && dashed(chosen) !== dashed(fileId))
+    notes.push(`its id in the file is ${quoted(dashed(fileId))}`)
   const namedParent = legalId(session.parentId)
   const { subagent } = session
   const link = subagent !== null && {
     subagent: { ...(subagent.actionId !== null && { action_id: subagent.actionId }), depth: subagent.depth },
   }
   return {
-    id: dashed(chosen ?? own ?? fallbackId),
+    id: dashed(chosen ?? fileId ?? fallbackId),
     description: {
       ...describeDocuments({ meta: null, baseState: null }),
       title: titleIn(session.title ?? undefined),

@@ -151,15 +151,15 @@ function documentsOf(
 ): LogDocument[] {
   const { id = null, title: ownTitle = null, subagent = null, children = [] } = { ...log.session }
   const named = { title: plain(ownTitle ?? title), name: id ?? name, parent }
-  const own = { ...named, conversation: '', call: subagent?.actionId ?? null }
+  const self = { ...named, conversation: '', call: subagent?.actionId ?? null }
   const below = children.flatMap((session, index) => {
     const loaded = session.facts.map(({ fact }) => ({ fact, upcasts: [], warnings: [] }))
     const child = { loaded, lines: session.facts.map(({ line }) => line), session, state: null }
-    const childTitle = session.id ?? `${own.title}, child ${index + 1}`
-    const head = { title: childTitle, name: `${own.name}/${index}`, parent: own.name }
+    const childTitle = session.id ?? `${self.title}, child ${index + 1}`
+    const head = { title: childTitle, name: `${self.name}/${index}`, parent: self.name }
     return documentsOf(child, head, redact)
   })
-  return [documentOf(log, own, redact), ...below]
+  return [documentOf(log, self, redact), ...below]
 }
 
 async function writePage(template: string, logs: Logs, target: Target, page: Page): Promise<number> {

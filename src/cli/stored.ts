@@ -31,7 +31,7 @@ const search: List<'search', StoredEvent> = {
     // The store returns an empty path for an unknown event; the user who typed its id needs an error.
     if (leaf !== undefined) await getEvent(store, id, leaf)
     const period = { timestampGte: since, timestampLt: until }
-    const filter = given({ kinds, source, ...period, text, leafId: leaf, limit, cursor })
+    const filter = defined({ kinds, source, ...period, text, leafId: leaf, limit, cursor })
     const order = desc === true ? 'timestamp_desc' : 'timestamp'
     return store.search({ conversationId: id, order, ...filter })
   },
@@ -56,7 +56,7 @@ const searchText: List<'search-text', TextHit> = {
       query,
       order: rank === true ? 'rank' : 'time',
       includeResults: results === true,
-      ...given({ conversation, owner, role, from, to, limit, cursor }),
+      ...defined({ conversation, owner, role, from, to, limit, cursor }),
     })
   },
   json: ({ conversationId: conversation_id, id: event_id, seq: position, ...hit }) => {
@@ -78,7 +78,7 @@ const searchText: List<'search-text', TextHit> = {
 }
 
 const conversations: List<'conversations', ConversationRecord> = {
-  find: (store, { owner, limit, cursor }) => store.listConversations(given({ owner, limit, cursor })),
+  find: (store, { owner, limit, cursor }) => store.listConversations(defined({ owner, limit, cursor })),
   // Without its metadata, which may contain an agent's configuration with its keys.
   json: (record) => ({
     id: record.id,
@@ -108,7 +108,7 @@ const conversations: List<'conversations', ConversationRecord> = {
 
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
-const given = <T extends object>(fields: T) =>
+const defined = <T extends object>(fields: T) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     readonly [Name in keyof T]?: Exclude<T[Name], undefined>
   }

@@ -108,9 +108,9 @@ function ofContent(content: readonly Content[]): number {
 
 /** Counts a part that is neither text nor images. Its characters outside of texts are mostly base64. */
 function ofPart(part: OpenPart): number {
-  const words = wordsIn(part)
-  const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)
-  return Math.max(IMAGE_TOKENS, ofText(words.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
+  const texts = wordsIn(part)
+  const rest = texts.reduce((length, text) => length - text.length, JSON.stringify(part).length)
+  return Math.max(IMAGE_TOKENS, ofText(texts.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
 }
 
 function ofText(text: string): number {

@@ -231,8 +231,8 @@ export class EngineContext {
     await deleteChildren()
     // Also when nothing was deleted: an earlier delete may have failed here.
     const items = await this.track(dropShared(this.store, id))
-    const own = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
-    return addReports(report, { ...own, items })
+    const counts = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
+    return addReports(report, { ...counts, items })
   }
 
   /** Without `dryRun`, also calls `onDelete` and deletes the snapshot. */

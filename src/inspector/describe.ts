@@ -108,8 +108,8 @@ export function describeEvent(original: Event): Described {
       const progress = progressOf(event)
       if (progress !== null) {
         const task = progress.task === undefined ? '' : `task ${valueText(progress.task)}`
-        const words = [progressText(progress), task].filter((text) => text !== '').join(' ')
-        return described('progress', 'dim', '', words || '(empty)')
+        const shown = [progressText(progress), task].filter((text) => text !== '').join(' ')
+        return described('progress', 'dim', '', shown || '(empty)')
       }
       return described('state', 'dim', event.key ?? '', valueText(event.value))
     }

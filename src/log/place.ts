@@ -18,9 +18,9 @@ const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 type Warned = { -readonly [K in 'seq' | 'id' | 'warnings']: Entry[K] }
 
 /** Adds a warning to an entry that is not in a log yet. */
-export function warn(place: Warned, code: LogWarning['code'], message: string): void {
-  const { seq, id, warnings } = place
-  place.warnings = [...warnings, { seq, id, code, message }]
+export function warn(entry: Warned, code: LogWarning['code'], message: string): void {
+  const { seq, id, warnings } = entry
+  entry.warnings = [...warnings, { seq, id, code, message }]
 }
 
 /** Returns the entry of a fact that is appended to a log (design D8, D15, D16). Never throws. O(log n). */
@@ -29,19 +29,19 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
   const event = isQuarantined(fact) ? null : fact
   const quarantined = isQuarantined(fact) ? fact : null
   const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
-  const place: Warned = { seq, id, warnings: NO_WARNINGS }
+  const draft: Warned = { seq, id, warnings: NO_WARNINGS }
 
-  if (quarantined !== null) warn(place, 'quarantined', 'not an event')
+  if (quarantined !== null) warn(draft, 'quarantined', 'not an event')
   const existing = id === null ? undefined : findEventIn(log, id)
   if (existing !== undefined) {
-    warn(place, 'duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
+    warn(draft, 'duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
   }
   const inTree = id !== null && existing === undefined
 
   let timestamp = log.entries.last()?.timestamp ?? null
   if (event?.timestamp !== undefined) {
     if (isInstant(event.timestamp)) timestamp = event.timestamp
-    else warn(place, 'unreadable_timestamp', `${quote(event.timestamp)} is not a date and time`)
+    else warn(draft, 'unreadable_timestamp', `${quote(event.timestamp)} is not a date and time`)
   }
 
   let parent: Entry | null = null
@@ -49,7 +49,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
     const known = effectiveParent(LOG_TREE, log, log.head, fact.parent_id)
     parent = known === undefined ? log.head : known
     if (known === undefined) {
-      warn(place, 'unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
+      warn(draft, 'unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
     }
   }
   const kind = event?.kind ?? quarantined?.event_kind
@@ -70,7 +70,7 @@ export function placeFact(log: Log, fact: Fact, conversationId: string): Entry {
     jump,
     above,
     unit: null,
-    warnings: place.warnings,
+    warnings: draft.warnings,
   }
 }
 

@@ -648,8 +648,8 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): ReplyBlock[
 /** Returns a cheap key: equal blocks have equal keys, and different blocks rarely do. */
 function blockSize({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
-  const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
-  return typeof words === 'string' ? words.length : ''
+  const content = type === 'text' ? text : type === 'thinking' ? thinking : undefined
+  return typeof content === 'string' ? content.length : ''
 }
 
 /** Returns an exact key: only equal blocks have equal keys. Thinking also differs by its signature. */

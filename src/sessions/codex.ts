@@ -76,7 +76,7 @@ function indexRollout(
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
     // Since 0.148 only this event has the user's text.
-    if (type === 'event_msg' && isUserItem(payload)) typed.add(itemWords(payload))
+    if (type === 'event_msg' && isUserItem(payload)) typed.add(itemText(payload))
     if (what === 'item_completed') completed.add(stringOf(objectOf(payload['item'])['id']))
     if (what === 'collab_agent_spawn_end')
       spawned.set(stringOf(payload['call_id']), stringOf(payload['new_thread_id']))
@@ -154,9 +154,9 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
   } else if (what === 'agent_message') {
     // A message of another agent: its text, unless it is sealed.
-    const words = contentOf(payload['content']).filter(({ type }) => type === 'text')
-    if (words.length === 0) return keepAside(line, writer)
-    writer.say('environment', words, origin)
+    const texts = contentOf(payload['content']).filter(({ type }) => type === 'text')
+    if (texts.length === 0) return keepAside(line, writer)
+    writer.say('environment', texts, origin)
     if (stringOf(payload['author']) !== '' || stringOf(payload['recipient']) !== '')
       writer.note('authors and recipients of messages of agents', origin.line)
   } else if (what.endsWith('_output')) {
@@ -245,8 +245,8 @@ const isRepeated: IsTwice = (payload, rollout) => {
   })
   if (type === 'Reasoning' || type === 'reasoning')
     return texts.length > 0 && texts.every((text) => rollout.thoughts.has(text))
-  const words = itemWords(payload)
-  return (words !== '' && rollout.inItems.has(words)) || isCalled(objectOf(payload['item']), rollout)
+  const text = itemText(payload)
+  return (text !== '' && rollout.inItems.has(text)) || isCalled(objectOf(payload['item']), rollout)
 }
 
 const TWICE: ReadonlyMap<string, IsTwice> = new Map([
@@ -276,12 +276,12 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   switch (what) {
     case 'user_message':
     case 'agent_message':
-      return readWords(what, stringOf(payload['message']), line, rollout)
+      return readText(what, stringOf(payload['message']), line, rollout)
     case 'item_completed': {
       const type = stringOf(objectOf(payload['item'])['type'])
-      const words = itemWords(payload)
-      if (words === '' || (type !== 'UserMessage' && type !== 'AgentMessage')) return keepAside(line, writer)
-      return readWords(type === 'UserMessage' ? 'user_message' : 'agent_message', words, line, rollout)
+      const text = itemText(payload)
+      if (text === '' || (type !== 'UserMessage' && type !== 'AgentMessage')) return keepAside(line, writer)
+      return readText(type === 'UserMessage' ? 'user_message' : 'agent_message', text, line, rollout)
     }
     case 'turn_aborted':
       writer.add({ kind: 'InterruptEvent', source: 'user' }, origin)
@@ -303,7 +303,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
 }
 
 /** Adds text from an event, unless an item, or an earlier event of another type, contains it. */
-function readWords(
+function readText(
   what: 'user_message' | 'agent_message',
   text: string,
   line: CodexLine,
@@ -469,7 +469,7 @@ const isSealed = (item: RawObject): boolean =>
 const isUserItem = ({ type, item }: RawObject): boolean =>
   type === 'item_completed' && objectOf(item)['type'] === 'UserMessage'
 
-function itemWords({ item }: RawObject): string {
+function itemText({ item }: RawObject): string {
   const { content, text } = objectOf(item)
   return wordsIn(content) || stringOf(text)
 }

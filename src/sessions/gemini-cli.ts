@@ -114,7 +114,7 @@ class ChatSteps {
   about: RawObject = {}
   readonly steps: Step[] = []
   #list = this.steps
-  #places = new Map<string, { readonly list: Step[]; readonly index: number }>()
+  #slots = new Map<string, { readonly list: Step[]; readonly index: number }>()
   #ids: string[] = []
 
   constructor(records: readonly SessionRecord[]) {
@@ -152,7 +152,7 @@ class ChatSteps {
   #goBack(to: string, record: SessionRecord): void {
     this.#add((chat) => goBack(to, record, chat))
     // A removed message may be added again with its id.
-    while (this.#places.has(to)) this.#places.delete(this.#ids.pop() ?? '')
+    while (this.#slots.has(to)) this.#slots.delete(this.#ids.pop() ?? '')
   }
 
   #change(changes: RawObject, record: SessionRecord): void {
@@ -160,7 +160,7 @@ class ChatSteps {
     this.#addUpdate('gemini-cli.set', changes, record)
     // An empty list replaces nothing.
     if (!Array.isArray(messages) || messages.length === 0) return
-    this.#places = new Map()
+    this.#slots = new Map()
     this.#ids = []
     const listed: Step[] = []
     this.#add((chat) => {
@@ -192,14 +192,14 @@ class ChatSteps {
   #say(fields: RawObject, record: SessionRecord, name: string): void {
     const id = stringOf(fields['id']) || null
     const step = { record, fields, id, name: id ?? name }
-    const place = this.#places.get(id ?? '')
-    if (place !== undefined) {
-      place.list[place.index] = step
+    const slot = this.#slots.get(id ?? '')
+    if (slot !== undefined) {
+      slot.list[slot.index] = step
       this.#note('rewritten messages', record)
       return
     }
     if (id !== null) {
-      this.#places.set(id, { list: this.#list, index: this.#list.length })
+      this.#slots.set(id, { list: this.#list, index: this.#list.length })
       this.#ids.push(id)
     }
     this.#list.push(step)
@@ -322,8 +322,8 @@ function googlePart(part: string | RawObject): object {
 const thoughtsOf = (fields: RawObject): object[] =>
   listOf(fields['thoughts']).map((thought) => {
     const { subject, description } = objectOf(thought)
-    const words = [subject, description].map(stringOf).filter((text) => text !== '')
-    const text = words.length > 0 ? words.join('\n') : thought
+    const lines = [subject, description].map(stringOf).filter((text) => text !== '')
+    const text = lines.length > 0 ? lines.join('\n') : thought
     return { text: typeof text === 'string' ? text : JSON.stringify(text), thought: true }
   })
 

@@ -229,7 +229,7 @@ function readCompaction(entry: RawObject, record: SessionRecord, origin: Origin,
   const textOf = ({ line }: Place): string => JSON.stringify(messages.get(line) ?? null)
   const known = new Set(sight.map(textOf))
   const isKnown = [...retained].every((text) => known.has(text))
-  writer.condense(idsOf(isKnown ? sight.filter((place) => retained.has(textOf(place))) : []), summary, origin)
+  writer.condense(idsOf(isKnown ? sight.filter((item) => retained.has(textOf(item))) : []), summary, origin)
   // If one copy is changed, all are added as new messages, so that calls keep their results.
   for (const [index, { usage: _, ...message }] of isKnown ? [] : copies.entries()) {
     const id = `${origin.id ?? `line-${origin.line}`}.${index}`
@@ -250,8 +250,8 @@ function readEdit(entry: RawObject, record: SessionRecord, origin: Origin, { wri
   const target = lines.get(stringOf(entry['targetId']))
   if (target === undefined || entry['replacement'] !== null)
     return writer.keep(record, 'an edit of the context that cannot be read')
-  const kept = writer.inSight(origin.after).filter(({ line }) => line !== target)
-  writer.condense(idsOf(kept), '', origin)
+  const remaining = writer.inSight(origin.after).filter(({ line }) => line !== target)
+  writer.condense(idsOf(remaining), '', origin)
 }
 
 function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {

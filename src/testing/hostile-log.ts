@@ -150,9 +150,9 @@ const anyTime = (): fc.Arbitrary<From<string | undefined>> =>
   )
 
 const placed = (body: fc.Arbitrary<From<Event>>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
-  fc.tuple(placing(id), body).map(([place, write]): Step => (written) => ({
+  fc.tuple(placing(id), body).map(([identify, write]): Step => (written) => ({
     ...write(written),
-    ...place(written),
+    ...identify(written),
   }))
 
 const plain = (body: fc.Arbitrary<Event>, id?: Parameters<typeof placing>[0]): fc.Arbitrary<Step> =>
@@ -441,8 +441,8 @@ const broken = (): fc.Arbitrary<Step> =>
       fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
       fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
     )
-    .map(([place, isReadable, eventKind, raw]) => (written): Quarantined => {
-      const { timestamp: _, ...identity } = place(written)
+    .map(([identify, isReadable, eventKind, raw]) => (written): Quarantined => {
+      const { timestamp: _, ...identity } = identify(written)
       return {
         quarantined: true,
         raw,

@@ -244,10 +244,10 @@ class Server {
       if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.position : 0)) this.#hear(meanwhile)
       if (n === 0 && searches) this.#waiting = this.events.length
       const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
-      const words = n === 0 && text !== null ? [{ type: 'text' as const, text }] : []
+      const thought = n === 0 && text !== null ? [{ type: 'text' as const, text }] : []
       this.#write({
         kind: 'ActionEvent',
-        thought: words,
+        thought,
         ...(n === 0 && thinking.length > 0 ? { thinking_blocks: thinking } : {}),
         action: call.action,
         tool_name: call.tool,

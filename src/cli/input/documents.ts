@@ -48,8 +48,8 @@ export function headIn({ baseState }: Documents): string | null | undefined {
 
 /** Returns the stored documents, updated from the record, with the fields that an agent server needs. */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
-  const kept = asObject(record.metadata[KEPT])
-  const stored = { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
+  const saved = asObject(record.metadata[KEPT])
+  const stored = { meta: asObject(saved?.['meta']), baseState: asObject(saved?.['base_state']) }
   const before = describeDocuments(stored)
   const { title, tags, parentConversationId: parent } = record
   const head = headIn(stored)

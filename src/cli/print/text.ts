@@ -24,7 +24,7 @@ export function width(text: string): number {
 }
 
 export const widest = (texts: readonly string[]): number =>
-  texts.reduce((most, text) => Math.max(most, width(text)), 0)
+  texts.reduce((max, text) => Math.max(max, width(text)), 0)
 
 /** Cuts a text to a width, with … for the missing part. */
 export function fit(text: string, columns: number): string {

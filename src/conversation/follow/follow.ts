@@ -153,7 +153,7 @@ class Share {
     const collection = membersOf(name)
     let live = 1
     let nextEnd = Infinity
-    for await (const { id, dueAt, version } of allItems((at) => store.listItems(collection, at))) {
+    for await (const { id, dueAt, version } of allItems((start) => store.listItems(collection, start))) {
       if (id === member) continue
       if ((dueAt ?? 0) > now) {
         live += 1
@@ -362,7 +362,7 @@ export async function follow(
 ): Promise<Follower> {
   context.check()
   checkOptionNames(options, OPTIONS)
-  const { signal, ...given } = options
+  const { signal, ...overrides } = options
   const all = {
     from: 'start' as const,
     limit: MAX_PAGE_SIZE,
@@ -372,7 +372,7 @@ export async function follow(
     retryDelay: 1_000,
     maxRetryDelay: 60_000,
     onError: rejectUnhandled,
-    ...given,
+    ...overrides,
   }
   const { name, onError, pollInterval } = all
   if (!isLegalId(name) || name.length > NAME_LENGTH)

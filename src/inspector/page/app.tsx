@@ -22,7 +22,7 @@ import {
 } from '../model/view-reading.ts'
 import { CostPanel } from './cost-panel.tsx'
 import { EventPanel, FindingItem, WhyPanel } from './event-panel.tsx'
-import { EventLink, inWords, digits } from './parts.tsx'
+import { EventLink, describe, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import {
   type Family,
@@ -387,7 +387,7 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
   const { position, go, session } = reader
   const count = lengthOf(session)
   const entry = session.replayed.states.at(-1)?.log.entries.get(position - 1)
-  const words = entry === undefined ? null : inWords(entry)
+  const described = entry === undefined ? null : describe(entry)
   const step = (by: number, label: string, text: string): ComponentChild => (
     <button
       type="button"
@@ -409,9 +409,9 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
         value={position}
         aria-label="Place in the log"
         aria-valuetext={
-          words === null
+          described === null
             ? 'before the first event'
-            : `event ${position} of ${count}: ${words.role} ${words.subject}`
+            : `event ${position} of ${count}: ${described.role} ${described.subject}`
         }
         onInput={(event: Input) => go(Number(event.currentTarget.value))}
       />

@@ -11,7 +11,7 @@ import {
   ConversationLink,
   EventLink,
   EventLinks,
-  inWords,
+  describe,
   Json,
   kindText,
   Pairs,
@@ -27,12 +27,12 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
   const names = useMemo(() => childNames(replayed, family.titles), [replayed, family.titles])
   const entry = replayed.states.at(-1)?.log.entries.get(position - 1)
   if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
-  const words = inWords(entry)
+  const described = describe(entry)
   const { id, timestamp, parent, warnings, event, quarantined } = entry
   const child = names.get(callOf(event) ?? '')
   return (
     <div>
-      <Section title={`${words.role}${words.subject === '' ? '' : ` ${words.subject}`}`} />
+      <Section title={`${described.role}${described.subject === '' ? '' : ` ${described.subject}`}`} />
       <Pairs
         rows={[
           ['kind', kindText(entry)],

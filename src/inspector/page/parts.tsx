@@ -17,14 +17,14 @@ const KEPT = 400
 
 const DESCRIBED = new Map<Entry | Event, Described>()
 
-export function inWords(of: Entry | Event): Described {
-  if ('seq' in of && of.event !== null) return inWords(of.event)
+export function describe(of: Entry | Event): Described {
+  if ('seq' in of && of.event !== null) return describe(of.event)
   const known = DESCRIBED.get(of)
   if (known !== undefined) return known
-  const words = 'seq' in of ? describeEntry(of) : describeEvent(of)
+  const description = 'seq' in of ? describeEntry(of) : describeEvent(of)
   if (DESCRIBED.size === KEPT) DESCRIBED.clear()
-  DESCRIBED.set(of, words)
-  return words
+  DESCRIBED.set(of, description)
+  return description
 }
 
 export function EventLink({

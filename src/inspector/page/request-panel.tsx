@@ -4,7 +4,7 @@ import type { State } from '../../state/state.ts'
 import { glimpse } from '../glimpse.ts'
 import { counted } from '../../explain/explanation.ts'
 import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
-import { Copy, EventLink, inWords, Json, digits } from './parts.tsx'
+import { Copy, EventLink, describe, Json, digits } from './parts.tsx'
 import type { Reader } from './session.ts'
 import { maskSecrets } from '../../event/mask.ts'
 
@@ -152,7 +152,7 @@ function Compared({
         by !== null && [
           'Event ',
           <EventLink reader={reader} event={by} />,
-          ` (${inWords(entry).role}) did it. `,
+          ` (${describe(entry).role}) did it. `,
         ]}
       About {digits(cacheTokens)} cached tokens must be read again
       {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can no longer be sent.` : '.'}
@@ -205,19 +205,19 @@ function MessageBlock({ role, value, look }: { role: string; value: unknown; loo
 const MAX_GIST = 300
 
 function gist(value: unknown): string {
-  const words: string[] = []
+  const texts: string[] = []
   let length = 0
   const read = (part: unknown, key: string): void => {
     if (length > MAX_GIST) return
     if (typeof part === 'string') {
       if (SILENT.has(key)) return
-      words.push(part.slice(0, MAX_GIST))
+      texts.push(part.slice(0, MAX_GIST))
       length += part.length
     } else if (typeof part === 'object' && part !== null)
       for (const [name, inner] of Object.entries(part)) read(inner, Array.isArray(part) ? key : name)
   }
   read(maskSecrets(value), '')
-  return glimpse(words.join(' · '))
+  return glimpse(texts.join(' · '))
 }
 
 const SILENT: ReadonlySet<string> = new Set([

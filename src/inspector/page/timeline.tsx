@@ -3,7 +3,7 @@
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { inWords, roleOf, saidOf, digits } from './parts.tsx'
+import { describe, roleOf, saidOf, digits } from './parts.tsx'
 import { lengthOf, type Reader, type Session } from './session.ts'
 import { useMemo, useState } from 'preact/hooks'
 import { type SearchFilter, kindCounts } from '../model/search.ts'
@@ -200,13 +200,13 @@ class TimelineRow extends Component<RowProps> {
 }
 
 function insideOf({ entry, lanes, flag }: RowProps): readonly ComponentChild[] {
-  const words = inWords(entry)
+  const described = describe(entry)
   return [
     <span class="seq">{String(entry.seq + 1)}</span>,
     lanes !== null && laneOf(lanes.tree, entry.seq, entry.canBeHead),
     lanes !== null && lanes.calls !== null && laneOf(lanes.calls, entry.seq, true, 'calls'),
-    roleOf(words),
-    saidOf(words),
+    roleOf(described),
+    saidOf(described),
     flag !== '' && (
       <span class={`flag sev sev-${flag}`} title="see Why">
         !

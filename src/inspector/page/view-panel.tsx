@@ -12,7 +12,7 @@ import {
   ConversationLink,
   EventLink,
   EventLinks,
-  inWords,
+  describe,
   roleOf,
   saidOf,
   Section,
@@ -147,11 +147,11 @@ class UnitBox extends Component<UnitProps> {
         <span class="at">{isPending ? '…' : String(position)}</span>
         <div class="body">
           {Array.from(unitEvents(unit), (item, number) => {
-            const words = inWords(item.event)
+            const described = describe(item.event)
             return (
               <div class="item">
-                {roleOf(words)}
-                <span class="words">{saidOf(words)}</span>
+                {roleOf(described)}
+                <span class="words">{saidOf(described)}</span>
                 {number === 0 && tokens > 0 && (
                   <span class="tok" title="estimated tokens">
                     {digits(tokens)}
@@ -187,11 +187,11 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
     >
       <summary class="quiet">{`replaces ${counted(countIn(taken), 'event')} of the view`}</summary>
       {items.slice(0, 200).map((item) => {
-        const words = inWords(item.event)
+        const described = describe(item.event)
         return (
           <div class="item quiet" key={item.id}>
-            {roleOf(words)}
-            <span class="words">{saidOf(words)}</span>
+            {roleOf(described)}
+            <span class="words">{saidOf(described)}</span>
             <EventLink reader={reader} event={item.id} text="↗" />
           </div>
         )

@@ -7,7 +7,7 @@ import { safe } from '../glimpse.ts'
 import type { Form } from '../model/request.ts'
 import { readAtOnce, totalOf } from '../model/view-reading.ts'
 import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
-import { inWords, Json, Section, digits } from './parts.tsx'
+import { describe, Json, Section, digits } from './parts.tsx'
 import { RequestPanel } from './request-panel.tsx'
 import type { Reader } from './session.ts'
 import { ViewPanel } from './view-panel.tsx'
@@ -104,7 +104,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
             >
               <option value="">choose a leaf</option>
               {leaves.map((leaf) => {
-                const { role, text } = inWords(leaf)
+                const { role, text } = describe(leaf)
                 return (
                   <option key={leaf.seq} value={leaf.id ?? ''}>
                     {leaf.seq + 1} {role} {text.slice(0, 60)}

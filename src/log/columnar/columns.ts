@@ -12,12 +12,12 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
   times.forEach((time, index) => {
     const isWhole = index % RESTART === 0
     if (isWhole) starts[index / RESTART] = text.length
-    const own = time ?? ''
-    const shared = isWhole ? 0 : sharedLength(before, own)
+    const current = time ?? ''
+    const shared = isWhole ? 0 : sharedLength(before, current)
     lengths[index * 2] = shared
-    lengths[index * 2 + 1] = time === null ? NO_CODE : own.length - shared
-    text += own.slice(shared)
-    before = own
+    lengths[index * 2 + 1] = time === null ? NO_CODE : current.length - shared
+    text += current.slice(shared)
+    before = current
   })
   const index = new Uint8Array(starts.byteLength + lengths.byteLength)
   index.set(bytesIn(starts))

@@ -193,8 +193,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 
 const continues = (piece: RawObject, call: RawObject): boolean =>
   ['id', 'name'].every((field) => {
-    const [own, known] = [stringOf(piece[field]), stringOf(call[field])]
-    return own === '' || own === known || (known === '' && field === 'id')
+    const [received, known] = [stringOf(piece[field]), stringOf(call[field])]
+    return received === '' || received === known || (known === '' && field === 'id')
   })
 
 const isSilent = (part: RawObject): boolean => part['thought'] === true

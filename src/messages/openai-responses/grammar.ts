@@ -46,8 +46,8 @@ const deltasOf = (item: Wire, output_index: number): readonly Wire[] =>
     const [first] = (list === undefined ? [item] : (item[list] ?? [])) as readonly Wire[]
     const isOfKind = type === item['type'] && (part === undefined || part === first?.['type'])
     if (!isOfKind || first === undefined) return []
-    const place = { item_id: item['id'], output_index, ...(index !== undefined && { [index]: 0 }) }
-    return halves(String(first[field])).map((delta) => ({ type: `response.${name}.delta`, ...place, delta }))
+    const base = { item_id: item['id'], output_index, ...(index !== undefined && { [index]: 0 }) }
+    return halves(String(first[field])).map((delta) => ({ type: `response.${name}.delta`, ...base, delta }))
   })
 
 function hasArguments(part: ModelPart): boolean {

@@ -112,11 +112,11 @@ const PIECE_EVENT = /^response\.(\w+)\.(?:delta|done)$/
 
 function addPiece(item: StreamItem, event: RawObject, kind: PieceKind): readonly StreamingDeltaEvent[] {
   const { field, list, index = '', part = '', publish } = kind
-  const { delta, [index]: place } = event
+  const { delta, [index]: partIndex } = event
   let path = field
   if (list !== undefined) {
-    if (typeof place !== 'number') item.unplaced.add(list)
-    const entry = `${list}.${typeof place === 'number' ? place : partOf(item, list, part)}`
+    if (typeof partIndex !== 'number') item.unplaced.add(list)
+    const entry = `${list}.${typeof partIndex === 'number' ? partIndex : partOf(item, list, part)}`
     setValue(item, `${entry}.type`, part)
     path = `${entry}.${field}`
   }

@@ -94,17 +94,17 @@ function replyItems(
         addReasoning(reasoningOf(value), position)
         continue
       }
-      let words: string | null | undefined = placeholder
+      let replacement: string | null | undefined = placeholder
       let sent: JsonObject | null = null
       if (placeholder === null) {
         if (isSealed(LIMITS, value) && !keepsSigned) continue
         sent = withLegalId(value, mayName)
         const pair = LIMITS.pairOf(value)
         if (pair !== null) onHalf(pair.id, sent !== null)
-        words = unsent(ref)[0]?.placeholder
+        replacement = unsent(ref)[0]?.placeholder
       }
       if (sent === null) {
-        if (words) texts.push({ piece: textPiece(words), more: null })
+        if (replacement) texts.push({ piece: textPiece(replacement), more: null })
         continue
       }
       addMessage()

@@ -601,10 +601,10 @@ class Unauthenticated {
   }
 
   #evict(): void {
-    const [most] = [...this.#waiting.values()].toSorted((a, b) => b.size - a.size)
-    const [oldest] = most ?? []
+    const [largest] = [...this.#waiting.values()].toSorted((a, b) => b.size - a.size)
+    const [oldest] = largest ?? []
     if (oldest === undefined) return
-    most?.delete(oldest)
+    largest?.delete(oldest)
     oldest.close(CLOSE.busy, 'Too many sockets without a key; try again')
   }
 }

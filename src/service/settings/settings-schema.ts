@@ -188,8 +188,8 @@ function restoreMasked(name: string, list: readonly JsonValue[], before: readonl
 }
 
 const labelOf = (name: string): string => {
-  const words = name.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  const label = name.replaceAll('_', ' ')
+  return label.charAt(0).toUpperCase() + label.slice(1)
 }
 
 function section(key: string, label: string, shape: z.ZodType, prefix = `${key}.`): JsonObject {

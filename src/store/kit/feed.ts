@@ -101,14 +101,14 @@ export const VISITED_ROWS = 2_000
  * heldPositions([])[0] // null
  */
 export function heldPositions(items: readonly Pick<Item, 'id' | 'body'>[]): (readonly bigint[] | null)[] {
-  const held = Array.from({ length: SHARDS }, (): readonly bigint[] | null => null)
+  const lowest = Array.from({ length: SHARDS }, (): readonly bigint[] | null => null)
   for (const { id, body } of items) {
     const position = positionOf(Number(id), body['cursor'])
-    const [first = 0n, second = 0n] = held[Number(id)] ?? [2n ** 63n]
+    const [first = 0n, second = 0n] = lowest[Number(id)] ?? [2n ** 63n]
     const isEarlier = position[0] === first ? (position[1] ?? 0n) < second : (position[0] ?? 0n) < first
-    if (isEarlier) held[Number(id)] = position
+    if (isEarlier) lowest[Number(id)] = position
   }
-  return held
+  return lowest
 }
 
 /** Returns a follower's position. If the follower has no readable cursor, its position is the start. */

@@ -104,7 +104,7 @@ export function writeDecision(log: MemoryLog, decision: AppendDecision): void {
   const digests: Digests = new Map()
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
   for (const { event, time, node } of decision.added) {
-    const row: LogRow = { ...kept(log, event, digests), time, node }
+    const row: LogRow = { ...deduplicate(log, event, digests), time, node }
     log.rows.push(row)
     if (node === null) continue
     log.ids.set(node.id, event.seq)
@@ -122,7 +122,7 @@ export function writeDecision(log: MemoryLog, decision: AppendDecision): void {
 export function replaceFacts(log: MemoryLog, replaced: readonly (readonly [LogRow, Fact])[]): void {
   const digests: Digests = new Map()
   for (const [row, fact] of replaced) {
-    Object.assign(row, kept(log, Object.freeze({ ...row.event, fact }), digests))
+    Object.assign(row, deduplicate(log, Object.freeze({ ...row.event, fact }), digests))
     delete row.text
   }
   forgetStrings(log, new Set(log.rows.flatMap(hashesOf)))
@@ -165,7 +165,7 @@ function keepString(log: MemoryLog, string: LargeString): void {
  * Returns the event twice: with the log's copies of long strings, and with references. Adds new strings to
  * the log.
  */
-function kept(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
+function deduplicate(log: MemoryLog, event: StoredEvent, digests: Digests): Pick<LogRow, 'event' | 'refs'> {
   const strings = blobsOf(event.fact, digests)
   if (strings.length === 0) return { event, refs: null }
   for (const one of strings) keepString(log, one)

@@ -335,11 +335,11 @@ class MemoryFeed {
    * Removes rows of deleted conversations if the feed has twice as many rows as after the last removal. The
    * cost of removals is O(1) for each added row.
    */
-  trim(held: readonly (readonly bigint[] | null)[], startOf: StartOf): void {
+  trim(positions: readonly (readonly bigint[] | null)[], startOf: StartOf): void {
     if (this.#all.length <= this.#keep || this.#all.length < 2 * this.#trimmedSize) return
     this.#all = this.#all.filter((row) => {
       const shard = kit.shardOf(row.conversationId)
-      const isHeld = row.index >= Number(held[shard]?.[0] ?? Infinity)
+      const isHeld = row.index >= Number(positions[shard]?.[0] ?? Infinity)
       const stays = isHeld || row.index >= this.#end - this.#keep || this.#rowOf(row, startOf).isThere
       if (!stays && row.change === kit.FEED_CHANGE.deleted) this.#removed[shard] = row.index
       return stays

@@ -318,7 +318,7 @@ export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
   const newest = `SELECT max(r.position) AS position FROM generate_series(0, ${SHARDS - 1}) AS s (shard) CROSS JOIN LATERAL (
     SELECT f.position FROM ${schema}.feed f WHERE f.shard = s.shard ORDER BY f.moment DESC, f.position DESC LIMIT 1
   ) r`
-  const trim: FeedTrimmer['trim'] = function* (held) {
+  const trim: FeedTrimmer['trim'] = function* (positions) {
     const row = yield* first<Pick<Row, 'moment' | 'position'> & { readonly shard: number }>(
       `WITH visited AS MATERIALIZED (
         SELECT f.* FROM ${schema}.feed f WHERE (f.shard, f.moment, f.position) > (CAST(? AS int), CAST(? AS bigint), CAST(? AS bigint))
@@ -339,8 +339,8 @@ export function feedTrimmer(schema: string, keep: number): FeedTrimmer {
       )
       SELECT shard, moment, position FROM visited ORDER BY shard, moment, position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
       ...from,
-      held.map((position) => String(position?.[0] ?? LAST)),
-      held.map((position) => String(position === null ? LAST : (position[1] ?? 0))),
+      positions.map((position) => String(position?.[0] ?? LAST)),
+      positions.map((position) => String(position === null ? LAST : (position[1] ?? 0))),
       keep,
     )
     from = row === undefined ? [0, 0, 0] : [row.shard, String(row.moment), String(row.position)]

@@ -126,7 +126,7 @@ export function textWork(schema: string): TextWork {
         ...start.values,
         least,
       )
-    const missing = (found: string): string => `(SELECT ${limit} - count(*) FROM ${found})`
+    const missing = (relation: string): string => `(SELECT ${limit} - count(*) FROM ${relation})`
     const texts = `(SELECT pg_relation_size(tableoid) / ${TEXT_BYTES} FROM ${text} LIMIT 1)`
     // Three times as many texts as probably contain the hits; 0 if the index is faster.
     const count = `(SELECT CASE WHEN ${limit * size ** 2} <= ${INDEX_COST} * count(*) * count(*) * ${texts}

@@ -185,7 +185,7 @@ export interface RangeForm {
 export interface FeedTrimmer {
   /** Whether the feed has more rows than it must keep. */
   isLong(): Work<boolean>
-  trim(held: readonly (readonly bigint[] | null)[]): Work<void>
+  trim(positions: readonly (readonly bigint[] | null)[]): Work<void>
 }
 
 /** What the SQL store needs from a database. */

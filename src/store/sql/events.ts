@@ -60,14 +60,14 @@ export function eventReads(d: Dialect) {
   const { readBodies } = blobReads(d)
   const event = d.table('event')
   const log = d.table('log')
-  const found = (body: string): string =>
+  const columnsWith = (body: string): string =>
     EVENT_COLUMNS.replace('e.body', `${body} AS body, octet_length(e.body) AS bytes`)
-  const result = statement(found(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`))
+  const result = statement(columnsWith(`CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END`))
   const forward = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq >= ? AND e.seq <= ? ORDER BY e.seq`
   const backward = `${forward} DESC`
   const number = `SELECT number, version, in_order FROM ${log} WHERE conversation_id = ?`
   const byIds = d.withIds(EVENT_COLUMNS)
-  const tail = `SELECT ${found('CAST(NULL AS text)')}, e.source FROM ${event} AS e
+  const tail = `SELECT ${columnsWith('CAST(NULL AS text)')}, e.source FROM ${event} AS e
     WHERE e.log = ? AND e.seq >= ? AND e.kind IN (SELECT listed.value FROM ${d.elements})`
   const bodies = `SELECT ${EVENT_COLUMNS} FROM ${event} AS e WHERE e.log = ? AND e.seq IN (SELECT CAST(listed.value AS int) FROM ${d.elements})`
   // Halves a range of positions until one is left.
@@ -214,8 +214,8 @@ export function eventReads(d: Dialect) {
     const kinds = JSON.stringify([...new Set(ranges.map(({ kind }) => kind))])
     const logs = SOURCES.map(() => log)
     const rows = yield* all<Readonly<Record<string, unknown>>>(sourcesOfKinds, ...logs, kinds)
-    const found = new Map(rows.map((row) => [row['kind'], row]))
-    return ranges.filter(({ kind, source }) => found.get(kind)?.[source ?? ''] === 1)
+    const byKind = new Map(rows.map((row) => [row['kind'], row]))
+    return ranges.filter(({ kind, source }) => byKind.get(kind)?.[source ?? ''] === 1)
   }
 
   /** Returns the ranges' events that are not indexed yet, without their bodies. */
@@ -228,14 +228,14 @@ export function eventReads(d: Dialect) {
       sql`${statement(tail, log, firstUnindexed, kinds)}${hasText}`,
     )
     return rows.filter(({ kind, source, lane, time, seq }) => {
-      const place = { time: BigInt(time), seq }
+      const position = { time: BigInt(time), seq }
       return ranges.some(
         (range) =>
           range.kind === kind &&
           range.source === source &&
           (range.lane === null || range.lane === lane) &&
-          isEarlier(range.low, place) &&
-          isEarlier(place, range.high),
+          isEarlier(range.low, position) &&
+          isEarlier(position, range.high),
       )
     })
   }

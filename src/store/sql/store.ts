@@ -98,11 +98,11 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
 
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
-      const own = decodedLists.has(facts) ? facts : facts.map(ownedJson)
-      const { result, isNew } = await adapter.append(id, own, { ...options })
+      const copies = decodedLists.has(facts) ? facts : facts.map(ownedJson)
+      const { result, isNew } = await adapter.append(id, copies, { ...options })
       if (isNew) adapter.watches.wake(id)
       indexer?.start()
-      if (isNew) indexer?.wrote(own.length)
+      if (isNew) indexer?.wrote(copies.length)
       return result
     },
 
@@ -132,8 +132,8 @@ export function sqlStore(engine: Engine, adapter: Adapter): DisposableStore {
       read(conversations.count, checkConversationFilter(filter), checkCountOptions(options)),
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
     updateConversation: async (id, patch, options) => {
-      const own = ownedJson({ patch, options })
-      return write(() => conversations.update(id, own.patch, own.options))
+      const copy = ownedJson({ patch, options })
+      return write(() => conversations.update(id, copy.patch, copy.options))
     },
     deleteConversation: async (id) => {
       let hasTexts = false

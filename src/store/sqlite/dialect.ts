@@ -463,14 +463,14 @@ export function feedTrimmer(keep: number): FeedTrimmer {
     const last = yield* first<FeedEnd>(FEED_LAST)
     return (last?.position ?? 0) - keep
   }
-  const trim: FeedTrimmer['trim'] = function* (held) {
+  const trim: FeedTrimmer['trim'] = function* (positions) {
     const end = yield* findEnd()
     const visited = yield* first<Pick<FeedEnd, 'position'>>(
       sql`SELECT position FROM colloquy_feed WHERE position > ${from} AND position <= ${end}
       ORDER BY position LIMIT 1 OFFSET ${VISITED_ROWS - 1}`,
     )
     const to = visited?.position ?? end
-    const bounds = JSON.stringify(held.map((position) => position && Number(position[0])))
+    const bounds = JSON.stringify(positions.map((position) => position && Number(position[0])))
     // Deletes rows of deleted conversations, except rows that a follower must still read.
     const removed = yield* all<Pick<FeedEnd, 'position' | 'change'> & { readonly shard: number }>(
       sql`DELETE FROM colloquy_feed AS feed WHERE feed.position > ${from} AND feed.position <= ${to}
@@ -518,15 +518,15 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const from = positionNumber(query)
   // The cheapest statement is first, because a unit of work repeats its first statement in a transaction.
   const isBehind = (yield* first(IS_BEHIND, shard, from)) !== undefined
-  const found = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
+  const entries = yield* all<FeedEntry>(FEED_ROWS, from, from, looked, from, shard, rowsFor(query))
   // If a shard has few rows, its page ends after the maximum number of visited rows.
   const end =
-    shard === null || found.length === rowsFor(query)
+    shard === null || entries.length === rowsFor(query)
       ? undefined
       : yield* first<FeedEnd>(FEED_VISITED, from, from, looked - 1)
   const plan = planFeed(
     query,
-    found.map((row) => rowOf(row, isBehind)),
+    entries.map((row) => rowOf(row, isBehind)),
     end && rowOf({ ...end, conversationId: '', isThere: 0 }),
   )
   const parts = new Map(

@@ -5,18 +5,18 @@ import { equal, holds, rejects, rejectsAll, rejectsEach } from './assert.ts'
 import { type Check, reopening, test, type Trial } from './check.ts'
 import { after, begin, granted, LONG, pauses, pluck } from './facts.ts'
 
-const word = (item: FeedItem): string =>
+const nameOf = (item: FeedItem): string =>
   `${item.conversationId} ${item.type === 'event' ? item.event.id : item.type}`
 
 const of = (items: readonly FeedItem[], id: string): string[] =>
-  items.filter(({ conversationId }) => conversationId === id).map((item) => word(item).slice(id.length + 1))
+  items.filter(({ conversationId }) => conversationId === id).map((item) => nameOf(item).slice(id.length + 1))
 
 const eventsOf = (items: readonly FeedItem[], id: string): StoredEvent[] =>
   items.flatMap((item) => (item.type === 'event' && item.conversationId === id ? [item.event] : []))
 
-interface Told {
+interface FeedRead {
   readonly items: readonly FeedItem[]
-  readonly words: readonly string[]
+  readonly names: readonly string[]
   readonly next: string
 }
 
@@ -27,7 +27,7 @@ export async function followAll(
   { store, watchTimeout }: Reader,
   count: number,
   query: FeedQuery = {},
-): Promise<Told> {
+): Promise<FeedRead> {
   const items: FeedItem[] = []
   const deadline = performance.now() + watchTimeout
   for (let page = await store.feed(query); ; page = await store.feed({ ...query, after: page.next })) {
@@ -35,14 +35,14 @@ export async function followAll(
     holds(page.items.length <= (query.limit ?? 100), 'a page is longer than its limit')
     items.push(...page.items)
     if (page.more) continue
-    const words = items.map(word)
-    if (items.length >= count) return { items, words, next: page.next }
-    if (performance.now() > deadline) throw new Error(`nothing follows ${words.join(', ')}`)
+    const names = items.map(nameOf)
+    if (items.length >= count) return { items, names, next: page.next }
+    if (performance.now() > deadline) throw new Error(`nothing follows ${names.join(', ')}`)
     await after(5)
   }
 }
 
-async function fill(trial: Reader): Promise<Told> {
+async function fill(trial: Reader): Promise<FeedRead> {
   const { store } = trial
   for (const id of ['a', 'b', 'long one', '\u{1f600}']) await begin(store, id)
   await store.append('a', pauses(3))
@@ -91,8 +91,8 @@ export const FEED: readonly Check[] = [
     }
     equal((await store.feed({ after: next })).items, [], 'behind the end')
     await store.append('b', pauses(1, 's'))
-    equal((await followAll(trial, 1, { after: next })).words, ['b s0'], 'what came since')
-    equal((await followAll(trial, ALL, { after: empty.next })).words.length, ALL + 1, 'since it was empty')
+    equal((await followAll(trial, 1, { after: next })).names, ['b s0'], 'what came since')
+    equal((await followAll(trial, ALL, { after: empty.next })).names.length, ALL + 1, 'since it was empty')
   }),
   test('feed: each conversation in one shard, for ever', async (store, trial) => {
     await fill(trial)
@@ -111,8 +111,8 @@ export const FEED: readonly Check[] = [
     equal([count, shards.size], [ALL, 4], 'items and conversations of all shards')
     await store.append('a', pauses(1, 's'))
     const ownValue = shards.get('a') ?? 0
-    const { words } = await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })
-    equal(words, ['a s0'], 'what came there')
+    const { names } = await followAll(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })
+    equal(names, ['a s0'], 'what came there')
     for (const [shard, after] of ends.entries())
       if (shard !== ownValue)
         equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
@@ -141,9 +141,9 @@ export const FEED: readonly Check[] = [
     const late = await store.feed({ from: 'end' })
     equal([late.items, late.more, late.reset], [[], false, false], 'at the end')
     await store.append('a', pauses(1, 's'))
-    equal((await followAll(trial, 1, { after: late.next })).words, ['a s0'], 'what came')
+    equal((await followAll(trial, 1, { after: late.next })).names, ['a s0'], 'what came')
     const since = await followAll(trial, ALL + 1, { after: early.next })
-    equal(since.words.length, ALL + 1, 'since it was empty')
+    equal(since.names.length, ALL + 1, 'since it was empty')
   }),
   test('feed: rejected calls, and calls that change neither log nor record, are not reported', async (store, trial) => {
     const { next } = await fill(trial)
@@ -159,7 +159,7 @@ export const FEED: readonly Check[] = [
     await store.changeItems([{ collection: 'c', id: 'a', put: { body: {} } }])
     await store.append('a', pauses(1, 's'))
     await store.updateConversation('a', {})
-    equal((await followAll(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
+    equal((await followAll(trial, 2, { after: next })).names, ['a s0', 'a changed'], 'what is told')
   }),
   reopening(
     'feed: a place is good in the same store opened again, and a reset in another',
@@ -167,13 +167,13 @@ export const FEED: readonly Check[] = [
       await fill(trial)
       const { next } = await trial.store.feed({ limit: 5 })
       const again = { ...trial, store: await trial.reopen() }
-      equal((await followAll(again, ALL - 5, { after: next })).words.length, ALL - 5, 'what is left')
+      equal((await followAll(again, ALL - 5, { after: next })).names.length, ALL - 5, 'what is left')
       const other = { ...trial, store: await trial.another() }
       equal((await other.store.feed({ after: next })).reset, true, 'in a store that holds nothing')
       await fill(other)
       const page = await other.store.feed({ after: next })
       equal([page.items, page.more, page.reset], [[], true, true], 'in one that holds the same')
-      equal((await followAll(other, ALL, { after: page.next })).words.length, ALL, 'what it begins with then')
+      equal((await followAll(other, ALL, { after: page.next })).names.length, ALL, 'what it begins with then')
     },
   ),
   reopening(

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { checkOptionNames } from '../../event/check-value.ts'
 import { throwIfFailed } from '../failure.ts'
 import { scriptedModel } from '../provider/script.ts'
-import { deeds, type DriveCase, type DriveLacks, type DriveTool, playCase, TOUCH } from './script.ts'
+import { driveCommands, type DriveCase, type DriveLacks, type DriveTool, playCase, TOUCH } from './script.ts'
 import { Driver, type DrivenServer } from './driver.ts'
 
 /** Options of `driveServer`. */
@@ -43,7 +43,7 @@ export async function driveServer(options: DriveOptions): Promise<void> {
   checkOptionNames(options, 'start lacks tool numRuns maxCommands seed path timeout shrink endless')
   const { start, numRuns = 100, seed, path, timeout = 10_000, lacks = {}, shrink = true } = options
   const { tool = TOUCH, maxCommands = 30, endless = lacks.interrupt === undefined } = options
-  const commands = fc.array(deeds(lacks), { maxLength: maxCommands, size: 'max' })
+  const commands = fc.array(driveCommands(lacks), { maxLength: maxCommands, size: 'max' })
   const script = scriptedModel({
     tools: { [tool.name]: fc.constant({}) },
     endless,

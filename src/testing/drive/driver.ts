@@ -11,7 +11,7 @@ import {
 } from '../server/client.ts'
 import { RESTING } from '../server/trial.ts'
 import { turn } from '../turn.ts'
-import { type Deed, type Deeds, describeDeed, type PlayedCase } from './script.ts'
+import { type DriveCommand, type DriveCommands, describeCommand, type PlayedCase } from './script.ts'
 import { grammarNamed } from '../../messages/grammars.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
@@ -30,9 +30,9 @@ const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
 
-const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'approve', 'edit'])
+const ENDS_PAUSE: ReadonlySet<DriveCommand['do']> = new Set(['turn', 'run', 'resume', 'approve', 'edit'])
 
-const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
+const LEAVES_HEAD: ReadonlySet<DriveCommand['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
 
 /** Milliseconds between two polls. */
 const PAUSE = 2
@@ -89,13 +89,13 @@ export class Driver {
     this.conversations.push(newConversation(bodyOf(await this.client.create()).id))
   }
 
-  async play(deeds: Deeds): Promise<void> {
-    this.#done.push(deeds.map(describeDeed).join(' & '))
+  async play(commands: DriveCommands): Promise<void> {
+    this.#done.push(commands.map(describeCommand).join(' & '))
     try {
-      this.#isPair = deeds.length > 1
-      await Promise.all(deeds.map((deed) => this.#do(deed)))
-      // The order of concurrent deeds is unknown.
-      if (deeds.length > 1) for (const each of this.conversations) forget(each)
+      this.#isPair = commands.length > 1
+      await Promise.all(commands.map((command) => this.#do(command)))
+      // The order of concurrent commands is unknown.
+      if (commands.length > 1) for (const each of this.conversations) forget(each)
     } catch (error) {
       throw this.#told(error)
     }
@@ -117,37 +117,37 @@ export class Driver {
     return new LawBroken(error.law, `${detail}${AFTER}${this.#done.join(', ')}`, { facts, cause })
   }
 
-  async #do(deed: Deed): Promise<void> {
-    for (let n = 0; n < deed.turns; n += 1) await turn()
+  async #do(command: DriveCommand): Promise<void> {
+    for (let n = 0; n < command.turns; n += 1) await turn()
     const { conversations } = this
-    const of = conversations.at(-1 - (deed.on % conversations.length)) as DrivenConversation
-    if (!LEAVES_HEAD.has(deed.do)) of.head = undefined
-    if (ENDS_PAUSE.has(deed.do)) forget(of)
-    switch (deed.do) {
+    const of = conversations.at(-1 - (command.on % conversations.length)) as DrivenConversation
+    if (!LEAVES_HEAD.has(command.do)) of.head = undefined
+    if (ENDS_PAUSE.has(command.do)) forget(of)
+    switch (command.do) {
       case 'look':
         return this.look()
       case 'restart':
       case 'crash':
-        return this.#restart(deed.do)
+        return this.#restart(command.do)
       case 'send':
       case 'turn':
-        return this.#say(of, deed.do === 'turn')
+        return this.#say(of, command.do === 'turn')
       case 'back':
       case 'edit':
-        return this.#back(of, deed)
+        return this.#back(of, command)
       case 'fork':
-        return this.#fork(of, deed)
+        return this.#fork(of, command)
       case 'approve':
       case 'reject':
-        return this.#respond(of, deed.do === 'approve')
+        return this.#respond(of, command.do === 'approve')
       case 'policy':
-        await this.#ask(() => this.client.setPolicy(of.id, POLICIES[deed.n % POLICIES.length] ?? null))
+        await this.#ask(() => this.client.setPolicy(of.id, POLICIES[command.n % POLICIES.length] ?? null))
         return
       case 'pause':
       case 'interrupt':
-        return this.#stop(of, deed.do)
+        return this.#stop(of, command.do)
       default: {
-        const { do: verb } = deed
+        const { do: verb } = command
         await this.#ask(() => this.client[verb](of.id))
       }
     }
@@ -176,7 +176,7 @@ export class Driver {
     of.sent.push({ text, isSure: taken !== null, begun, ended: (this.#now += 1) })
   }
 
-  async #back(of: DrivenConversation, { do: verb, n }: Deed): Promise<void> {
+  async #back(of: DrivenConversation, { do: verb, n }: DriveCommand): Promise<void> {
     const { starts } = this
     const messages = await this.client
       .events(of.id, { kind: 'MessageEvent', ...(verb === 'edit' && { source: 'user' }) })
@@ -191,7 +191,7 @@ export class Driver {
     else of.head = position
   }
 
-  async #fork(of: DrivenConversation, { n }: Deed): Promise<void> {
+  async #fork(of: DrivenConversation, { n }: DriveCommand): Promise<void> {
     const messages = await this.client.events(of.id, { kind: 'MessageEvent' }).catch(() => [])
     const from = n === 0 ? undefined : messages.at(-n)?.id
     const made = await this.#ask(() =>

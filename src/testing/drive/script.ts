@@ -87,7 +87,7 @@ const WEIGHTS = {
 }
 
 /** One random command that `driveServer` sends. */
-export interface Deed {
+export interface DriveCommand {
   readonly do: keyof typeof WEIGHTS
   /** Index of the conversation, 0 for the latest. */
   readonly on: number
@@ -96,26 +96,26 @@ export interface Deed {
 }
 
 /** Commands that a server lacks, each with the reason. */
-export type DriveLacks = Readonly<Partial<Record<Deed['do'], string>>>
+export type DriveLacks = Readonly<Partial<Record<DriveCommand['do'], string>>>
 
-export type Deeds = readonly [Deed] | readonly [Deed, Deed]
+export type DriveCommands = readonly [DriveCommand] | readonly [DriveCommand, DriveCommand]
 
-const deed = (kinds: readonly (readonly [number, Deed['do']])[]): fc.Arbitrary<Deed> =>
-  shape<Deed>({
-    do: weighed<Deed['do']>(...kinds.map(([weight, name]) => [weight, fc.constant(name)] as const)),
+const command = (kinds: readonly (readonly [number, DriveCommand['do']])[]): fc.Arbitrary<DriveCommand> =>
+  shape<DriveCommand>({
+    do: weighed<DriveCommand['do']>(...kinds.map(([weight, name]) => [weight, fc.constant(name)] as const)),
     on: fc.constantFrom(0, 0, 0, 1, 2),
     n: fc.nat(3),
     turns: fc.constantFrom(0, 0, 1, 3, 10, 30),
   })
 
-export function deeds(lacks: DriveLacks): fc.Arbitrary<Deeds> {
+export function driveCommands(lacks: DriveLacks): fc.Arbitrary<DriveCommands> {
   const weights = Object.entries(WEIGHTS)
-    .map(([name, weight]) => [weight, name as Deed['do']] as const)
+    .map(([name, weight]) => [weight, name as DriveCommand['do']] as const)
     .filter(([, name]) => lacks[name] === undefined)
-  const one = deed(weights)
-  const apart = deed(weights.filter(([, name]) => name !== 'look' && name !== 'restart' && name !== 'crash'))
-  return weighed<Deeds>([6, fc.tuple(one)], [1, fc.tuple(apart, apart)])
+  const one = command(weights)
+  const two = command(weights.filter(([, name]) => name !== 'look' && name !== 'restart' && name !== 'crash'))
+  return weighed<DriveCommands>([6, fc.tuple(one)], [1, fc.tuple(two, two)])
 }
 
-export const describeDeed = ({ do: name, on, n, turns }: Deed): string =>
+export const describeCommand = ({ do: name, on, n, turns }: DriveCommand): string =>
   `${name}(${[on > 0 ? `on: ${on}` : '', n > 0 ? `n: ${n}` : '', turns > 0 ? `turns: ${turns}` : ''].filter((text) => text !== '').join(', ')})`

@@ -76,10 +76,10 @@ export const RUNS: readonly ServerCheck[] = [
   }),
   ...needing('notes', [
     it('P6 a tool is called as often as the model called it', async (trial, id) => {
-      const words = [`x-${id}`, `y-${id}`, `x-${id}`]
-      const turns = words.map((word) => ({ says: [trial.note(word)] }))
+      const notes = [`x-${id}`, `y-${id}`, `x-${id}`]
+      const turns = notes.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
-      same('P6', 'what the tool has kept', await notesOf(trial, id), words)
+      same('P6', 'what the tool has kept', await notesOf(trial, id), notes)
     }),
   ]),
   ...needing('requests', [
