@@ -64,7 +64,7 @@ describe('the inventory', () => {
   })
 
   it('says what each case is about', () => {
-    expect(INVENTORY.filter((each) => each.says.trim().length < 10).map((each) => each.id)).toEqual([])
+    expect(INVENTORY.filter((each) => each.description.trim().length < 10).map((each) => each.id)).toEqual([])
   })
 
   it.each(INVENTORY.filter((each) => each.test !== undefined))(

@@ -12,17 +12,17 @@ import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { action, agent, image, observe, pair, system, text, user } from '../build.ts'
-import { fold, say, notices, words } from './look.ts'
+import { fold, logMessages, stateMessages, contentOf } from './inspect.ts'
 
 const EPHEMERAL = { type: 'ephemeral' }
 const URL_1 = 'https://a.example/1.png'
 const URL_2 = 'https://a.example/2.png'
 
-const marked = (words: string): Content => ({ type: 'text', text: words, cache_prompt: true })
+const marked = (content: string): Content => ({ type: 'text', text: content, cache_prompt: true })
 const markedImages: Content = { type: 'image', image_urls: [URL_1, URL_2], cache_prompt: true }
 
-const chat = (...events: readonly Event[]) => toOpenAIChat(say(...events))
-const claude = (...events: readonly Event[]) => toAnthropic(say(...events))
+const chat = (...events: readonly Event[]) => toOpenAIChat(logMessages(...events))
+const claude = (...events: readonly Event[]) => toAnthropic(logMessages(...events))
 
 /** A user message of an older producer, loaded. */
 function loaded(fields: Record<string, unknown>): Event {
@@ -38,7 +38,7 @@ const loadedMessage = (llm_message: unknown): Message => {
 }
 
 describe('group M: chat', () => {
-  it('M1 a text marked for the cache', () => {
+  it('M1 only the Anthropic grammar sets cache_control on a marked text', () => {
     const log = [user('u', [marked('hi')])]
     expect(claude(...log).messages[0]?.content).toEqual([
       { type: 'text', text: 'hi', cache_control: EPHEMERAL },
@@ -46,7 +46,7 @@ describe('group M: chat', () => {
     expect(chat(...log)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi' }] }])
   })
 
-  it('M2 two images marked for the cache', () => {
+  it('M2 a marked part sets cache_control on its last image, in the Anthropic grammar only', () => {
     const blocks = claude(user('u', [markedImages])).messages[0]?.content
     expect(blocks?.map((block) => ('cache_control' in block ? block.cache_control : null))).toEqual([
       null,
@@ -58,18 +58,21 @@ describe('group M: chat', () => {
   it.each([
     ['text', marked('result')],
     ['image', markedImages],
-  ] as const)('M3 a tool result with a marked %s', (_, part) => {
-    const call = action('a', { call: 'c' })
-    const log = [user('u'), call, observe('o', call, [part, text('last')])]
-    const [result] = claude(...log).messages[2]?.content ?? []
-    expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'c', cache_control: EPHEMERAL })
-    expect(result).toMatchObject({ content: expect.arrayContaining([text('last')]) })
-    expect(JSON.stringify(result).match(/cache_control/g)).toHaveLength(1)
-    expect(chat(...log)[2]).toMatchObject({ role: 'tool', tool_call_id: 'c' })
-    expect(JSON.stringify(chat(...log))).not.toContain('cache')
-  })
+  ] as const)(
+    'M3 a marked %s sets cache_control once on its tool_result, and nowhere in Chat Completions',
+    (_, part) => {
+      const call = action('a', { call: 'c' })
+      const log = [user('u'), call, observe('o', call, [part, text('last')])]
+      const [result] = claude(...log).messages[2]?.content ?? []
+      expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'c', cache_control: EPHEMERAL })
+      expect(result).toMatchObject({ content: expect.arrayContaining([text('last')]) })
+      expect(JSON.stringify(result).match(/cache_control/g)).toHaveLength(1)
+      expect(chat(...log)[2]).toMatchObject({ role: 'tool', tool_call_id: 'c' })
+      expect(JSON.stringify(chat(...log))).not.toContain('cache')
+    },
+  )
 
-  it('M4 a reply with a call', () => {
+  it('M4 a call with a thought becomes an assistant message with a string and a function', () => {
     const log = [user('u'), ...pair('1', { call: 'c', tool: 'grep', args: '{"p":1}', thought: 'look' })]
     expect(chat(...log).slice(1)).toEqual([
       {
@@ -81,13 +84,13 @@ describe('group M: chat', () => {
     ])
   })
 
-  it.each([{}, { thought: ' \n ' }])('M5 a call without words %j', (options) => {
+  it.each([{}, { thought: ' \n ' }])('M5 a call without text has no content: %j', (options) => {
     const reply = chat(user('u'), ...pair('1', options))[1]
     expect(reply).toMatchObject({ role: 'assistant', tool_calls: [{ type: 'function' }] })
     expect(reply).not.toHaveProperty('content')
   })
 
-  it('M6 a reply without words and calls', () => {
+  it('M6 a reply without text or calls is left out, and its neighbors merge', () => {
     expect(chat(user('u'), agent('a', []), user('v'))).toEqual([
       {
         role: 'user',
@@ -99,7 +102,7 @@ describe('group M: chat', () => {
     ])
   })
 
-  it('M7 the role function', () => {
+  it('M7 decoding rejects the role function', () => {
     const decoded = decodeEvent({
       kind: 'MessageEvent',
       source: 'agent',
@@ -108,11 +111,11 @@ describe('group M: chat', () => {
     expect(decoded.ok ? [] : decoded.issues.map((one) => one.loc)).toEqual([['llm_message', 'role']])
   })
 
-  it('M8 content null', () => {
+  it('M8 content null loads as no content', () => {
     expect(loadedMessage({ role: 'assistant', content: null }).content ?? []).toEqual([])
   })
 
-  it('M9 long texts', () => {
+  it('M9 maxResultLength clips results to 50,000 characters and no other text', () => {
     const [under, exact, over] = [49_999, 50_000, 50_001].map((length) => 'x'.repeat(length)) as [
       string,
       string,
@@ -120,30 +123,30 @@ describe('group M: chat', () => {
     ]
     const call = action('a')
     const lengths = (result: string, maxResultLength?: number) =>
-      notices(
+      stateMessages(
         fold(user('u', over), call, observe('o', call, result)),
         maxResultLength === undefined ? {} : { maxResultLength },
       )
         .filter((message) => message.role !== 'assistant')
-        .map((message) => words(message)[0]?.length)
+        .map((message) => contentOf(message)[0]?.length)
     expect(lengths(over)).toEqual([50_001, 50_001])
     expect(lengths(under, 50_000)).toEqual([50_001, 49_999])
     expect(lengths(exact, 50_000)).toEqual([50_001, 50_000])
     expect(lengths(over, 50_000)).toEqual([50_001, 50_000])
-    const clipped = notices(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
-    expect(words(clipped)[0]).toContain('<response clipped>')
+    const clipped = stateMessages(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
+    expect(contentOf(clipped)[0]).toContain('<response clipped>')
     const long = action('b', { thought: over })
-    const [reply, several] = notices(fold(long, observe('p', long, [text(over), text(exact)])), {
+    const [reply, several] = stateMessages(fold(long, observe('p', long, [text(over), text(exact)])), {
       maxResultLength: 50_000,
     })
-    expect(words(reply)).toEqual([over])
-    expect(words(several).map(({ length }) => length)).toEqual([50_000, 50_000])
-    expect(words(several)[1]).toBe(exact)
+    expect(contentOf(reply)).toEqual([over])
+    expect(contentOf(several).map(({ length }) => length)).toEqual([50_000, 50_000])
+    expect(contentOf(several)[1]).toBe(exact)
   })
 
-  it('M10 reasoning text', () => {
+  it('M10 the AI SDK grammar sends reasoning text, Chat Completions does not', () => {
     const message = { role: 'assistant', content: [text('so')], reasoning_content: 'because' } as const
-    const messages = say(user('u'), agent('a', 'so', { llm_message: message }))
+    const messages = logMessages(user('u'), agent('a', 'so', { llm_message: message }))
     expect(JSON.stringify(toOpenAIChat(messages))).not.toContain('because')
     expect(toAiSdk(messages)[1]?.content).toEqual([
       { type: 'reasoning', text: 'because' },
@@ -151,7 +154,7 @@ describe('group M: chat', () => {
     ])
   })
 
-  it('M11 lists for system and user, strings for assistant and tool', () => {
+  it('M11 content is a list for system and user, a string for assistant and tool', () => {
     const messages = chat(system('s'), user('u'), ...pair('1', { thought: 'look' }), agent('a'))
     expect(
       messages.map(({ role, content }) => [role, Array.isArray(content) ? 'list' : typeof content]),
@@ -165,7 +168,7 @@ describe('group M: chat', () => {
     ])
   })
 
-  it('M12 several texts in one string', () => {
+  it('M12 texts of a reply or result are joined by line breaks, those of a user stay parts', () => {
     const call = action('a')
     expect(chat(user('u', [text('one'), text(''), text('two')]))[0]?.content).toEqual([
       text('one'),
@@ -176,7 +179,7 @@ describe('group M: chat', () => {
     expect(chat(user('u'), call, observe('o', call, []))[2]?.content).toBe('')
   })
 
-  it('M13 thinking blocks', () => {
+  it('M13 signed thinking blocks come first in Anthropic content, and Chat Completions has none', () => {
     const blocks = [
       { type: 'redacted_thinking', data: 'sealed' },
       { type: 'thinking', thinking: 'hm', signature: 'signed' },
@@ -200,7 +203,7 @@ describe('group M: chat', () => {
     })
   })
 
-  it('M14 what is stored, and what defaults to what', () => {
+  it('M14 content is stored as a list, and a minimal message has the documented defaults', () => {
     expect(JSON.parse(encodeEvent(fold(user('u', 'hi')).log.entries.get(0)?.event as Event))).toMatchObject({
       llm_message: { content: [{ text: 'hi' }] },
     })
@@ -216,7 +219,7 @@ describe('group M: chat', () => {
     })
   })
 
-  it('M15 settings that messages once had', () => {
+  it('M15 obsolete settings of texts and messages load and are not sent', () => {
     for (const enable_truncation of [true, false]) {
       expect(
         loadedMessage({ role: 'user', content: [{ type: 'text', text: 'hi', enable_truncation }] }).content,
@@ -231,15 +234,17 @@ describe('group M: chat', () => {
     }
     const old = loaded({ llm_message: { role: 'user', content: [text('old')], ...flags } })
     expect(old).toMatchObject({ llm_message: flags })
-    expect(say(old, user('new'))).toEqual([{ role: 'user', content: [text('old'), text('new')], name: null }])
+    expect(logMessages(old, user('new'))).toEqual([
+      { role: 'user', content: [text('old'), text('new')], name: null },
+    ])
   })
 
-  it('M16 content null and content a string', () => {
+  it('M16 content null loads as no content, and a string as one text', () => {
     expect(loadedMessage({ role: 'user', content: null }).content ?? []).toEqual([])
     expect(loadedMessage({ role: 'user', content: 'hi' }).content).toEqual([text('hi')])
   })
 
-  it('M17 breakpoints stand where the log marks them, and nowhere else', () => {
+  it('M17 cache breakpoints appear only where the log marks them', () => {
     const dynamic_context = text('today')
     const plain = claude(system('s', 'prompt', { dynamic_context }), user('u'))
     expect(JSON.stringify(plain)).not.toContain('cache_control')

@@ -24,17 +24,17 @@ const invalid = (
     return [call, fail(`e${index}`, call, 'no such tool')]
   })
 
-it('B22 the title is made from the active branch only', () => {
+it('B22 the title input contains the active branch only', () => {
   const state = replay([user('u', 'Left'), user('v', 'Active', { parent_id: '__root__' })])
   expect(titleInput(state)).toBe('Active')
 })
 
-it('W42 four identical rejections are stuck', () => {
+it('W42 four rejections of the same call are stuck, three are not', () => {
   expect(pattern([user('u'), ...refused(3)])).toBe(null)
   expect(pattern([user('u'), ...refused(4)])).toBe('action_observation')
 })
 
-it('W43 four different calls to a missing tool are not stuck', () => {
+it('W43 four failed calls are stuck only if their tools and arguments are equal', () => {
   expect(pattern(invalid((index) => `{"x":${index}}`))).toBe(null)
   expect(pattern(invalid((index) => (index % 2 === 0 ? '{"x":1,"y":2}' : '{ "y": 2, "x": 1 }')))).toBe(
     'action_error',

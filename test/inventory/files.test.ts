@@ -8,7 +8,7 @@ import { openInput } from '../../src/cli/input/open.ts'
 import { loadLine } from '../../src/event/load.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { user } from '../build.ts'
-import { ids, reports } from './look.ts'
+import { ids, warnings } from './inspect.ts'
 
 let folder = ''
 
@@ -34,7 +34,7 @@ async function readFolder(name = folder) {
 }
 
 describe('group A: event files', () => {
-  it('A7 a file deleted after it was read', async () => {
+  it('A7 an event stays in the state after its file is deleted, and an empty folder is an error', async () => {
     write('00000', 'm0')
     const { state } = await readFolder()
     rmSync(join(folder, 'event-00000-m0.json'))
@@ -42,7 +42,7 @@ describe('group A: event files', () => {
     await expect(readFolder()).rejects.toMatchObject({ code: 'no_events' })
   })
 
-  it('A9 a gap in the numbers', async () => {
+  it('A9 a gap in the file numbers loses no event', async () => {
     write('00000', 'm0')
     write('00002', 'm2')
     const { lines, state } = await readFolder()
@@ -50,22 +50,22 @@ describe('group A: event files', () => {
     expect(ids(state)).toEqual(['m0', 'm2'])
   })
 
-  it('A10 a directory that cannot be listed', async () => {
+  it('A10 a missing or empty directory is an error', async () => {
     await expect(readFolder(join(folder, 'nowhere'))).rejects.toThrow(/./)
     await expect(readFolder()).rejects.toMatchObject({ code: 'no_events' })
   })
 
-  it('A11 a file that is gone', async () => {
+  it('A11 the remaining files are read without warnings after one is deleted', async () => {
     for (const number of ['0', '1', '2']) write(number.padStart(5, '0'), `m${number}`)
     const before = await readFolder()
     rmSync(join(folder, 'event-00001-m1.json'))
     expect(ids(before.state)).toEqual(['m0', 'm1', 'm2'])
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0', 'm2'])
-    expect(reports(state)).toEqual([])
+    expect(warnings(state)).toEqual([])
   })
 
-  it('A21 numbers of five digits and more', async () => {
+  it('A21 files with five digits and more are read in numeric order', async () => {
     const numbers = [1_000_000, 100_001, 0, 99_999, 1, 999_999, 100_000]
     for (const number of numbers) write(String(number).padStart(5, '0'), `m${number}`)
     const { lines, state } = await readFolder()
@@ -75,7 +75,7 @@ describe('group A: event files', () => {
 })
 
 describe('group S: event files', () => {
-  it('S3 a file of another name', async () => {
+  it('S3 a file with another name is ignored and listed', async () => {
     write('00000', 'm0')
     writeFileSync(join(folder, 'notes.json'), JSON.stringify(user('m1')))
     const { state } = await readFolder()
@@ -83,16 +83,16 @@ describe('group S: event files', () => {
     expect((await openInput(folder, { stdin: process.stdin })).sidecarFiles?.ignored).toEqual(['notes.json'])
   })
 
-  it('S4 a corrupt file', async () => {
+  it('S4 a corrupt file is quarantined, and the other files are read', async () => {
     write('00000', 'm0')
     write('00001', 'm1', '{"kind":')
     write('00002', 'm2')
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0', 'm2'])
-    expect(reports(state)).toEqual(['null quarantined'])
+    expect(warnings(state)).toEqual(['null quarantined'])
   })
 
-  it('S6 events without a kept state', async () => {
+  it('S6 event files without a stored state are read', async () => {
     for (const number of ['0', '1']) write(number.padStart(5, '0'), `m${number}`)
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0', 'm1'])

@@ -11,7 +11,7 @@ import { stateAt, switchTo } from '../../src/state/at.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
 import { pause, user, users } from '../build.ts'
-import { entry, fold, head, ids, parent, path, read, reports } from './look.ts'
+import { entry, fold, head, ids, parent, path, decode, warnings } from './inspect.ts'
 
 function thrownBy(call: () => unknown): unknown {
   try {
@@ -23,16 +23,16 @@ function thrownBy(call: () => unknown): unknown {
 }
 
 describe('group A: the log', () => {
-  it('A1 an empty log', () => {
+  it('A1 an empty log has no entries', () => {
     const { entries } = initialState().log
     expect(entries.length).toBe(0)
     expect([...entries]).toEqual([])
     expect([entries.get(0), entries.get(-1), entries.last()]).toEqual([undefined, undefined, undefined])
   })
 
-  it('A2 the same id twice', () => {
+  it('A2 a second event with the same id is reported and left out of the tree', () => {
     const state = fold(user('m', 'first'), user('m', 'second'), user('n'))
-    expect(reports(state)).toEqual(['m duplicate_id'])
+    expect(warnings(state)).toEqual(['m duplicate_id'])
     expect(listWarningsIn(state.log)[0]?.message).toBe('id "m" already exists at position 0')
     expect(ids(state)).toEqual(['m', 'n'])
     expect(entry(state, 'm').seq).toBe(0)
@@ -41,17 +41,17 @@ describe('group A: the log', () => {
     expect(parent(state, 'n')).toBe('m')
   })
 
-  it('A3 an id that only another version of the log holds', () => {
+  it('A3 two versions of a log can append the same id at different positions', () => {
     const root = fold(user('m'))
-    const one = reduce(root, read(user('x', 'here')))
-    const other = reduce(reduce(root, read(user('y'))), read(user('x', 'there')))
-    expect(reports(one)).toEqual([])
-    expect(reports(other)).toEqual([])
+    const one = reduce(root, decode(user('x', 'here')))
+    const other = reduce(reduce(root, decode(user('y'))), decode(user('x', 'there')))
+    expect(warnings(one)).toEqual([])
+    expect(warnings(other)).toEqual([])
     expect([entry(one, 'x').seq, entry(other, 'x').seq]).toEqual([1, 2])
     expect(findEventIn(one.log, 'y')).toBeUndefined()
   })
 
-  it('A4 positions counted from the end', () => {
+  it('A4 entries can be read by their distance from the end', () => {
     const { entries } = fold(...users('a', 'b', 'c')).log
     expect(entries.last()?.id).toBe('c')
     expect([1, 2, 3, 4].map((back) => entries.get(entries.length - back)?.id)).toEqual([
@@ -62,7 +62,7 @@ describe('group A: the log', () => {
     ])
   })
 
-  it('A5 the position of an id', () => {
+  it('A5 an id has its position, and an unknown id fails with unknown_event', () => {
     const state = fold(...users('a', 'b', 'c'))
     expect(['a', 'b', 'c'].map((id) => findEventIn(state.log, id)?.seq)).toEqual([0, 1, 2])
     expect(findEventIn(state.log, 'nope')).toBeUndefined()
@@ -71,23 +71,23 @@ describe('group A: the log', () => {
     expect(String(error)).toContain('nope')
   })
 
-  it('A6 the id at a position', () => {
+  it('A6 a position has its entry, and undefined outside the log', () => {
     const { entries } = fold(...users('a', 'b', 'c')).log
     expect([-1, 0, 1, 2, 3].map((seq) => entries.get(seq)?.id)).toEqual([undefined, 'a', 'b', 'c', undefined])
   })
 
-  it('A8 a line that is no event, among events', () => {
-    const state = replay([read(user('a')), loadLine('{"kind": "MessageEv').fact, read(user('b'))])
+  it('A8 an unparsable line is quarantined at its position', () => {
+    const state = replay([decode(user('a')), loadLine('{"kind": "MessageEv').fact, decode(user('b'))])
     expect(state.log.entries.length).toBe(3)
     expect(state.log.entries.get(1)?.quarantined?.raw).toBe('{"kind": "MessageEv')
-    expect(reports(state)).toEqual(['null quarantined'])
+    expect(warnings(state)).toEqual(['null quarantined'])
     expect(ids(state)).toEqual(['a', 'b'])
     expect(path(state)).toEqual(['a', 'b'])
   })
 
-  it('A19 one entry is one object, in every version', () => {
+  it('A19 an entry is the same object in every version of the log', () => {
     const before = fold(...users('a', 'b'))
-    const after = reduce(before, read(user('c')))
+    const after = reduce(before, decode(user('c')))
     const first = before.log.entries.get(0)
     expect(first?.id).toBe('a')
     expect(before.log.entries.get(0)).toBe(first)
@@ -95,7 +95,7 @@ describe('group A: the log', () => {
     expect(findEventIn(after.log, 'a')).toBe(first)
   })
 
-  it('A20 reading in order and by position gives the same objects', () => {
+  it('A20 reading in order and by position returns the same objects', () => {
     const { entries } = fold(...users('a', 'b', 'c')).log
     const once = [...entries]
     const again = [...entries]
@@ -106,7 +106,7 @@ describe('group A: the log', () => {
     }
   })
 
-  it('A22 a hundred thousand events and two', () => {
+  it('A22 a log of 100,002 events can be read and appended to', () => {
     const state = replay(Array.from({ length: 100_002 }, (_, seq): Event => pause(`p${seq}`)))
     const { entries } = state.log
     expect(entries.length).toBe(100_002)
@@ -120,48 +120,48 @@ describe('group A: the log', () => {
     expect(entries.length).toBe(100_002)
   })
 
-  it('A23 the root marker is no id', () => {
+  it('A23 decoding rejects the root marker as an id', () => {
     const decoded = decodeEvent({ ...user('x'), id: '__root__' })
     expect(decoded.ok).toBe(false)
     expect(decoded.ok ? [] : decoded.issues.map((one) => one.loc)).toEqual([['id']])
   })
 
-  it('A24 whether an event is in the log', () => {
+  it('A24 an event is found by its id only if the log contains it', () => {
     const state = fold(user('a'))
     const { event } = entry(state, 'a')
     expect(findEventIn(state.log, event?.id ?? '')).toBe(entry(state, 'a'))
     expect(findEventIn(state.log, 'absent')).toBeUndefined()
   })
 
-  it('A25 the path in a tree', () => {
+  it('A25 each event has its own path from the root', () => {
     const state = fold(user('a'), user('b'), user('c'), user('d', 'd', { parent_id: 'a' }), user('e'))
     expect(pathToEntry(null)).toEqual([])
     expect(['a', 'c', 'e'].map((id) => path(state, id))).toEqual([['a'], ['a', 'b', 'c'], ['a', 'd', 'e']])
   })
 
-  it('A26 two events that name each other as parent', () => {
+  it('A26 two events that name each other as parent form a line, and the first is reported', () => {
     const state = fold(user('a', 'a', { parent_id: 'b' }), user('b', 'b', { parent_id: 'a' }))
     expect(path(state, 'a')).toEqual(['a'])
     expect(path(state, 'b')).toEqual(['a', 'b'])
-    expect(reports(state)).toEqual(['a unknown_parent'])
+    expect(warnings(state)).toEqual(['a unknown_parent'])
   })
 
-  it('A27 an unknown parent, and an event that is its own', () => {
+  it('A27 an unknown parent, or the event itself as parent, is reported and replaced by HEAD', () => {
     const state = fold(user('a'), user('b', 'b', { parent_id: 'nope' }), user('c', 'c', { parent_id: 'c' }))
-    expect(reports(state)).toEqual(['b unknown_parent', 'c unknown_parent'])
+    expect(warnings(state)).toEqual(['b unknown_parent', 'c unknown_parent'])
     expect(path(state)).toEqual(['a', 'b', 'c'])
     expect(entry(state, 'b').event?.parent_id).toBe('nope')
   })
 
-  it('A28 an explicit root', () => {
+  it('A28 the root marker as parent makes the event a root', () => {
     const state = fold(user('a'), user('b', 'b', { parent_id: '__root__' }))
     expect(parent(state, 'b')).toBeNull()
     expect(entry(state, 'b').event?.parent_id).toBe('__root__')
-    expect(reports(state)).toEqual([])
+    expect(warnings(state)).toEqual([])
     expect(ids(state)).toEqual(['b'])
   })
 
-  it('A29 the path to an unknown event', () => {
+  it('A29 switching to an unknown event fails with unknown_event', () => {
     const state = fold(user('a'))
     expect(
       hasCode(
@@ -177,13 +177,13 @@ describe('group A: the log', () => {
     ).toBe(true)
   })
 
-  it('A30 events without parents stand in a line', () => {
+  it('A30 events without parents form a line', () => {
     const state = fold(...users('a', 'b', 'c'))
     expect(path(state, 'c')).toEqual(['a', 'b', 'c'])
     expect(head(state)).toBe('c')
   })
 
-  it('A31 the effective parent', () => {
+  it('A31 the effective parent is the named event, or else the event before', () => {
     const state = fold(user('a'), user('b'), user('c', 'c', { parent_id: 'a' }))
     expect(['a', 'b', 'c'].map((id) => parent(state, id))).toEqual([null, 'a', 'a'])
   })

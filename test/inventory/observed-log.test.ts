@@ -28,24 +28,24 @@ import {
   head,
   ids,
   logEvents,
-  open,
+  pendingIds,
   parent,
   path,
   reopen,
   roles,
-  say,
+  logMessages,
   statusAfter,
-  notices,
-  words,
-} from './look.ts'
+  stateMessages,
+  contentOf,
+} from './inspect.ts'
 
 /** Call outputs in the Responses grammar. */
 const outputs = (...events: readonly Event[]) =>
-  toOpenAIResponses(say(...events)).input.flatMap((item) =>
+  toOpenAIResponses(logMessages(...events)).input.flatMap((item) =>
     item.type === 'function_call_output' ? [item.output] : [],
   )
 
-const again = (event: Event): unknown => {
+const roundTrip = (event: Event): unknown => {
   const decoded = decodeLine(encodeEvent(event))
   return decoded.ok ? decoded.event : decoded.issues
 }
@@ -53,16 +53,16 @@ const again = (event: Event): unknown => {
 describe('cases W26 to W34: branches and pauses', () => {
   it('W26 a fresh root has no system prompt', () => {
     const state = fold(system('s'), user('u'), moveHead('go', null), user('v'))
-    expect(roles(notices(state))).toEqual(['user'])
+    expect(roles(stateMessages(state))).toEqual(['user'])
     expect(state.branch.systemPrompt).toBeNull()
-    expect(roles(notices(switchTo(state, 'u')))).toEqual(['system', 'user'])
+    expect(roles(stateMessages(switchTo(state, 'u')))).toEqual(['system', 'user'])
   })
 
-  it('W27 a system prompt behind hooks, and a second one', () => {
+  it('W27 hooks do not hide the system prompt, and the latest one is sent', () => {
     const hooks = ['h1', 'h2', 'h3'].map((id) => hook(id, 'SessionStart'))
     const state = fold(...hooks, system('s1'), user('u'))
     expect(state.branch.systemPrompt?.id).toBe('s1')
-    const messages = say(
+    const messages = logMessages(
       ...hooks,
       system('s1'),
       user('u'),
@@ -72,35 +72,38 @@ describe('cases W26 to W34: branches and pauses', () => {
       user('v'),
     )
     expect(roles(messages)).toEqual(['system', 'user', 'assistant', 'user'])
-    expect(words(messages[0])).toEqual(['s2'])
-    expect(say(system('s1'), user('u'), system('s2'), user('v')).map(words)).toEqual([['s2'], ['u', 'v']])
+    expect(contentOf(messages[0])).toEqual(['s2'])
+    expect(logMessages(system('s1'), user('u'), system('s2'), user('v')).map(contentOf)).toEqual([
+      ['s2'],
+      ['u', 'v'],
+    ])
   })
 
-  it('W28 a hook before a call', () => {
+  it('W28 a hook before a call is on the path but not in the view', () => {
     const state = fold(user('u'), hook('h', 'PreToolUse'), ...pair('1'))
     expect(path(state)).toEqual(['u', 'h', 'a1', 'o1'])
     expect(ids(state)).toEqual(['u', 'a1', 'o1'])
   })
 
-  it('W30 a second message before the reply to the first', () => {
+  it('W30 a reply after two messages finishes the conversation unless a status says running', () => {
     const log = [user('u'), status('r', 'running'), user('v'), agent('a')]
     expect(statusAfter(...log)).toBe('finished')
     expect(statusAfter(...log, status('r2', 'running'))).toBe('running')
   })
 
-  it('W31 paused while the model wrote words', () => {
+  it('W31 a reply that arrives during a pause is recorded, and the status stays paused', () => {
     const state = fold(user('u'), status('r', 'running'), pause('p'), agent('a'))
     expect(state.header.status).toBe('paused')
     expect(ids(state)).toEqual(['u', 'a'])
   })
 
-  it('W32 paused while the model wrote a call', () => {
+  it('W32 a call that arrives during a pause is pending, and the status stays paused', () => {
     const state = fold(user('u'), status('r', 'running'), pause('p'), action('a'))
     expect(state.header.status).toBe('paused')
-    expect(open(state)).toEqual(['a'])
+    expect(pendingIds(state)).toEqual(['a'])
   })
 
-  it('W33 paused while the model wrote a call that needs confirmation', () => {
+  it('W33 a confirmation status replaces paused, and a later pause does not change it', () => {
     const log = [user('u'), status('r', 'running'), pause('p'), action('a')]
     expect(statusAfter(...log)).toBe('paused')
     expect(statusAfter(...log, status('w', 'waiting_for_confirmation'))).toBe('waiting_for_confirmation')
@@ -109,7 +112,7 @@ describe('cases W26 to W34: branches and pauses', () => {
     )
   })
 
-  it('W34 ids that are no hexadecimal digits', () => {
+  it('W34 an id can be any text', () => {
     const strange = ['01J9Z3KXQ8GZ4M0V7T5N2R6YBW', 'test-id', 'ein Gespräch/1', '消息']
     const state = reopen(fold(...strange.map((id) => user(id))))
     expect(logEvents(state).map((event) => event.id)).toEqual(strange)
@@ -119,29 +122,29 @@ describe('cases W26 to W34: branches and pauses', () => {
 })
 
 describe('cases W35 to W38: records', () => {
-  it('W35 a critic without a message', () => {
+  it('W35 a critic result without a message survives encoding', () => {
     for (const critic_result of [{ score: 0.7, message: null }, { score: 0.7 }]) {
       const event = action('a', { critic_result })
-      expect(again(event)).toEqual(event)
+      expect(roundTrip(event)).toEqual(event)
     }
   })
 
-  it('W36 a terminal without a command', () => {
+  it('W36 a terminal observation without a command survives encoding', () => {
     const call = action('a')
     const observation = { kind: 'TerminalObservation', content: [text('out')], command: null, exit_code: 0 }
     for (const each of [observation, { kind: 'TerminalObservation', content: [text('out')] }]) {
       const event = observe('o', call, '', { observation: each })
-      expect(again(event)).toEqual(event)
+      expect(roundTrip(event)).toEqual(event)
     }
   })
 
-  it('W37 a state update to null', () => {
+  it('W37 a state update to null survives encoding', () => {
     expect(encodeEvent(update('s', 'title', null))).toContain('"value":null')
-    expect(again(update('s', 'title', null))).toEqual(update('s', 'title', null))
-    expect(again(update('s', 'title', {}))).not.toEqual(update('s', 'title', null))
+    expect(roundTrip(update('s', 'title', null))).toEqual(update('s', 'title', null))
+    expect(roundTrip(update('s', 'title', {}))).not.toEqual(update('s', 'title', null))
   })
 
-  it('W38 decoding leaves its input alone', () => {
+  it('W38 decoding neither changes nor freezes its input', () => {
     const input = {
       kind: 'MessageEvent',
       source: 'user',
@@ -158,35 +161,35 @@ describe('cases W35 to W38: records', () => {
 describe('cases W39 to W50: messages', () => {
   const call = action('a')
 
-  it('W39 a result without content', () => {
+  it('W39 a result without content becomes one empty output', () => {
     expect(outputs(user('u'), call, observe('o', call, []))).toEqual([''])
   })
 
-  it('W40 a result that is an error', () => {
+  it('W40 a failed result becomes one output with an error note', () => {
     const failed = observe('o', call, '', {
       observation: { kind: 'AnyObservation', content: [text('boom')], is_error: true },
     })
     expect(outputs(user('u'), call, failed)).toEqual(['[An error occurred during execution.]\nboom'])
   })
 
-  it('W41 breakpoints beside a message without content', () => {
+  it('W41 an empty message gets no cache breakpoint and is left out', () => {
     const marked = user('u', [{ type: 'text', text: 'hi', cache_prompt: true }])
-    const { messages } = toAnthropic(say(marked, user('v', [])))
+    const { messages } = toAnthropic(logMessages(marked, user('v', [])))
     expect(messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }] },
     ])
   })
 
-  it('W44 a nudge that the environment writes in the role of the user', () => {
+  it('W44 a message of the environment is not the last user message', () => {
     const nudge = user('n', 'please go on', { source: 'environment' })
     const state = fold(user('u'), agent('a'), nudge)
     expect(state.branch.lastUserMessage?.id).toBe('u')
     expect(state.header.status).toBe('finished')
     expect(statusAfter(user('u'), agent('a'), user('v'))).toBe('idle')
-    expect(roles(notices(state))).toEqual(['user', 'assistant', 'user'])
+    expect(roles(stateMessages(state))).toEqual(['user', 'assistant', 'user'])
   })
 
-  it('W48 HEAD at a state update', () => {
+  it('W48 moving HEAD to a state update selects the event before it', () => {
     const state = fold(
       user('m0'),
       user('m1'),
@@ -200,7 +203,7 @@ describe('cases W39 to W50: messages', () => {
     expect(switchTo(state, 's').log.head?.id).toBe('m1')
   })
 
-  it('W49 a message that carries calls of its own', () => {
+  it('W49 calls and results inside messages are not sent', () => {
     const tool_calls = [{ id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }] as const
     const carried = agent('m', 'so', {
       llm_message: { role: 'assistant', content: [text('so')], tool_calls },
@@ -208,14 +211,14 @@ describe('cases W39 to W50: messages', () => {
     const result = user('t', '', {
       llm_message: { role: 'tool', content: [text('result')], tool_call_id: 'c', name: 'ls' },
     })
-    const messages = say(user('u'), carried, result, user('v'))
+    const messages = logMessages(user('u'), carried, result, user('v'))
     expect(roles(messages)).toEqual(['user', 'assistant', 'user'])
     expect(messages[1]).toMatchObject({ content: [text('so')], tool_calls: [] })
     expect(toOpenAIChat(messages)[1]).toEqual({ role: 'assistant', content: 'so' })
   })
 
-  it('W50 a reply of one empty text', () => {
-    const messages = say(user('u'), agent('a', ''))
+  it('W50 a message without text is left out, and its neighbors merge', () => {
+    const messages = logMessages(user('u'), agent('a', ''))
     expect(toOpenAIChat(messages)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'u' }] }])
     expect(toAnthropic(messages).messages).toHaveLength(1)
 
@@ -229,8 +232,8 @@ describe('cases W39 to W50: messages', () => {
         llm_message: { role: 'assistant', content: [], reasoning_content: ' ', thinking_blocks: [] },
       }),
     ]
-    expect(say(user('u'), ...silent, user('w')).map(words)).toEqual([['u', 'w']])
+    expect(logMessages(user('u'), ...silent, user('w')).map(contentOf)).toEqual([['u', 'w']])
     const prompt = system('s', ' ', { dynamic_context: text('\n') })
-    expect(roles(say(prompt, user('u')))).toEqual(['user'])
+    expect(roles(logMessages(prompt, user('u')))).toEqual(['user'])
   })
 })

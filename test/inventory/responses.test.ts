@@ -5,34 +5,34 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
-import { fold, say, notices } from './look.ts'
+import { fold, logMessages, stateMessages } from './inspect.ts'
 
 const IMAGE = 'https://a.example/1.png'
 const DATA = 'data:image/png;base64,iVBORw0KGgo='
 
-const responses = (...events: readonly Event[]) => toOpenAIResponses(say(...events))
+const responses = (...events: readonly Event[]) => toOpenAIResponses(logMessages(...events))
 const ofType = (type: string, ...events: readonly Event[]) =>
   responses(...events).input.filter((item) => item.type === type)
 
 /** A call with ids of a Responses provider. */
-const called = (id: string, item: string | null): ActionOptions => ({
+const responsesCall = (id: string, item: string | null): ActionOptions => ({
   call: id,
   tool_call: { id, name: 'ls', arguments: '{}', origin: 'responses', responses_item_id: item },
 })
 
 const calls = (id: string, item: string | null) =>
-  ofType('function_call', user('u'), ...pair('1', called(id, item)))
+  ofType('function_call', user('u'), ...pair('1', responsesCall(id, item)))
 
 describe('group N: responses', () => {
-  it('N1 a call by its two ids', () => {
-    const { input } = responses(user('u'), ...pair('1', called('call_xyz', 'fc_abc')))
+  it('N1 a call has its item id and call id, and its result the call id', () => {
+    const { input } = responses(user('u'), ...pair('1', responsesCall('call_xyz', 'fc_abc')))
     expect(input.slice(1)).toEqual([
       { type: 'function_call', id: 'fc_abc', call_id: 'call_xyz', name: 'ls', arguments: '{}' },
       { type: 'function_call_output', call_id: 'call_xyz', output: 'o1' },
     ])
   })
 
-  it('N2 two system prompts', () => {
+  it('N2 the latest system prompt becomes the instructions', () => {
     const both = system('s1', 'A', { dynamic_context: text('B') })
     expect(responses(both).instructions).toBe('A\nB')
     const { instructions, input } = responses(both, system('s2', 'C'))
@@ -41,7 +41,7 @@ describe('group N: responses', () => {
     expect(responses(user('u')).instructions).toBeNull()
   })
 
-  it('N3 a text and an image', () => {
+  it('N3 a text and an image become input_text and input_image', () => {
     expect(responses(user('u', [text('look'), image(IMAGE)])).input).toEqual([
       {
         type: 'message',
@@ -54,7 +54,7 @@ describe('group N: responses', () => {
     ])
   })
 
-  it('N4 words, then the call', () => {
+  it('N4 a thought becomes an assistant message before the call', () => {
     const call = { ...action('a', { call: 'c' }), thought: [text('let me'), text('look')] }
     expect(responses(user('u'), call, observe('o', call)).input.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: 'let me\nlook' },
@@ -63,25 +63,25 @@ describe('group N: responses', () => {
     ])
   })
 
-  it('N5 a result of two texts', () => {
+  it('N5 a result of two texts becomes one output', () => {
     const call = action('a', { call: 'c' })
     expect(
       ofType('function_call_output', user('u'), call, observe('o', call, [text('one'), text('two')])),
     ).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'one\ntwo' }])
   })
 
-  it('N6 a long result', () => {
+  it('N6 maxResultLength clips a long result to 50,000 characters', () => {
     const call = action('a')
     const state = fold(user('u'), call, observe('o', call, 'x'.repeat(60_000)))
     const output = (maxResultLength?: number) =>
       toOpenAIResponses(
-        notices(state, maxResultLength === undefined ? {} : { maxResultLength }),
+        stateMessages(state, maxResultLength === undefined ? {} : { maxResultLength }),
       ).input.flatMap((item) => (item.type === 'function_call_output' ? [item.output.length] : []))
     expect(output()).toEqual([60_000])
     expect(output(50_000)).toEqual([50_000])
   })
 
-  it('N7 an image as a result', () => {
+  it('N7 a result with an image becomes a list of output parts', () => {
     const call = action('a', { call: 'c' })
     expect(ofType('function_call_output', user('u'), call, observe('o', call, [image(IMAGE)]))).toEqual([
       {
@@ -101,7 +101,7 @@ describe('group N: responses', () => {
     ])
   })
 
-  it('N8 a reasoning item', () => {
+  it('N8 a reasoning item is sent without its status and plain content', () => {
     const responses_reasoning_item = {
       id: 'rs_1',
       summary: ['one', 'two'],
@@ -124,7 +124,7 @@ describe('group N: responses', () => {
     expect(ofType('reasoning', user('u'), agent('a', 'so', { llm_message: message }))).toEqual([input[1]])
   })
 
-  it('N10 the ids of a call', () => {
+  it('N10 a call without an item id is sent without one', () => {
     const plain = { type: 'function_call', name: 'ls', arguments: '{}' }
     expect(calls('123', null)).toEqual([{ ...plain, call_id: '123' }])
     expect(calls('fc_1', null)).toEqual([{ ...plain, call_id: 'fc_1' }])

@@ -14,41 +14,41 @@ import {
   head,
   ids,
   logEvents,
-  open,
+  pendingIds,
   parent,
   path,
   pathEvents,
   reopen,
-  reports,
-  further,
-} from './look.ts'
+  warnings,
+  extend,
+} from './inspect.ts'
 
 /** A root with two branches: `a1 a2`, abandoned, and `b1` at HEAD. */
 const branched = (): State => fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'), user('b1'))
 
 describe('group B: the tree', () => {
-  it('B1 events hang on each other', () => {
+  it('B1 each event has the event before it as parent', () => {
     const state = fold(...users('e0', 'e1', 'e2'))
     expect(['e0', 'e1', 'e2'].map((id) => parent(state, id))).toEqual([null, 'e0', 'e1'])
     expect(head(state)).toBe('e2')
   })
 
-  it('B2 HEAD after writing and reading', () => {
+  it('B2 HEAD and view are the same after writing and reading', () => {
     const state = reopen(fold(...users('e0', 'e1', 'e2')))
     expect(head(state)).toBe('e2')
     expect(ids(state)).toEqual(['e0', 'e1', 'e2'])
   })
 
-  it('B3 a second branch', () => {
+  it('B3 moving HEAD back starts a second branch', () => {
     const moved = fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'))
     expect(ids(moved)).toEqual(['root'])
-    const state = further(moved, user('b1'))
+    const state = extend(moved, user('b1'))
     expect(parent(state, 'b1')).toBe('root')
     expect(ids(state)).toEqual(['root', 'b1'])
     expect(path(state, 'a2')).toEqual(['root', 'a1', 'a2'])
   })
 
-  it('B4 going to an unknown event', () => {
+  it('B4 moving HEAD to an unknown event fails, and replay ignores it with a warning', () => {
     const state = fold(user('m'))
     let thrown: unknown
     try {
@@ -58,34 +58,37 @@ describe('group B: the tree', () => {
     }
     expect(hasCode(thrown, 'unknown_event')).toBe(true)
     expect(String(thrown)).toContain('nope')
-    const replayed = further(state, moveHead('go', 'nope'))
+    const replayed = extend(state, moveHead('go', 'nope'))
     expect(head(replayed)).toBe('m')
-    expect(reports(replayed)).toEqual(['go head_ignored'])
+    expect(warnings(replayed)).toEqual(['go head_ignored'])
   })
 
-  it('B5 the empty HEAD', () => {
+  it('B5 moving HEAD off the tree empties the view', () => {
     const state = fold(...users('m0', 'm1'), moveHead('go', null))
     expect(head(state)).toBeNull()
     expect(ids(state)).toEqual([])
   })
 
-  it.each([undefined, '__root__'])('B6 a fresh root after the empty HEAD, parent_id %s', (parent_id) => {
-    const fresh = user('fresh', 'fresh', parent_id === undefined ? {} : { parent_id })
-    const state = fold(...users('m0', 'm1'), moveHead('go', null), fresh)
-    expect(parent(state, 'fresh')).toBeNull()
-    expect(ids(state)).toEqual(['fresh'])
-  })
+  it.each([undefined, '__root__'])(
+    'B6 the next event after an empty HEAD is a root with parent_id %s',
+    (parent_id) => {
+      const fresh = user('fresh', 'fresh', parent_id === undefined ? {} : { parent_id })
+      const state = fold(...users('m0', 'm1'), moveHead('go', null), fresh)
+      expect(parent(state, 'fresh')).toBeNull()
+      expect(ids(state)).toEqual(['fresh'])
+    },
+  )
 
-  it('B7 a tree of one event, left', () => {
-    const remaining = fold(user('m0'), moveHead('go', null))
-    expect(head(remaining)).toBeNull()
-    expect(ids(remaining)).toEqual([])
-    const state = further(remaining, user('m1'))
+  it('B7 HEAD can leave a tree of one event', () => {
+    const emptied = fold(user('m0'), moveHead('go', null))
+    expect(head(emptied)).toBeNull()
+    expect(ids(emptied)).toEqual([])
+    const state = extend(emptied, user('m1'))
     expect(parent(state, 'm1')).toBeNull()
     expect(listLeavesIn(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
   })
 
-  it('B8 the empty HEAD after writing and reading', () => {
+  it('B8 an empty HEAD survives writing and reading', () => {
     const state = reopen(fold(user('m0'), moveHead('go', null)))
     expect(head(state)).toBeNull()
     expect(ids(state)).toEqual([])
@@ -98,30 +101,30 @@ describe('group B: the tree', () => {
     expect(ids(copy)).toEqual([])
   })
 
-  it('B10 a copy of the path to an event', () => {
+  it('B10 a copy of the path to an event ends there and can continue', () => {
     const source = fold(...users('e0', 'e1', 'e2'))
     const copy = fold(...pathEvents(source, 'e1'))
     expect(logEvents(copy).map((event) => event.id)).toEqual(['e0', 'e1'])
     expect(head(copy)).toBe('e1')
     expect(ids(copy)).toEqual(['e0', 'e1'])
-    expect(parent(further(copy, user('next')), 'next')).toBe('e1')
+    expect(parent(extend(copy, user('next')), 'next')).toBe('e1')
     expect(source.log.entries.length).toBe(3)
   })
 
-  it('B11 a copy of the path to a condensation', () => {
+  it('B11 a copy of the path to a condensation has its view', () => {
     const copy = fold(...pathEvents(fold(...users('m0', 'm1', 'm2'), condensation('C', ['m0'])), 'C'))
     expect(copy.log.entries.length).toBe(4)
     expect(ids(copy)).toEqual(['m1', 'm2'])
   })
 
-  it('B12 a copy of the whole log keeps HEAD and what was left behind', () => {
+  it('B12 a copy of the whole log keeps HEAD and the abandoned branch', () => {
     const copy = fold(...logEvents(fold(...users('e0', 'e1', 'e2'), moveHead('go', 'e0'))))
     expect(head(copy)).toBe('e0')
     expect(ids(copy)).toEqual(['e0'])
     expect(path(copy, 'e2')).toEqual(['e0', 'e1', 'e2'])
   })
 
-  it('B13 the kept view is the view folded anew, wherever HEAD goes', () => {
+  it('B13 the view equals a new fold after every move of HEAD', () => {
     const log = [
       ...users('m0', 'm1', 'm2'),
       moveHead('go1', 'm0'),
@@ -131,44 +134,44 @@ describe('group B: the tree', () => {
       moveHead('go3', 'sibling'),
     ]
     const expected = ['m0', 'm0 m1', 'm0 m1 m2', 'm0', 'm0 sibling', 'm0 m1 m2', 'm0 m1 m2 m3', 'm0 sibling']
-    let stored = fold()
+    let live = fold()
     for (const [index, event] of log.entries()) {
-      stored = further(stored, event)
-      expect(ids(stored).join(' ')).toBe(expected[index])
-      expect(ids(fold(...log.slice(0, index + 1)))).toEqual(ids(stored))
-      expect(ids(fold(...pathEvents(stored, head(stored) ?? '')))).toEqual(ids(stored))
+      live = extend(live, event)
+      expect(ids(live).join(' ')).toBe(expected[index])
+      expect(ids(fold(...log.slice(0, index + 1)))).toEqual(ids(live))
+      expect(ids(fold(...pathEvents(live, head(live) ?? '')))).toEqual(ids(live))
     }
   })
 
-  it('B14 a log from before the tree', () => {
+  it('B14 a log without parents is a line with HEAD at its last event', () => {
     const state = reopen(fold(...users('l1', 'l2', 'l3')))
     expect(head(state)).toBe('l3')
     expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
-    const next = further(state, user('next'))
+    const next = extend(state, user('next'))
     expect(parent(next, 'next')).toBe('l3')
     expect(path(next)).toEqual(['l1', 'l2', 'l3', 'next'])
   })
 
-  it('B15 such a log with an error or a state update at its end', () => {
+  it('B15 the next event follows a final error but not a final state update', () => {
     const legacy = users('l1', 'l2', 'l3')
     const withError = fold(...legacy, trouble('error', 'Trouble', { parent_id: 'l3' }))
     const withUpdate = fold(...legacy, { ...status('update', 'idle'), parent_id: 'l3' })
     for (const state of [withError, withUpdate]) expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
-    expect(path(further(withUpdate, user('next')))).toEqual(['l1', 'l2', 'l3', 'next'])
-    expect(path(further(withError, user('next')))).toEqual(['l1', 'l2', 'l3', 'error', 'next'])
+    expect(path(extend(withUpdate, user('next')))).toEqual(['l1', 'l2', 'l3', 'next'])
+    expect(path(extend(withError, user('next')))).toEqual(['l1', 'l2', 'l3', 'error', 'next'])
   })
 
-  it('B16 such a log with several of them', () => {
+  it('B16 the next event reaches every earlier message, whatever ends the log', () => {
     const legacy = users('l1', 'l2', 'l3')
     const ends: Event[][] = [[status('s1', 'idle'), trouble('error'), status('s2', 'idle')], [pause('pause')]]
     for (const end of ends) {
-      const state = further(fold(...legacy, ...end), user('next'))
+      const state = extend(fold(...legacy, ...end), user('next'))
       expect(path(state).filter((id) => id?.startsWith('l'))).toEqual(['l1', 'l2', 'l3'])
       expect(parent(state, 'next')).toBe(end.length === 3 ? 'error' : 'pause')
     }
   })
 
-  it('B17 a parent is written where it was given, and only there', () => {
+  it('B17 encoding writes parent_id only if the event has one', () => {
     const child = user('child', 'child', { parent_id: 'm' })
     expect(encodeEvent(user('m'))).not.toContain('parent_id')
     expect(encodeEvent(child)).toContain('"parent_id":"m"')
@@ -176,42 +179,42 @@ describe('group B: the tree', () => {
       expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event, warnings: [] })
   })
 
-  it('B18 a copy of the path to an abandoned leaf', () => {
+  it('B18 a copy of the path to an abandoned leaf contains that branch', () => {
     const copy = fold(...pathEvents(branched(), 'a2'))
     expect(logEvents(copy).map((event) => event.id)).toEqual(['root', 'a1', 'a2'])
     expect(ids(copy)).toEqual(['root', 'a1', 'a2'])
   })
 
-  it('B19 an event without a parent hangs on HEAD, not on the end of the log', () => {
+  it('B19 an event without a parent follows HEAD, not the end of the log', () => {
     const state = fold(...users('e0', 'e1', 'e2'), moveHead('go', 'e0'), user('next'))
     expect(parent(state, 'next')).toBe('e0')
   })
 
-  it('B20 the active branch', () => {
+  it('B20 the active branch ends at HEAD', () => {
     const state = branched()
     expect(path(state)).toEqual(['root', 'b1'])
     expect(path(state).slice(-1)).toEqual(['b1'])
   })
 
-  it('B21 an open call on an abandoned branch', () => {
+  it('B21 a call on an abandoned branch is pending on that branch only', () => {
     const state = fold(user('root'), action('a1'), moveHead('go', 'root'), user('b1'))
     expect(entry(state, 'a1').event?.kind).toBe('ActionEvent')
-    expect(open(state)).toEqual([])
-    expect(open(switchTo(state, 'a1'))).toEqual(['a1'])
+    expect(pendingIds(state)).toEqual([])
+    expect(pendingIds(switchTo(state, 'a1'))).toEqual(['a1'])
   })
 
-  it('B23 a session from before the tree goes on from its real end', () => {
+  it('B23 a session without parents continues after its last event except state updates', () => {
     const session = [...users('m0', 'm1'), action('a1'), status('s', 'idle')]
-    const state = further(reopen(fold(...session)), user('new'))
+    const state = extend(reopen(fold(...session)), user('new'))
     expect(path(state)).toEqual(['m0', 'm1', 'a1', 'new'])
     expect(parent(state, 'new')).toBe('a1')
   })
 
-  it('B24 a session with parents goes on from its real end', () => {
+  it('B24 a session with parents continues after its last event', () => {
     const stamped = users('m0', 'm1', 'm2').map((event, index): Event =>
       index === 0 ? event : { ...event, parent_id: `m${index - 1}` },
     )
-    const state = further(reopen(fold(...stamped)), user('new'))
+    const state = extend(reopen(fold(...stamped)), user('new'))
     expect(path(state)).toEqual(['m0', 'm1', 'm2', 'new'])
     expect(ids(state)).toEqual(['m0', 'm1', 'm2', 'new'])
   })

@@ -1,4 +1,4 @@
-/** Folds events and extracts the ids and numbers that the cases compare. */
+/** Folds events and extracts the values that the cases compare. */
 
 import { isImagePart, isTextPart } from '../../src/event/shapes.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -17,18 +17,18 @@ import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
 import { condensation } from '../build.ts'
 
 /** Decodes an event, so that no test passes on an invalid one. @throws Error */
-export function read(event: unknown): Event {
+export function decode(event: unknown): Event {
   const decoded = decodeEvent(event)
   if (decoded.ok) return decoded.event
   throw new Error(`no event: ${JSON.stringify(decoded.issues)}`)
 }
 
 /** The state of a log of decoded events. */
-export const fold = (...events: readonly Event[]): State => replay(events.map(read))
+export const fold = (...events: readonly Event[]): State => replay(events.map(decode))
 
 /** Continues a state with decoded events. */
-export const further = (state: State, ...events: readonly Event[]): State =>
-  events.map(read).reduce(reduce, state)
+export const extend = (state: State, ...events: readonly Event[]): State =>
+  events.map(decode).reduce(reduce, state)
 
 export const statusAfter = (...events: readonly Event[]): string => fold(...events).header.status
 
@@ -49,22 +49,23 @@ export const ids = (state: State): string[] => [...viewEventsIn(state.branch.vie
 export const remaining = (log: readonly Event[], ...forgotten: string[]): string[] =>
   ids(fold(...log, condensation('C', forgotten)))
 
-/** Where the view can be cut. */
-export const cuts = (state: State): number[] => cutPointsIn(state.branch.view)
+/** Cut points of the view. */
+export const cutPoints = (state: State): number[] => cutPointsIn(state.branch.view)
 
-/** Whether a condensation was requested and is still missing. */
-export const wanted = (state: State): boolean => state.branch.view.unhandledCondensationRequest
+/** Whether a condensation request is unhandled. */
+export const isCondensationRequested = (state: State): boolean =>
+  state.branch.view.unhandledCondensationRequest
 
-/** Pending calls on the branch. */
-export const open = (state: State): string[] =>
+/** Ids of the pending calls on the branch. */
+export const pendingIds = (state: State): string[] =>
   listPendingCallsIn(state.branch.pendingCalls).map((call) => call.entry.id)
 
 /** Results on the branch without a call, as `id reason`. */
-export const dropped = (state: State): string[] =>
+export const droppedResults = (state: State): string[] =>
   listDroppedResultsIn(state.branch).map(({ id, reason }) => `${id} ${reason}`)
 
 /** Warnings of the replay, as `id code`. */
-export const reports = (state: State): string[] =>
+export const warnings = (state: State): string[] =>
   listWarningsIn(state.log).map(({ id, code }) => `${id} ${code}`)
 
 export const head = (state: State): string | null => state.log.head?.id ?? null
@@ -81,26 +82,26 @@ export const parent = (state: State, id: string): string | null => entry(state, 
 
 /** Ids from the root to an event, by default HEAD. */
 export const path = (state: State, id: string | null = head(state)): (string | null)[] =>
-  pathToEntry(id === null ? null : entry(state, id)).map((index) => index.id)
+  pathToEntry(id === null ? null : entry(state, id)).map((each) => each.id)
 
 /** The events from the root to an id. */
 export const pathEvents = (state: State, id: string): Event[] =>
-  pathToEntry(entry(state, id)).flatMap((index) => (index.event === null ? [] : [index.event]))
+  pathToEntry(entry(state, id)).flatMap((each) => (each.event === null ? [] : [each.event]))
 
 /** Every event of the log in order. */
 export const logEvents = (state: State): Event[] =>
-  [...state.log.entries].flatMap((index) => (index.event === null ? [] : [index.event]))
+  [...state.log.entries].flatMap((each) => (each.event === null ? [] : [each.event]))
 
-export const notices = (state: State, options?: MessageOptions): NeutralMessage[] =>
+export const stateMessages = (state: State, options?: MessageOptions): NeutralMessage[] =>
   toMessages(state, options)
 
-export const say = (...events: readonly Event[]): NeutralMessage[] => toMessages(fold(...events))
+export const logMessages = (...events: readonly Event[]): NeutralMessage[] => toMessages(fold(...events))
 
 export const roles = (messages: readonly { readonly role: string }[]): string[] =>
   messages.map(({ role }) => role)
 
 /** A message's content: texts, and addresses of images. */
-export const words = (message: NeutralMessage | undefined): string[] =>
+export const contentOf = (message: NeutralMessage | undefined): string[] =>
   (message?.content ?? []).flatMap((part) =>
     isTextPart(part) ? [part.text] : isImagePart(part) ? part.image_urls : [`[${part.type}]`],
   )
