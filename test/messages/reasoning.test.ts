@@ -203,6 +203,13 @@ describe('dialects', () => {
     expect(validateOpenAiChat(sent)).toEqual([])
     expect(sent.slice(2).map(({ role }) => role)).toEqual(roles)
     expect(toOpenAIChat(later).filter(({ role }) => role === 'assistant')).toHaveLength(1)
+    const prompt = { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] } as const
+    const prompted = toOpenAIChat([...messages, prompt] as never, SERVERS.mistral)
+    expect(prompted.at(-1)?.content).toEqual([{ type: 'text', text: 'Be brief.' }])
+    // Mistral accepts a system message after a user message, such as the one with the image.
+    const expected = roles.length === 4 ? [...roles.slice(0, 3), 'system'] : roles
+    expect(prompted.slice(2).map(({ role }) => role)).toEqual(expected)
+    expect(toOpenAIChat([...messages, prompt] as never).at(-1)?.role).toBe('system')
   })
 
   it.each([JSON.stringify('{"a":1}'), '{"a":1}'])(

@@ -59,14 +59,14 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
     if (role === 'result') list.push(...(blocks as ChatMessage[]))
     else if (role === 'assistant') list.push(assistantMessage(blocks as ReplyPart[], options))
     else {
-      const isAfterResult = role === 'user' && list.at(-1)?.role === 'tool'
-      if (isAfterResult && options.answersResults === true)
-        list.push({ role: 'assistant', content: NO_ANSWER })
+      const isAnswered = options.answersResults === true && list.at(-1)?.role === 'tool'
+      if (isAnswered) list.push({ role: 'assistant', content: NO_ANSWER })
       const parts = blocks as ChatPart[]
       const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
       const name = turn?.role === 'user' ? (turn.name ?? '') : ''
       list.push({
-        role: role === 'user' ? role : 'system',
+        // Servers that require an answer also refuse a system message behind it.
+        role: role === 'user' || isAnswered ? 'user' : 'system',
         content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
         // System prompts have only texts, and no name.
         ...(NAME.test(name) && { name }),
