@@ -36,7 +36,7 @@ async function die(
   return { executed, died: isDead() }
 }
 
-describe('a run that died', () => {
+describe('a run whose process died', () => {
   const WAYS = {
     'recover()': async (store: Store) => {
       const conversation = await createEngine({ store }).open('c')
@@ -55,7 +55,7 @@ describe('a run that died', () => {
   }
 
   it.each(Object.entries(WAYS))(
-    'at whatever point, has its calls told what is true of them by %s',
+    '%s gives each open call an accurate error, whichever store call the process died at',
     async (way, settle) => {
       const report = new Map<string, number>()
       for (let calls = 1; ; calls += 1) {
@@ -92,7 +92,7 @@ describe('a run that died', () => {
     },
   )
 
-  it('has the calls executed that a user approved once more, and is told in the log', async () => {
+  it('a call that a user approves again is executed again, and the log contains RunLost', async () => {
     const { store, expire } = timed()
     const { store: dying, dieAfter } = mortal(store)
     const { conversation } = await begun('hello', dying)
@@ -111,7 +111,7 @@ describe('a run that died', () => {
     expect(await logOf(next)).toContain('failed RunLost')
   })
 
-  it('to its store alone, since it was held for longer than its lease lasts, is found as well', async () => {
+  it('recoverAll() recovers a run that ended with lease_lost', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('hello', store)
     const thinking = gate()
@@ -126,7 +126,7 @@ describe('a run that died', () => {
     expect(await store.listLeases()).toEqual([])
   })
 
-  it('of a writer without a lease leaves calls of which nothing is known', async () => {
+  it('recover() reports a call as interrupted if its writer had no lease', async () => {
     const { conversation } = await begun()
     await conversation.append(call('a'))
     await conversation.recover()
@@ -137,7 +137,7 @@ describe('a run that died', () => {
     expect(report).toEqual([INTERRUPTED])
   })
 
-  it('gives each of two calls with one id the words that are its own', async () => {
+  it('two calls with the same tool_call_id each get their own error', async () => {
     const { store, expire } = timed()
     const { store: dying, dieAfter } = mortal(store)
     const { conversation } = await begun('hello', dying)
@@ -165,8 +165,8 @@ describe('a run that died', () => {
   })
 })
 
-describe('a run that finds another', () => {
-  it('is told whose lease it is and until when', async () => {
+describe('a run while another process holds the lease', () => {
+  it('rejects with already_running, the owner of the lease and its expiry', async () => {
     const { store } = timed()
     const { conversation } = await begun('hello', store)
     const lease = await store.acquireLease('c', 'another', TTL)
@@ -180,7 +180,7 @@ describe('a run that finds another', () => {
     })
   })
 
-  it('waits for the lease of a process that died, and runs then', async () => {
+  it('waits until the lease of a dead process expires, then runs', async () => {
     const { store, expire } = timed()
     await die(store, 12)
     const { conversation } = { conversation: await createEngine({ store }).open('c') }
@@ -193,7 +193,7 @@ describe('a run that finds another', () => {
     expect(JSON.stringify(requests[0]?.messages)).toContain('Are you there?')
   })
 
-  it('waits for the end of a run that lives, and has nothing left to ask then', async () => {
+  it('waits for a live run to end, and sends no request if nothing is left to reply to', async () => {
     const { conversation, store } = await begun()
     const other = await createEngine({ store }).open('c')
     const thinking = gate()
@@ -213,7 +213,7 @@ describe('a run that finds another', () => {
     expect(second.requests).toEqual([])
   })
 
-  it('waits no longer when its signal is aborted, or its engine closed', async () => {
+  it('stops waiting when its signal is aborted or its engine is closed', async () => {
     for (const way of ['abort', 'close']) {
       const { conversation, engine, store } = await begun()
       await store.acquireLease('c', 'another', TTL)
@@ -230,7 +230,7 @@ describe('a run that finds another', () => {
 })
 
 describe('recoverAll()', () => {
-  it('says what it did with each conversation, and leaves those whose lease holds', async () => {
+  it('reports an outcome per conversation, and skips conversations with a live lease', async () => {
     const { store, expire } = timed()
     const engine = createEngine({ store })
     for (const id of ['dead', 'done', 'broken']) {
@@ -263,7 +263,7 @@ describe('recoverAll()', () => {
 })
 
 describe('waitFor', () => {
-  it('keeps the process alive until its time is out', async () => {
+  it('keeps the process alive until its signal times out', async () => {
     const src = join(inject('built'), 'index.js')
     const code = `
       import { createEngine, memoryStore } from ${JSON.stringify(src)}

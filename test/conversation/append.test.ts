@@ -17,8 +17,8 @@ afterAll(() => PLACES.remove())
 const timeOf = (stored: LoggedEvent | undefined): string | undefined =>
   (stored?.fact as Event | undefined)?.timestamp
 
-describe.each(PLACES.names)('over %s', (name) => {
-  it('an append stamps id, time and parent, and says what it stored', async () => {
+describe.each(PLACES.names)('a conversation over %s', (name) => {
+  it('append() stamps id, timestamp and parent_id, and returns the stored events', async () => {
     const { conversation, store, end } = await party(await PLACES.make(name))
     const [first] = await conversation.append(nameless(user('hello')))
     const [second, third] = await conversation.append([nameless(user('on')), pause('p')])
@@ -35,7 +35,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await end()
   })
 
-  it('a page of its history is what the other methods give, in pages that end, and can be sent on as it is', async () => {
+  it('search() returns the appended events in pages, as plain JSON', async () => {
     const { conversation, end } = await party(await PLACES.make(name))
     const events = await conversation.append([user('a', 'one'), pause('p'), user('b', 'two')])
     const [first, second] = [events[0], events[2]]
@@ -51,7 +51,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await expect(conversation.search()).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('an append that was made is known by its ids, whatever was left out and wherever HEAD is now', async () => {
+  it('a repeated append returns the stored events, wherever HEAD is now', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -82,7 +82,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('an event that was imported without a time is known again', async () => {
+  it('an append of an event that was imported without a timestamp returns the stored event', async () => {
     const { conversation, store, end } = await party(await PLACES.make(name))
     await store.append('c', [user('old')], { mode: 'import' })
     const [stored] = await conversation.append(user('old'))
@@ -91,7 +91,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await end()
   })
 
-  it('another body under a known id is refused, with all that came with it', async () => {
+  it('append() rejects another body under a known id with id_conflict, and stores nothing', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -115,7 +115,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('an expected version is any, none or exact, and the loser is told how far the log is', async () => {
+  it('append() accepts `expected` any, none or a version, and a conflict reports the version', async () => {
     const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -138,7 +138,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('what is no event is one clear error, and nothing of its batch is stored', async () => {
+  it('append() rejects invalid events, and stores nothing of the batch', async () => {
     const { conversation, store, end } = await party(await PLACES.make(name))
     let deep: unknown = 1
     for (let i = 0; i < 600; i += 1) deep = { deep }
@@ -189,7 +189,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await end()
   })
 
-  it('a wish that is no JSON is one clear error as well', async () => {
+  it('commands reject invalid arguments with invalid_event, and append nothing', async () => {
     const { conversation, store, end } = await party(await PLACES.make(name))
     await conversation.append([user('u'), action('a')])
     const cycle: Record<string, unknown> = { kind: 'AlwaysConfirm' }
@@ -208,7 +208,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await end()
   })
 
-  it('a key sends a message once, from however many engines at once', async () => {
+  it('concurrent sends with the same key from two engines append one message', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -240,8 +240,8 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 })
 
-describe('an append', () => {
-  it('that was made is not denied because the log could not be read on', async () => {
+describe('append()', () => {
+  it('succeeds although the log cannot be read afterwards', async () => {
     const store = memoryStore()
     let breaks = false
     const failing = wrapStore(store, {
@@ -260,7 +260,7 @@ describe('an append', () => {
     expect((await conversation.state()).log.entries.length).toBe(2)
   })
 
-  it('of many events without a time and id is stamped by the engine given', async () => {
+  it('stamps events with the clock and the ids of the engine', async () => {
     let n = 0
     const engine = createEngine({
       store: memoryStore(),
@@ -281,7 +281,7 @@ describe('an append', () => {
   })
 })
 
-it('an event is never stamped before the one that precedes it, although clocks go back and differ', async () => {
+it('an event is never stamped before the previous one, even if clocks differ or go back', async () => {
   const store = memoryStore()
   let micros = 2_000_000n
   const [ahead, behind] = [

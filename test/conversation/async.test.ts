@@ -5,7 +5,7 @@ import { mapConcurrent } from '../../src/conversation/async.ts'
 
 const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index)
 
-it.each([1, 3])('starts no item after an error, %i at once', async (limit) => {
+it.each([1, 3])('mapConcurrent() with limit %i starts no item after an error', async (limit) => {
   let calls = 0
   const work = async (): Promise<never> => {
     calls += 1
@@ -17,7 +17,7 @@ it.each([1, 3])('starts no item after an error, %i at once', async (limit) => {
   expect(calls).toBe(limit)
 })
 
-it('reads 100,000 items once each and keeps no queue of them', async () => {
+it('mapConcurrent() reads each of 100,000 items once, and only when it starts the item', async () => {
   const limit = 4
   const list = numbers(100_000)
   let reads = 0

@@ -10,7 +10,7 @@ const STORES: Readonly<Record<string, () => DisposableStore>> = {
   sqlite: () => sqliteStore({ file: ':memory:' }),
 }
 
-it.each(Object.entries(STORES))('a store in %s, after its engine', async (_, make) => {
+it.each(Object.entries(STORES))('`await using` closes a %s store and its engine', async (_, make) => {
   let [store, engine] = [make(), createEngine({ store: memoryStore() })]
   {
     await using inner = make()
@@ -24,7 +24,7 @@ it.each(Object.entries(STORES))('a store in %s, after its engine', async (_, mak
   await store[Symbol.asyncDispose]()
 })
 
-it('a server', async () => {
+it('`await using` closes a server', async () => {
   await using store = memoryStore()
   let url = ''
   {

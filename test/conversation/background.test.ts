@@ -58,8 +58,8 @@ const clockAhead = (milliseconds: number) => ({ clock: () => BigInt(Date.now() +
 describe.each([
   ['memory', (options = {}) => memoryStore(options)],
   ['sqlite', (options = {}) => sqliteStore({ file: ':memory:', ...options })],
-] as const)('over %s', (_, makeStore) => {
-  it('a message is answered while a tool works, and a run that is to settle shows each end', async () => {
+] as const)('background calls over %s', (_, makeStore) => {
+  it('a message gets a reply while a call works, and the call completes later', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const end = gate()
     const made = stepWith(
@@ -93,7 +93,7 @@ describe.each([
     await engine.close()
   })
 
-  it('is completed by whoever is first, once, and only where it works', async () => {
+  it('the first complete() wins, and later completions and cancellations append nothing', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const made = stepWith(
       {
@@ -120,7 +120,7 @@ describe.each([
     await engine.close()
   })
 
-  it('is not ended by an interrupt, unless that says so; a cancel aborts it', async () => {
+  it('an interrupt aborts a working call only with `working: true`', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const aborted = Promise.withResolvers<string>()
     const reached = gate()
@@ -152,7 +152,7 @@ describe.each([
     await engine.close()
   })
 
-  it('that fails says so, and one whose result is there at once waits for its place', async () => {
+  it('a promise that has already settled completes its call with a result or an error', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const made = stepWith(
       {
@@ -169,48 +169,51 @@ describe.each([
     await engine.close()
   })
 
-  it.each(['tool', 'store'])('does not begin if its %s responds after an interrupt', async (slowPart) => {
-    const store = makeStore()
-    const slow = gate()
-    const { engine, conversation } = await begun(
-      'hello',
-      wrapStore(store, {
-        changeItems: async (changes) => {
-          if (slowPart === 'store' && changes[0]?.collection === COLLECTION) await slow.pass()
-          return store.changeItems(changes)
+  it.each(['tool', 'store'])(
+    'a call does not start to work if its %s responds after an interrupt',
+    async (slowPart) => {
+      const store = makeStore()
+      const slow = gate()
+      const { engine, conversation } = await begun(
+        'hello',
+        wrapStore(store, {
+          changeItems: async (changes) => {
+            if (slowPart === 'store' && changes[0]?.collection === COLLECTION) await slow.pass()
+            return store.changeItems(changes)
+          },
+        }),
+      )
+      const made = stepWith(
+        {
+          execute: async () => {
+            if (slowPart === 'tool') await slow.pass()
+            return background(new Promise(() => undefined))
+          },
         },
-      }),
-    )
-    const made = stepWith(
-      {
-        execute: async () => {
-          if (slowPart === 'tool') await slow.pass()
-          return background(new Promise(() => undefined))
-        },
-      },
-      [call('a')],
-    )
-    const late = Promise.withResolvers<unknown>()
-    const run = conversation.run((input) =>
-      made.step({
-        ...input,
-        background: (entry) => {
-          const work = input.background(entry)
-          late.resolve(work)
-          return work
-        },
-      }),
-    )
-    await slow.reached
-    await conversation.interrupt()
-    expect(await run).toMatchObject({ status: 'paused' })
-    slow.open()
-    await expect(late.promise).rejects.toMatchObject({ code: 'unknown_call' })
-    await engine.close()
-    expect((await store.listItems(COLLECTION)).items).toEqual([])
-  })
+        [call('a')],
+      )
+      const late = Promise.withResolvers<unknown>()
+      const run = conversation.run((input) =>
+        made.step({
+          ...input,
+          background: (entry) => {
+            const work = input.background(entry)
+            late.resolve(work)
+            return work
+          },
+        }),
+      )
+      await slow.reached
+      await conversation.interrupt()
+      expect(await run).toMatchObject({ status: 'paused' })
+      slow.open()
+      await expect(late.promise).rejects.toMatchObject({ code: 'unknown_call' })
+      await engine.close()
+      expect((await store.listItems(COLLECTION)).items).toEqual([])
+    },
+  )
 
-  it('is completed if it has ended before the engine closes', async () => {
+  it('work that ends while the engine closes completes its call', async () => {
     const store = makeStore()
     const closed = Promise.withResolvers<void>()
     const closing = wrapStore(store, {
@@ -234,7 +237,7 @@ describe.each([
     ['lost', 0],
     ['resumed', 60_000],
     ['resumed', -60_000],
-  ])("of a process that has ended is %s, with the store's clock %i ms ahead", async (how, ahead) => {
+  ])('the work of a closed engine is %s, with the clock of the store %i ms ahead', async (how, ahead) => {
     const store = makeStore(clockAhead(ahead))
     const { engine, conversation } = await begun('hello', store)
     const first = stepWith(
@@ -284,7 +287,7 @@ describe.each([
     return store
   }
 
-  it('that cannot be resumed has failed, and the engine closes', async () => {
+  it('a call fails if its resume() throws, and the engine closes', async () => {
     const engine = createEngine({ store: await abandoned() })
     const conversation = await engine.open('c')
     await conversation.sendMessage('and?')
@@ -299,7 +302,7 @@ describe.each([
     await engine.close()
   })
 
-  it('is ended by the next run if an interrupt keeps this one from ending it', async () => {
+  it('the next run ends a lost call if an interrupt stops this run first', async () => {
     const store = await abandoned()
     const stop = new AbortController()
     const engine = createEngine({
@@ -325,7 +328,7 @@ describe.each([
     expect((await store.listItems(COLLECTION)).items).toEqual([])
   })
 
-  it('is ended by the next run if the store never took its completion', async () => {
+  it('the next run ends a call whose completion the store rejected 8 times', async () => {
     const store = makeStore()
     let failures = 0
     const { engine, conversation } = await begun(
@@ -350,7 +353,7 @@ describe.each([
     await engine.close()
   })
 
-  it('goes on if the store fails at its progress, for which a step does not wait', async () => {
+  it('work continues if the store fails to append its progress', async () => {
     const store = makeStore()
     const failed = gate()
     const { engine, conversation } = await begun(
@@ -380,7 +383,7 @@ describe.each([
   })
 
   it.each([0, 60_000, -60_000])(
-    "is left alone while another process does its work, with the store's clock %i ms ahead",
+    'a run leaves a working call of another engine alone, with the clock of the store %i ms ahead',
     async (ahead) => {
       const store = makeStore(clockAhead(ahead))
       const { engine, conversation } = await begun('hello', store)
@@ -404,7 +407,7 @@ describe.each([
     },
   )
 
-  it('of a process that has ended is resumed when its branch is run, not on another one', async () => {
+  it('a run resumes only the work of its own branch', async () => {
     const store = makeStore()
     const { engine, conversation } = await begun('hello', store)
     const made = stepWith(
@@ -443,7 +446,7 @@ describe.each([
     expect((await store.listItems(COLLECTION)).items).toEqual([])
   })
 
-  it('is not due for a run while only the work of another branch is left', async () => {
+  it('workExpiresAt() stays in the future while only work of another branch is left', async () => {
     const store = makeStore()
     const { engine, conversation } = await begun('hello', store)
     const made = stepWith(
@@ -469,7 +472,7 @@ describe.each([
     await next.close()
   })
 
-  it('is completed on another branch even if the completion is no longer in memory', async () => {
+  it('a run completes a call on another branch from a completion that was evicted', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const made = stepWith(
       { execute: async () => background(new Promise(() => undefined)) },
@@ -490,10 +493,10 @@ describe.each([
   })
 
   it.each([
-    ['nothing', undefined],
-    ['a part that is invalid', { content: [{ type: 'text', text: 5 }] }],
-    ['a content that is invalid', { content: 5 }],
-  ])('fails if its work ends with %s', async (_, completion) => {
+    ['undefined', undefined],
+    ['an invalid part', { content: [{ type: 'text', text: 5 }] }],
+    ['invalid content', { content: 5 }],
+  ])('a call fails if its work ends with %s', async (_, completion) => {
     const { engine, conversation } = await begun('hello', makeStore())
     const { step } = script([[call('a')], [says('ok')]], async function* (input) {
       for (const entry of input.approved) {
@@ -514,9 +517,9 @@ describe.each([
   })
 
   it.each([
-    ['its own error', new ColloquyError('store_unavailable', 'The database is away.')],
-    ["the platform's error", new TypeError('fetch failed')],
-  ])('is completed after the store was away for a second with %s', async (_, error) => {
+    ['a ColloquyError', new ColloquyError('store_unavailable', 'The database is away.')],
+    ['a TypeError', new TypeError('fetch failed')],
+  ])('a call completes after the store failed for a second with %s', async (_, error) => {
     const store = makeStore()
     let awayUntil = 0
     let attempts = 0
@@ -540,7 +543,7 @@ describe.each([
     await engine.close()
   })
 
-  it('is completed on its branch when HEAD is elsewhere, and on another one when that is run', async () => {
+  it('a call completes on its branch while HEAD is elsewhere, and on others when they run', async () => {
     const { engine, conversation } = await begun('hello', makeStore())
     const end = gate()
     const made = stepWith(

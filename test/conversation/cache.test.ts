@@ -33,7 +33,7 @@ const step = fc.oneof(
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1))
 
-it('the cache of idle conversations contains what its model contains', async () => {
+it('the cache of idle conversations agrees with its model', async () => {
   const seen = { evicted: 0, oversized: 0, replaced: 0, shrunk: 0 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {

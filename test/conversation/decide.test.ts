@@ -53,8 +53,8 @@ const property = (check: (state: State, choice: readonly boolean[]) => void): vo
   )
 }
 
-describe('on hostile states', () => {
-  it('pausing pauses what could run on, and nothing else', () => {
+describe('decisions on hostile states', () => {
+  it('pause appends a PauseEvent if a run can continue, and nothing otherwise', () => {
     const tally = new Tally<'pauses' | 'rests'>()
     property((state) => {
       const events = decidePause(state)
@@ -75,7 +75,7 @@ describe('on hostile states', () => {
     tally.require(['pauses', 'rests'])
   })
 
-  it('resuming ends a pause, and only a pause', () => {
+  it('resume ends a pause, and does nothing in any other status', () => {
     const tally = new Tally<'idle' | 'finished'>()
     property((state) => {
       const after = carryOut(state, decideResume(state))
@@ -92,7 +92,7 @@ describe('on hostile states', () => {
     tally.require(['idle'])
   })
 
-  it('interrupting answers every open call of a branch that runs, in log order, and pauses', () => {
+  it('interrupt ends every open call of a running branch in log order, and pauses it', () => {
     const tally = new Tally<'calls' | 'shared'>()
     property((state, [live = false]) => {
       const { status } = state.header
@@ -122,7 +122,7 @@ describe('on hostile states', () => {
     tally.require(['calls'])
   })
 
-  it('approving grants what was asked, once, and ends the waiting when nothing is left to agree to', () => {
+  it('approve grants the requested calls once, and ends waiting when no call is left to approve', () => {
     const tally = new Tally<'some' | 'settles' | 'inert'>()
     property((state, choice) => {
       const open = openCallsOf(state)
@@ -157,7 +157,7 @@ describe('on hostile states', () => {
     tally.require(['some'])
   })
 
-  it('rejecting answers exactly the calls that were asked', () => {
+  it('reject appends a rejection for exactly the requested calls', () => {
     const tally = new Tally<'some' | 'all'>()
     property((state, choice) => {
       const open = openCallsOf(state)
@@ -190,7 +190,7 @@ describe('on hostile states', () => {
     tally.require(['some', 'all'])
   })
 
-  it('recovering answers every open call of a run, sets error, and is done only once', () => {
+  it('recover ends every open call of a running state with an error, and only once', () => {
     const tally = new Tally<'calls' | 'none'>()
     property((state) => {
       const events = decideRecover(state)
@@ -210,7 +210,7 @@ describe('on hostile states', () => {
     tally.require(['calls', 'none'])
   })
 
-  it('navigating goes to every event and to none, and shows what stands there', () => {
+  it('navigate moves HEAD to any event or to null, and the branch follows', () => {
     property((state) => {
       for (const entry of [...state.log.entries, null]) {
         if (entry !== null && (entry.id === null || !entry.inTree)) continue
@@ -224,7 +224,7 @@ describe('on hostile states', () => {
     })
   })
 
-  it('restarting goes to the system prompt of the branch, or to nothing', () => {
+  it('restart moves HEAD to the system prompt of the branch, or to null', () => {
     const tally = new Tally<'prompt' | 'none'>()
     property((state) => {
       const prompt = state.branch.systemPrompt
@@ -237,7 +237,7 @@ describe('on hostile states', () => {
     tally.require(['prompt', 'none'])
   })
 
-  it('editing puts a message in the place of any message of a user, and of nothing else', () => {
+  it('edit replaces any user message, and rejects other events with unknown_event', () => {
     const tally = new Tally<'root' | 'elsewhere' | 'head'>()
     property((state) => {
       const messages: ('root' | 'elsewhere' | 'head')[] = []
@@ -260,7 +260,7 @@ describe('on hostile states', () => {
     tally.require(['root', 'elsewhere'])
   })
 
-  it('setting a policy is said once, in whatever order its keys are', () => {
+  it('setting a policy appends it once, whatever the order of its keys', () => {
     property((state) => {
       const policy = { kind: 'ConfirmRisky', threshold: 'HIGH' }
       const after = carryOut(state, decidePolicy(state, policy))
@@ -272,7 +272,7 @@ describe('on hostile states', () => {
     })
   })
 
-  it('each says the same of a state that let go of what it does not need, or that it does not hold it', () => {
+  it('a decision is the same on an evicted state, or fails with `evicted`', () => {
     const tally = new Tally<'held' | 'not held'>()
     property((state, choice) => {
       const small = evict(state)

@@ -21,14 +21,14 @@ import { initialState } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
 import { carryOut, folded, ids, kinds } from './states.ts'
 
-describe('found once', () => {
-  it('a call that nothing can run does not keep a conversation waiting', () => {
+describe('decisions on single states', () => {
+  it('approving all executable calls ends waiting, although another call cannot be executed', () => {
     const inert = action('inert', { action: null })
     const state = folded(action('a'), inert, status('s', 'waiting_for_confirmation'))
     expect(carryOut(state, decideApprove(state, ['a'])).header.status).toBe('idle')
   })
 
-  it('what is held or agreed while paused does not end the pause of a reply in flight', () => {
+  it('a held call or a new policy does not end a pause; the next reply does', () => {
     const reply = [action('a', { response: 'r1' }), action('b', { response: 'r2' })] as const
     const [first, second] = reply
     for (const between of [
@@ -41,7 +41,7 @@ describe('found once', () => {
     }
   })
 
-  it('going to wait takes back what was agreed to, whichever update says so', () => {
+  it('a change to waiting_for_confirmation revokes approvals, but keeps started calls', () => {
     for (const waiting of [
       status('w', 'waiting_for_confirmation'),
       update('w', 'full_state', { execution_status: 'waiting_for_confirmation' }),
@@ -64,14 +64,14 @@ describe('found once', () => {
     expect(silent.header.callStatuses).toEqual([{ action_id: 'a', grant: 'approved' }])
   })
 
-  it('calls with one id in one reply are answered each', () => {
+  it('recover ends all calls that share a tool_call_id, and reject only the requested one', () => {
     const twins = [action('a', { call: 'c' }), action('b', { call: 'c' }), action('d', { call: 'c' })]
     const state = folded(...twins, status('s', 'running'))
     expect(openCallsOf(carryOut(state, decideRecover(state)))).toEqual([])
     expect(ids(openCallsOf(carryOut(state, decideReject(state, ['b']))))).toEqual(['a', 'd'])
   })
 
-  it('interrupting twice says so once, also while the run takes its time to end', () => {
+  it('a second interrupt appends nothing, unless a call was appended in between', () => {
     const state = folded(action('a'), status('s', 'running'))
     const after = carryOut(state, decideInterrupt(state, true))
     expect(decideInterrupt(after, true)).toEqual([])
@@ -80,7 +80,7 @@ describe('found once', () => {
     expect(kinds(decideInterrupt(late, true))).toEqual(['AgentErrorEvent', 'InterruptEvent'])
   })
 
-  it('a branch without a system prompt restarts at the empty HEAD, another at its latest', () => {
+  it('restart moves HEAD to the latest system prompt, or to null on a branch without one', () => {
     expect(decideRestart(initialState())).toEqual([])
     const two = folded(system('s1'), user('u'), system('s2'), user('v'))
     expect(carryOut(two, decideRestart(two)).log.head?.id).toBe('s2')
@@ -88,7 +88,7 @@ describe('found once', () => {
     expect(carryOut(off, decideRestart(off)).log.head).toBeNull()
   })
 
-  it('a resumed conversation whose reply came in is finished, and one with an open call is not', () => {
+  it('resume sets finished after the result of a finish call, and idle while a call is open', () => {
     const call = action('a', { response: 'r' })
     const finish = action('f', { response: 'r', tool: 'finish' })
     expect(decideResume(folded(pause('p'), finish, observe('o', finish)))).toMatchObject([
@@ -100,7 +100,7 @@ describe('found once', () => {
     expect(decideResume(folded(pause('p'), call, fail('e', call)))).toMatchObject([{ value: 'idle' }])
   })
 
-  it('an image with a text of its own is no last word', () => {
+  it('resume sets idle after a message with an image whose text is not a string', () => {
     const content = [{ image_urls: [], text: 7 }]
     const odd: Event = {
       kind: 'MessageEvent',
@@ -111,7 +111,7 @@ describe('found once', () => {
     expect(decideResume(folded(pause('p'), odd))).toMatchObject([{ value: 'idle' }])
   })
 
-  it('a message that was let go is asked for, not denied', () => {
+  it('editing an evicted message fails with `evicted`', () => {
     const state = evict(folded(user('u'), moveHead('m', null), user('v')))
     let thrown: unknown
     try {

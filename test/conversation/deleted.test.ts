@@ -17,8 +17,8 @@ const saying = (word: string, count: number, from = 0): Event[] =>
 const PLACES = places()
 afterAll(() => PLACES.remove())
 
-describe.each(PLACES.names)('over %s', (name) => {
-  it('nothing of one that was found deleted is left under its id', async () => {
+describe.each(PLACES.names)('a conversation that another engine deletes, over %s', (name) => {
+  it('fails pending calls with unknown_conversation, and has only new events when recreated', async () => {
     const [{ engine, conversation: one, end }, { engine: other, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -49,7 +49,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('one that was made anew meanwhile with the same ids is read as it is now', async () => {
+  it('is read as it is now after a recreation with the same event ids', async () => {
     const [{ conversation: one, end }, { engine, end: endTwo }] = await parties(await PLACES.make(name))
     await one.append(saying('old', 2))
     await one.append({ kind: 'ConversationStateUpdateEvent', id: 'u', key: 'max_iterations', value: 7 })
@@ -64,7 +64,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('no snapshot of the one before is opened for the one that was made anew', async () => {
+  it('is not opened from the snapshot of the deleted log after a recreation', async () => {
     const backend = await PLACES.make(name)
     const [{ conversation: one, store, end }, { engine, end: endTwo }] = await parties(backend)
     await one.append(saying('old', 900))

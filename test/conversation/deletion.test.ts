@@ -44,7 +44,7 @@ describe('deleteConversations', () => {
     [{ owner: 'bob', tags: { userId: '1' } }, ['a', 'a-child', 'b', 'c', 'fork']],
     [{ before: new Date(1_000 * DAY + 1).toISOString() }, ['c', 'fork']],
     [{ owner: 'ann', before: new Date(0).toISOString() }, ['a', 'a-child', 'b', 'c', 'fork']],
-  ])('%j leaves %j', async (filter, remaining) => {
+  ])('deletes by filter: %j leaves %j', async (filter, remaining) => {
     const { engine, ids, now } = world()
     await engine.create({ id: 'a', owner: 'ann', tags: { userId: '1' } })
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
@@ -58,7 +58,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('reports what went, ends runs, and can be repeated', async () => {
+  it('reports what it deleted, and zeros when it is repeated', async () => {
     const { engine, store } = world()
     const conversation = await engine.create({ id: 'a', owner: 'ann' })
     await conversation.sendMessage('Hello')
@@ -78,7 +78,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('a dry run reports the same and deletes nothing, and children of any depth are counted once', async () => {
+  it('reports the counts of a deletion in a dry run, subagents included, and deletes nothing', async () => {
     const { engine, store, ids } = world()
     const parent = await engine.create({ id: 'a', owner: 'ann' })
     await parent.sendMessage('Hello')
@@ -100,7 +100,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('a limit leaves the rest to the next call', async () => {
+  it('stops at its limit with `more: true`, and the next call continues', async () => {
     const { engine, ids } = world()
     for (const id of ['a', 'b', 'c', 'd', 'e']) await engine.create({ id, owner: 'ann' })
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
@@ -118,7 +118,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('onDelete sees each conversation before it goes, and its error leaves that one', async () => {
+  it('calls onDelete before each deletion, and keeps the conversation if it throws', async () => {
     const { engine, store, ids } = world()
     for (const id of ['a', 'b', 'c']) await engine.create({ id, owner: 'ann' })
     await engine.create({ id: 'a-child', parentConversationId: 'a', tags: CHILD })
@@ -139,7 +139,7 @@ describe('deleteConversations', () => {
   })
 
   it.each([{ dryRun: 1 }, { dryrun: true }, { limit: 0 }, { limit: 1.5 }, { limit: '1' }, { onDelete: 1 }])(
-    'refuses the options %j, and deletes nothing',
+    'rejects the options %j and deletes nothing',
     async (options) => {
       const { engine, ids } = world()
       await engine.create({ id: 'a', owner: 'ann' })
@@ -152,7 +152,7 @@ describe('deleteConversations', () => {
     },
   )
 
-  it('a subagent that a run opens during the deletion of its parent is deleted too', async () => {
+  it('delete() also deletes subagents that are created during the deletion', async () => {
     const { store } = world()
     const open = async (id: string, parentConversationId: string): Promise<void> =>
       void (await store.createConversation({ id, parentConversationId, tags: CHILD }))
@@ -172,7 +172,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('ends for conversations that name each other as parents', async () => {
+  it("ends for conversations that are each other's parents", async () => {
     const { engine, ids } = world()
     await engine.create({ id: 'a', owner: 'ann', parentConversationId: 'b', tags: CHILD })
     await engine.create({ id: 'b', parentConversationId: 'a', tags: CHILD })
@@ -194,7 +194,7 @@ describe('deleteConversations', () => {
     { before: null },
     { ownr: 'ann' },
     { owner: 'ann', before: undefined },
-  ])('refuses %j, and deletes nothing', async (filter) => {
+  ])('rejects the filter %j and deletes nothing', async (filter) => {
     const { engine, ids } = world()
     await engine.create({ id: 'a', owner: 'ann' })
     await expect(engine.deleteConversations(filter as DeletionFilter)).rejects.toMatchObject({
@@ -204,7 +204,7 @@ describe('deleteConversations', () => {
     await engine.close()
   })
 
-  it('leaves no byte of what was said in the file of SQLite, nor in its log after a checkpoint', async () => {
+  it('leaves no deleted text in the SQLite files', async () => {
     const file = FILES.next()
     const store = sqliteStore({ file })
     const engine = createEngine({ store, shareReplies: true })
@@ -238,7 +238,7 @@ function rowsOf(database: DatabaseSync, table: string) {
   return statement.all()
 }
 
-describe('a dump', () => {
+describe('a database dump after a deletion', () => {
   const words = 'unforgettable-words'
   /** Two conversations with words in every place that the store writes, of which one is deleted. */
   async function deleteOne(store: Store): Promise<void> {
@@ -261,7 +261,7 @@ describe('a dump', () => {
     await engine.close()
   }
 
-  it('of SQLite has no word of what is gone, as a copy and as rows', async () => {
+  it('has no deleted text in a copy or in the rows of SQLite', async () => {
     const file = FILES.next()
     const store = sqliteStore({ file, fullText: true })
     await deleteOne(store)
@@ -283,7 +283,7 @@ describe('a dump', () => {
     }
   })
 
-  it('of PostgreSQL has none at once, and the files of the tables none after VACUUM FULL', async () => {
+  it('has no deleted text in PostgreSQL rows, nor in the files after VACUUM FULL', async () => {
     const { url, drop } = await superDatabase()
     const pool = new pg.Pool({ connectionString: url })
     pool.on('error', () => undefined)
@@ -357,7 +357,7 @@ describe('applyRetention', () => {
     [{ keepLast: 0 }, ['d5-run']],
     [{ keepLast: 1, owner: 'ann' }, all.filter((id) => id !== 'd9' && id !== 'd7')],
     [{ olderThan: 8 * DAY, owner: 'ann' }, all.slice(1)],
-  ])('%j leaves %j', async (options, remaining) => {
+  ])('options %j leave %j', async (options, remaining) => {
     const { engine, ids } = await filled()
     const report = await engine.applyRetention(options)
     expect(await ids()).toEqual(remaining.toSorted())
@@ -377,7 +377,7 @@ describe('applyRetention', () => {
     { keepLast: 1, tags: {} },
     { keepLast: 1, leaseTtl: 0 },
     { olderThen: 1 },
-  ])('refuses %j', async (options) => {
+  ])('rejects %j', async (options) => {
     const { engine, ids } = await filled()
     await expect(engine.applyRetention(options as RetentionOptions)).rejects.toMatchObject({
       code: 'invalid_argument',
@@ -386,7 +386,7 @@ describe('applyRetention', () => {
     await engine.close()
   })
 
-  it('is done by one of several processes at a time, and by another when that one dies', async () => {
+  it('runs in one of several engines at a time, and in another after a crash', async () => {
     const { store, engine, ids, clock, now } = await filled()
     const others = Array.from({ length: 4 }, () => createEngine({ store, clock }))
     const reports = await Promise.all([engine, ...others].map((one) => one.applyRetention({ keepLast: 2 })))
@@ -400,7 +400,7 @@ describe('applyRetention', () => {
     await Promise.all([engine, ...others].map((one) => one.close()))
   })
 
-  it('ends at its signal, and a later call goes on', async () => {
+  it('rejects if its signal is aborted, and a later call can run', async () => {
     const { engine, ids } = await filled()
     await expect(
       engine.applyRetention({ keepLast: 2, signal: AbortSignal.abort(new Error('stop')) }),
@@ -411,7 +411,7 @@ describe('applyRetention', () => {
     await engine.close()
   })
 
-  it('keeps the newest roots and all that are young, whatever there is', async () => {
+  it('keeps exactly the `keepLast` newest conversations and those within `olderThan`', async () => {
     const one = fc.record({ days: fc.nat(9), owner: fc.constantFrom('ann', 'bob', null) })
     const options = fc.record({
       olderThan: fc.option(fc.nat(9), { nil: null }),
@@ -450,7 +450,7 @@ describe('applyRetention', () => {
   })
 })
 
-it('a deletion without a report reads no more than the children of the conversation', async () => {
+it('delete() reads no record, lease or snapshot', async () => {
   const { store } = world()
   await store.createConversation({ id: 'a' })
   const calls: string[] = []

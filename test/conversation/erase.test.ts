@@ -64,8 +64,8 @@ const snapshotText = async (store: Store): Promise<string[]> =>
 
 const textOf = async (store: Store): Promise<string> => JSON.stringify(await store.read('c'))
 
-describe.each(Object.entries(STORES))('over %s', (_, make) => {
-  it('the content goes, the reply that saw it loses its signature, and the log says why', async () => {
+describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
+  it('removes the content, drops the signature of the reply that saw it, and logs the reason', async () => {
     const store = make()
     const { engine, conversation, id } = await talk(store)
     await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(WORDS) }])
@@ -94,7 +94,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await store.close()
   })
 
-  it('another process that has it in memory reads the log again, and none brings the old snapshot back', async () => {
+  it('makes another engine reload the log, and no stale snapshot is used', async () => {
     const store = make()
     const { engine, conversation, id } = await talk(store)
     const other = createEngine({ store })
@@ -112,8 +112,8 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await store.close()
   })
 
-  it.each(['closes', 'saves at the same time'])(
-    'a snapshot does not bring it back when another process that does not know of it %s',
+  it.each(['closes', 'saves a snapshot'])(
+    'is not undone when an engine that has not read the erasure %s',
     async (how) => {
       const store = make()
       const { engine, conversation } = await talk(store)
@@ -142,7 +142,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     },
   )
 
-  it('erasures at once, by several processes, all hold', async () => {
+  it('succeeds for concurrent erasures by several engines', async () => {
     const store = make()
     const { engine, id } = await talk(store)
     const engines = [engine, createEngine({ store }), createEngine({ store })]
@@ -161,8 +161,8 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
   })
 })
 
-describe('an erasure', () => {
-  it('is given up after 20 attempts if the log always changes meanwhile', async () => {
+describe('eraseEvent()', () => {
+  it('fails after 20 attempts if the event changes each time', async () => {
     let attempts = 0
     const engine = createEngine({
       store: {
@@ -180,7 +180,7 @@ describe('an erasure', () => {
     await engine.close()
   })
 
-  it('is refused for what is not there, a call that waits, and a store that cannot', async () => {
+  it('rejects unknown events, open calls and long reasons, and requires a store that can erase', async () => {
     const { replaceEvents: _, ...store } = memoryStore()
     for (const one of [memoryStore(), store]) {
       const engine = createEngine({ store: one })
@@ -215,7 +215,7 @@ describe('an erasure', () => {
     }
   })
 
-  it('leaves no byte in the file of SQLite, nor in its log after a checkpoint', async () => {
+  it('leaves no erased text in the SQLite files', async () => {
     const file = FILES.next()
     const store = sqliteStore({ file, fullText: true })
     const engine = createEngine({ store })

@@ -52,7 +52,7 @@ it.each<[string, () => Place, number]>([
     Math.ceil(RUNS / 8),
   ],
   ['sqlite', sqliteFile, Math.ceil(RUNS / 20)],
-])('over %s', async (name, make, numRuns) => {
+])('followers receive every event at least once and in order, over %s', async (name, make, numRuns) => {
   for (const key of Object.keys(followsSeen)) Object.assign(followsSeen, { [key]: 0 })
   const property = fc.asyncProperty(followSteps, (steps) => checkFollowers(make(), time, steps))
   await fc.assert(property, { numRuns, examples: [[SCRIPTED]] })
@@ -63,20 +63,20 @@ it.each<[string, () => Place, number]>([
 
 it.each<[string, () => readonly [Store, Store]]>([
   [
-    'memory',
+    'an append in memory',
     () => {
       const store = memoryStore()
       return [store, store]
     },
   ],
   [
-    'another process of sqlite',
+    'an append to the same SQLite file',
     () => {
       const file = FILES.next()
       return [sqliteStore({ file }), sqliteStore({ file, pollInterval: 10 })]
     },
   ],
-])('is woken by %s without a look, and by a conversation of its shard only', async (_, make) => {
+])('%s wakes a follower without polling, and only the changed shard is read', async (_, make) => {
   const [writing, watching] = make()
   const feed = vi.spyOn(watching, 'feed')
   const engine = createEngine({ store: watching })
@@ -97,7 +97,7 @@ it.each<[string, () => readonly [Store, Store]]>([
   await time.ended(Promise.all([writing.close(), watching.close()]))
 })
 
-it('ends when its handler closes it, and waits for the handler', async () => {
+it('a follower that its handler closes ends after the handler has returned', async () => {
   const engine = createEngine({ store: memoryStore({ clock }) })
   await time.ended(engine.create({ id: 'c' }))
   const closer = Promise.withResolvers<() => Promise<void>>()

@@ -85,10 +85,10 @@ type Situation =
   | 'waits'
   | 'policy'
 
-describe.each(PLACES.names)('over %s', (name) => {
+describe.each(PLACES.names)('forks over %s', (name) => {
   const share = name === 'memory' ? 1 / 4 : 1 / 40
 
-  it('hostile logs fork whole and from everywhere', async () => {
+  it('a hostile log can be forked whole and from its events', async () => {
     const tally = new Tally<Situation>()
     const backend = await PLACES.make(name)
     const store = backend.open()
@@ -147,7 +147,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await store.close()
   })
 
-  it('go their own ways afterwards, both also by another engine', async () => {
+  it('a fork and its source do not affect each other, even when another engine writes', async () => {
     const backend = await PLACES.make(name)
     const stores = [backend.open(), backend.open()]
     const [one, two] = stores.map((store) => createEngine({ store })) as [Engine, Engine]
@@ -197,14 +197,14 @@ const fresh = async (...events: readonly Event[]) => {
 }
 
 describe('a fork', () => {
-  it('of an empty conversation is empty and idle', async () => {
+  it('is empty and idle if its source is empty', async () => {
     const { conversation } = await fresh()
     const state = await (await conversation.fork()).state()
     expect(state.header.status).toBe('idle')
     expect(state.log.head).toBeNull()
   })
 
-  it('of the empty HEAD stays at the empty HEAD', async () => {
+  it('has an empty HEAD if its source has one', async () => {
     const { conversation } = await fresh(user('u'))
     await conversation.navigate(null)
     const fork = await conversation.fork()
@@ -213,13 +213,13 @@ describe('a fork', () => {
     expect(stored?.parentId).toBeNull()
   })
 
-  it('from a move of HEAD stands where the move was made, not where it went', async () => {
+  it('has HEAD at the event before the HEAD move that it is forked from', async () => {
     const { conversation } = await fresh(user('u'), user('v'), moveHead('m', 'u'))
     const fork = await conversation.fork({ from: 'm' })
     expect((await fork.state()).log.head?.id).toBe('v')
   })
 
-  it('never takes a looser policy from the path than the conversation has', async () => {
+  it('has the policy of the conversation, even if an event on its path has a looser one', async () => {
     const loose = update('p', 'confirmation_policy', { kind: 'NeverConfirm' })
     const { conversation } = await fresh(user('u'), loose, user('v', 'v', { parent_id: 'p' }))
     await conversation.setConfirmationPolicy(null)
@@ -230,7 +230,7 @@ describe('a fork', () => {
     })
   })
 
-  it('takes no approval along, and never runs what waits', async () => {
+  it('carries over no approval, and cannot execute a call that started in the source', async () => {
     const { conversation } = await fresh(
       action('a'),
       action('b'),
@@ -253,29 +253,24 @@ describe('a fork', () => {
 
   it.each<[string, readonly Event[], readonly string[], Status]>([
     ['no policy', [action('a')], ['NOT'], 'idle'],
-    ['a policy that asks for none', [policy('NeverConfirm'), action('a')], ['NOT'], 'idle'],
-    ['a begun call', [action('a'), update('g', 'started_actions', ['a'])], ['RUNNING'], 'idle'],
+    ['NeverConfirm', [policy('NeverConfirm'), action('a')], ['NOT'], 'idle'],
+    ['a started call', [action('a'), update('g', 'started_actions', ['a'])], ['RUNNING'], 'idle'],
     [
-      'one begun and one not',
+      'one started call and one new call',
       [action('a'), action('b'), update('g', 'started_actions', ['a'])],
       ['RUNNING', 'NOT'],
       'idle',
     ],
-    ['a policy', [policy('AlwaysConfirm'), action('a')], [], 'waiting_for_confirmation'],
+    ['AlwaysConfirm', [policy('AlwaysConfirm'), action('a')], [], 'waiting_for_confirmation'],
+    ['a waiting run', [action('a'), status('s', 'waiting_for_confirmation')], [], 'waiting_for_confirmation'],
     [
-      'a run that waits',
-      [action('a'), status('s', 'waiting_for_confirmation')],
-      [],
-      'waiting_for_confirmation',
-    ],
-    [
-      'a policy and a begun call',
+      'AlwaysConfirm and a started call',
       [policy('AlwaysConfirm'), action('a'), action('b'), update('g', 'started_actions', ['a'])],
       ['RUNNING'],
       'waiting_for_confirmation',
     ],
   ])(
-    'waits only for what a user decides, and executes nothing a second time: %s',
+    'waits only for calls that need a confirmation, and executes nothing: %s',
     async (_, log, results, end) => {
       const { conversation } = await fresh(user('u'), ...log)
       const before = (await conversation.state()).log.entries.length
@@ -297,7 +292,7 @@ describe('a fork', () => {
     },
   )
 
-  it('of an error, a pause or a finish is idle', async () => {
+  it('is idle whether its source is in error, paused, finished, deleting or running', async () => {
     for (const name of ['error', 'paused', 'finished', 'deleting', 'running'] as const) {
       const { conversation } = await fresh(user('u'), status('s', name))
       expect((await (await conversation.fork()).state()).header).toMatchObject({
@@ -307,7 +302,7 @@ describe('a fork', () => {
     }
   })
 
-  it('from before what was let go is the same as from memory', async () => {
+  it('is the same from an evicted event as from a log in memory', async () => {
     const { conversation, store } = await fresh()
     // The calls of a copy wait.
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
@@ -344,7 +339,7 @@ describe('a fork', () => {
     expect((await conversation.state()).branch.lastUserMessage?.parent?.id).toBe('o-a2.49')
   })
 
-  it('that cannot be finished is gone, and the conversation of another stays', async () => {
+  it('is deleted if it fails, and an existing conversation with its id is kept', async () => {
     const { store } = await fresh(user('u'))
     let remaining = 1
     const failing = wrapStore(store, {
@@ -363,7 +358,7 @@ describe('a fork', () => {
     expect((await store.getConversation('g'))?.title).toBe('of another')
   })
 
-  it('is appended in one piece, so that a kill leaves it empty or whole', async () => {
+  it('appends all of its 1,201 events in one batch', async () => {
     const { store } = await fresh(...Array.from({ length: 1_200 }, (_, i) => user(`u${i}`)))
     const sizes: number[] = []
     const counting = wrapStore(store, {
@@ -376,7 +371,7 @@ describe('a fork', () => {
     expect(sizes).toEqual([1_201])
   })
 
-  it('takes along no consent to a call, also not of a branch that HEAD is not on', async () => {
+  it('carries over no approval from a branch that HEAD is not on', async () => {
     const store = memoryStore()
     const engine = createEngine({ store })
     const source = await engine.create({ id: 'source' })
@@ -389,7 +384,7 @@ describe('a fork', () => {
     await engine.close()
   })
 
-  it('is planned without a store', () => {
+  it('can be planned without a store', () => {
     const state = replay([user('u'), action('a'), moveHead('m', 'u'), user('v')])
     expect(planFork(state)).toMatchObject({ positions: null, appended: [{ value: 'idle' }] })
     expect(planFork(state, 'a')).toMatchObject({

@@ -14,8 +14,8 @@ const guard = (seen: string[], meanwhile: (text: string) => Promise<unknown> = a
     return { blocked: message.includes('secret') }
   })
 
-describe('no message gets to the model past the hooks', () => {
-  it('that came while a hook looked at another', async () => {
+describe('UserPromptSubmit hooks', () => {
+  it('see a message that arrives while they check another', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent()
     const seen: string[] = []
@@ -25,7 +25,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(sent.join('')).not.toContain('secret')
   })
 
-  it('that came while the model was thinking', async () => {
+  it('see a message that arrives during the last request', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent()
     const seen: string[] = []
@@ -41,7 +41,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(JSON.stringify(await conversation.messages())).not.toContain('secret')
   })
 
-  it('that came while a tool ran, or before the call of the reply', async () => {
+  it('see messages that arrive during a request with calls and during their execution', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent([call('a1')])
     const seen: string[] = []
@@ -56,7 +56,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(sent).toHaveLength(2)
   })
 
-  it('that came in a run which began with a call, and no message', async () => {
+  it('see a message that arrives in a run that starts with an approved call', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent([call('a1'), call('a2')])
     await conversation.run(step, { policy: ({ tool_call_id }) => tool_call_id === 'call-a1' })
@@ -71,7 +71,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(sent.join('')).not.toContain('secret')
   })
 
-  it('in a later run, when the one before was interrupted in between', async () => {
+  it('see a message again in the next run if they were interrupted', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent()
     const seen: string[] = []
@@ -88,7 +88,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(seen).toEqual(['first', 'second', 'second'])
   })
 
-  it('and none is shown to them twice, or when a model has seen it long ago', async () => {
+  it('see no message twice, and none that was sent before the hooks were added', async () => {
     const conversation = await begin('first')
     const { step } = agent()
     const seen: string[] = []
@@ -100,7 +100,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(seen).toEqual(['second', 'third'])
   })
 
-  it('when bodies between it and HEAD were let go', async () => {
+  it('see a message that is followed by 1,500 events with evicted bodies', async () => {
     const { engine, conversation, store } = await begun('the secret')
     await conversation.append(
       Array.from({ length: 1_500 }, () => ({
@@ -123,7 +123,7 @@ describe('no message gets to the model past the hooks', () => {
     await second.close()
   })
 
-  it('when a pause comes while it is blocked', async () => {
+  it('block a message although a pause arrives while they run', async () => {
     const conversation = await begin('the secret')
     const { step, sent } = agent()
     const hooks = [guard([], () => conversation.pause())]
@@ -136,7 +136,7 @@ describe('no message gets to the model past the hooks', () => {
     expect(sent[0]).not.toContain('secret')
   })
 
-  it('when a block comes with context, which it wins over; the message keeps its id', async () => {
+  it('block a message although they also return context, and do not change it', async () => {
     const conversation = await begin('first')
     const { step, sent } = agent()
     const [message] = await branch(conversation)

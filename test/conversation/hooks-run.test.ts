@@ -16,7 +16,7 @@ const fails: Step = () => {
   throw new Error('no model')
 }
 
-describe('commands at the six moments of a run', () => {
+describe('shell hooks of all six types', () => {
   const MOMENTS: readonly HookEventType[] = [
     'SessionStart',
     'UserPromptSubmit',
@@ -26,7 +26,7 @@ describe('commands at the six moments of a run', () => {
     'SessionEnd',
   ]
 
-  it('each leave an event with every field, on the one branch, before what they guard', async () => {
+  it('append one event each, with every field, in the order of the run', async () => {
     const conversation = await begin()
     const { step } = agent([call('a1')])
     const hooks = MOMENTS.map((on) => shellHook({ on, command: `cat; echo "${on} was here" >&2` }))
@@ -76,7 +76,7 @@ describe('commands at the six moments of a run', () => {
     }
   })
 
-  it.each(MOMENTS)('exit with code 2: %s', async (on) => {
+  it.each(MOMENTS)('block with exit code 2: %s', async (on) => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
     // Only once: a stop that is always blocked would never end.
@@ -130,7 +130,7 @@ describe('commands at the six moments of a run', () => {
     }
   })
 
-  it('may tell the model something, but for those at the end', async () => {
+  it('add context to the next request, except Stop and SessionEnd', async () => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
     const hooks = MOMENTS.map((on) =>
@@ -146,7 +146,7 @@ describe('commands at the six moments of a run', () => {
     for (const on of MOMENTS.slice(4)) expect(messages).not.toContain(`told at ${on}`)
   })
 
-  it('fail without a word to the model', async () => {
+  it('send nothing to the model if their command cannot be started', async () => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
     const hooks = MOMENTS.map((on) => shellHook({ on, command: ['there-is-no-such-program'] }))
@@ -165,10 +165,10 @@ describe('commands at the six moments of a run', () => {
   })
 })
 
-describe('a session', () => {
+describe('session hooks', () => {
   const hooks = (['SessionStart', 'SessionEnd'] as const).map((on) => hook(on, () => undefined))
 
-  it('ends only when it has begun', async () => {
+  it('do not run for a run that makes no request', async () => {
     const conversation = await begin()
     await run(conversation, agent().step, hooks)
     expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
@@ -181,14 +181,14 @@ describe('a session', () => {
     expect(await types(paused)).toEqual([])
   })
 
-  it('that ends in an error ends', async () => {
+  it('run SessionEnd if the run fails', async () => {
     const conversation = await begin()
     expect(await run(conversation, fails, hooks)).toMatchObject({ status: 'error' })
     expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
   })
 
   it.each(['hangs', 'fails', 'cleans up'])(
-    'that is interrupted ends, and what is said of it is not kept: %s',
+    'run SessionEnd after an interrupt without logging it, when the hook %s',
     async (what) => {
       const conversation = await begin()
       const ended: boolean[] = []
@@ -210,7 +210,7 @@ describe('a session', () => {
     },
   )
 
-  it('that has ended says nothing more, so that a reply is not asked for again', async () => {
+  it('cause no further request with the context of SessionEnd', async () => {
     const conversation = await begin()
     const { step, sent } = agent()
     const pauses: Step = async function* (input) {
@@ -225,8 +225,8 @@ describe('a session', () => {
   })
 })
 
-describe('while a hook runs', () => {
-  it('an interrupt ends the run, and the command', async () => {
+describe('a hook in progress', () => {
+  it('is killed by an interrupt, which ends the run', async () => {
     const conversation = await begin()
     const { step } = agent([call('a1')])
     const started = Promise.withResolvers<void>()
@@ -249,7 +249,7 @@ describe('while a hook runs', () => {
       await new Promise((resolve) => setTimeout(resolve, 10))
   })
 
-  it('a call that was answered meanwhile is not answered again', async () => {
+  it('does not reject a call again that a user has rejected meanwhile', async () => {
     const conversation = await begin()
     const { step } = agent([call('a1')])
     const rejects = hook('PreToolUse', async () => {

@@ -23,11 +23,11 @@ describe('a command that cannot be started', () => {
   writeFileSync(file, 'text')
   chmodSync(file, 0o644)
   it.each<[string, Command, string]>([
-    ['is not there', ['there-is-no-such-program'], 'ENOENT'],
-    ['is no program', [file], 'EACCES'],
-    ['holds a NUL', ['echo', 'a\0b'], 'null bytes'],
+    ['does not exist', ['there-is-no-such-program'], 'ENOENT'],
+    ['is not executable', [file], 'EACCES'],
+    ['contains a NUL', ['echo', 'a\0b'], 'null bytes'],
     ['is too long', ['echo', 'x'.repeat(10_000_000)], 'E2BIG'],
-  ])('has failed: it %s', async (_, command, error) => {
+  ])('fails because it %s', async (_, command, error) => {
     expect(await run(command)).toMatchObject({
       success: false,
       exitCode: -1,
@@ -36,14 +36,14 @@ describe('a command that cannot be started', () => {
     })
   })
 
-  it('has failed: its folder is not there', async () => {
+  it('fails because its working directory does not exist', async () => {
     expect(await run('true', { cwd: join(folder, 'nowhere') })).toMatchObject({
       success: false,
       error: expect.stringContaining('nowhere'),
     })
   })
 
-  it('has failed: this process may open no more files', async () => {
+  it('fails because the process is out of file descriptors, and works afterwards', async () => {
     const shell = join(inject('built'), 'conversation/shell/shell-hook.js')
     const code = join(folder, 'full.mjs')
     writeFileSync(
@@ -74,20 +74,20 @@ describe('a command that cannot be started', () => {
   })
 })
 
-describe('options', () => {
-  it('set the folder and the environment', async () => {
+describe('shellHook() options', () => {
+  it('set the working directory and the environment', async () => {
     const shown = 'pwd; echo $HOOK_TEST; echo ${HOME-none}'
     const { stdout } = await run(shown, { cwd: folder, env: { HOOK_TEST: 'yes', HOME: undefined } })
     expect(stdout).toBe(`${folder}\nyes\nnone\n`)
   })
 
-  it('name a command without a shell as a shell would write it', async () => {
+  it('use an argument list as a command without a shell, and quote it in the name', async () => {
     const hook = shellHook({ on: 'Stop', command: ['printf', '%s', "it's $HOME"] })
     expect(hook.name).toBe(String.raw`printf %s 'it'\''s $HOME'`)
     expect(await run(['printf', '%s', "it's $HOME"])).toMatchObject({ stdout: "it's $HOME" })
   })
 
-  it('choose tools by name or by a test', () => {
+  it('select tools by name or with a predicate', () => {
     const named = shellHook({ on: 'PreToolUse', command: 'true', tools: ['terminal'] })
     expect([named.tools?.('terminal'), named.tools?.('editor')]).toEqual([true, false])
     const tested = shellHook({ on: 'PreToolUse', command: 'true', tools: (name) => name !== 'terminal' })
@@ -104,7 +104,7 @@ describe('options', () => {
     ['timeout', { timeout: 0 }],
     ['timeout', { timeout: Number.NaN }],
     ['timeout', { timeout: '60' }],
-  ])('that are none are refused: %s %j', (field, wrong) => {
+  ])('are rejected when `%s` is invalid: %j', (field, wrong) => {
     const options = { on: 'Stop', command: 'true', ...wrong } as ShellHookOptions
     expect(() => shellHook(options)).toThrow(
       expect.objectContaining({ code: 'invalid_argument', data: { field } }),

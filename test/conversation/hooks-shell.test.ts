@@ -62,8 +62,8 @@ async function released(): Promise<void> {
 }
 afterEach(released)
 
-describe('the exit code', () => {
-  it('0 is fine', async () => {
+describe('exit codes', () => {
+  it('0 is a success', async () => {
     expect(await run('echo out; echo err >&2')).toEqual({
       success: true,
       exitCode: 0,
@@ -73,7 +73,7 @@ describe('the exit code', () => {
     })
   })
 
-  it('2 blocks, with the reason on standard error, else on standard output, else none', async () => {
+  it('2 blocks, with the reason from JSON, standard error or standard output', async () => {
     const blocked = { success: false, exitCode: 2, blocked: true }
     expect(await run('echo out; echo why >&2; exit 2')).toMatchObject({ ...blocked, reason: 'why' })
     expect(await run('echo out; exit 2')).toMatchObject({ ...blocked, reason: 'out' })
@@ -87,7 +87,7 @@ describe('the exit code', () => {
     ['there-is-no-such-program', 127, 'exit code 127'],
     ['kill -9 $$', -9, 'SIGKILL'],
     [`echo '{"decision":"block","additionalContext":"x"}'; exit 1`, 1, 'exit code 1'],
-  ])('any other is a failure that blocks nothing: %s', async (command, exitCode, error) => {
+  ])('any other code is a failure that blocks nothing: %s', async (command, exitCode, error) => {
     const outcome = await run(command)
     expect(outcome).toMatchObject({ success: false, exitCode, error: expect.stringContaining(error) })
     expect(outcome.blocked ?? false).toBe(false)
@@ -98,7 +98,7 @@ describe('the exit code', () => {
 const say = (value: unknown) => run(script(`console.log(${JSON.stringify(JSON.stringify(value))})`))
 
 describe('JSON on standard output', () => {
-  it('may block, with a reason', async () => {
+  it('can block, with a reason', async () => {
     for (const decision of ['block', 'deny', 'DENY']) {
       expect(await say({ decision, reason: 'no' })).toMatchObject({
         success: true,
@@ -110,7 +110,7 @@ describe('JSON on standard output', () => {
     expect(await say({ decision: 'allow', reason: 'fine' })).toMatchObject({ blocked: false })
   })
 
-  it('may tell the model something', async () => {
+  it('can add context for the model', async () => {
     expect(await say({ additionalContext: 'be kind' })).toMatchObject({
       blocked: false,
       additionalContext: 'be kind',
@@ -124,7 +124,7 @@ describe('JSON on standard output', () => {
     [{ decision: true }],
     [{ decision: { block: true } }],
     [{ reason: 7 }],
-  ])('of another form is only text: %j', async (value) => {
+  ])('is plain text if it has another form: %j', async (value) => {
     expect(await say(value)).toEqual({
       success: true,
       exitCode: 0,
@@ -134,7 +134,7 @@ describe('JSON on standard output', () => {
     })
   })
 
-  it('that is none is only text', async () => {
+  it('is plain text if it is malformed', async () => {
     expect(await run(`echo '{"decision":"block"'`)).toMatchObject({ success: true, blocked: false })
   })
 })
@@ -150,13 +150,13 @@ describe('standard input', () => {
 
   const input = { ...INPUT, message: 'x'.repeat(5_000_000) }
 
-  it('comes whole, however long', async () => {
+  it('contains all of an input of 5 MB', async () => {
     const { stdout } = await run('wc -c', { input })
     expect(Number(stdout)).toBe(JSON.stringify(input).length + 1)
   })
 
   it.each([['exit 0'], ['exec <&-; sleep 0.1; exit 0'], ['head -c 10 >/dev/null']])(
-    'need not be read: %s',
+    'does not have to be read: %s',
     async (command) => {
       expect(await run(command, { input })).toMatchObject({ success: true, exitCode: 0, stdout: '' })
     },
@@ -164,12 +164,12 @@ describe('standard input', () => {
 })
 
 describe('output', () => {
-  it('that is no UTF-8 is read as far as it goes', async () => {
+  it('has replacement characters for invalid UTF-8', async () => {
     const { stdout, stderr } = await run(String.raw`printf 'a\377b'; printf '\360\237' >&2`)
     expect([stdout, stderr]).toEqual(['a\uFFFDb', '\uFFFD'])
   })
 
-  it('of any length is bounded, and says how much it was', async () => {
+  it('is cut at 49,000 characters, and ends with its full size', async () => {
     const megabytes = 'head -c 30000000 /dev/zero | tr "\\0" x'
     const outcome = await run(`(${megabytes}); (${megabytes}) >&2; exit 2`)
     for (const text of [outcome.stdout, outcome.stderr, outcome.reason]) {
@@ -177,7 +177,7 @@ describe('output', () => {
     }
   })
 
-  it('that fits is whole, and no character is cut through', async () => {
+  it('is complete below the limit, and never cut inside a character', async () => {
     const { stdout } = await run(script(`process.stdout.write('é'.repeat(60_000))`))
     expect(stdout).toBe('é'.repeat(60_000))
     const { stdout: cut } = await run(script(`process.stdout.write('x' + '😀'.repeat(100_000))`))
@@ -186,7 +186,7 @@ describe('output', () => {
   })
 })
 
-describe('what a command leaves running', () => {
+describe('a background process of a command', () => {
   it.each([
     ['sleep 600 & echo $!'],
     ['sleep 600 >/dev/null 2>&1 & echo $!'],
@@ -197,7 +197,7 @@ describe('what a command leaves running', () => {
     await gone(Number(stdout))
   })
 
-  it('is not waited for when it has left the group, and what was printed is there', async () => {
+  it('is not awaited once it has left the process group, and the output is complete', async () => {
     const code = `const c = require('node:child_process').spawn('sleep', ['600'], { detached: true, stdio: 'inherit' })
       process.stdout.write(c.pid + ' ' + 'y'.repeat(100_000), () => c.unref())`
     const { success, stdout = '' } = await run(script(code))
@@ -233,7 +233,7 @@ describe('a timeout', () => {
     // Output after the signal is ignored.
     ['trap "exit 2" TERM; sleep 600 & echo $!; wait'],
     [`trap 'echo "{\\"decision\\":\\"block\\"}"; exit 0' TERM; sleep 600 & echo $!; wait`],
-  ])('kills the group, and is a failure: %s', async (command) => {
+  ])('kills the process group and is a failure: %s', async (command) => {
     let pid = Number.NaN
     // A busy machine may have printed nothing yet: retry with more time.
     for (let timeout = 300; Number.isNaN(pid); timeout *= 2) {
@@ -249,21 +249,21 @@ describe('a timeout', () => {
     await gone(pid)
   })
 
-  it('may be none', async () => {
+  it('can be infinite, or longer than a timer supports', async () => {
     expect(await run('sleep 0.1; exit 0', { timeout: Infinity })).toMatchObject({ success: true })
     expect(await run('sleep 0.1; exit 0', { timeout: 2 ** 40 })).toMatchObject({ success: true })
   })
 })
 
 describe('an interrupt', () => {
-  it('starts nothing when it came before', async () => {
+  it('prevents the start of a command if it comes first', async () => {
     const file = join(folder, 'started')
     const outcome = await run(`touch ${file}`, { signal: AbortSignal.abort() })
     expect(outcome).toMatchObject({ success: false, error: expect.stringContaining('interrupted') })
     expect((await run(`test -e ${file}`)).exitCode).toBe(1)
   })
 
-  it('kills the group, and leaves no listener', async () => {
+  it('kills the process group and leaves no listener', async () => {
     const interrupt = new AbortController()
     const outcome = run('sleep 600 & echo $!; wait', { signal: interrupt.signal })
     setTimeout(() => interrupt.abort(), 200)
@@ -277,7 +277,7 @@ describe('an interrupt', () => {
     expect(getEventListeners(interrupt.signal, 'abort')).toHaveLength(0)
   })
 
-  it('leaves no listener either when it does not come', async () => {
+  it('leaves no listener if it never comes', async () => {
     const { signal } = new AbortController()
     await Promise.all(Array.from({ length: 20 }, () => run('true', { signal })))
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)

@@ -51,8 +51,8 @@ async function eventFor(outcome: unknown) {
   return { ...verdict, event }
 }
 
-describe('hooks of one moment', () => {
-  it('run in order, those that listen, one after the other', async () => {
+describe('hooks of one type', () => {
+  it('run one after another, without those of other types', async () => {
     const { events, blocked, context } = await run([say('a'), say('b', { on: 'Stop' }), say('c')])
     expect(output).toEqual(['a begins', 'a ends', 'c begins', 'c ends'])
     expect(events.map(({ hook_command }) => hook_command)).toEqual(['a', 'c'])
@@ -60,7 +60,7 @@ describe('hooks of one moment', () => {
     expect(context).toEqual(['a', 'c'])
   })
 
-  it('stop at the first that blocks, and a block wins over context', async () => {
+  it('stop at the first block, which discards the context', async () => {
     const { events, blocked, context } = await run([
       hook('tells', () => ({ additionalContext: 'be careful' })),
       hook('blocks', () => ({ blocked: true, reason: 'no', additionalContext: 'and more' })),
@@ -75,7 +75,7 @@ describe('hooks of one moment', () => {
     expect(context).toEqual([])
   })
 
-  it('hear of the tools that they ask for', async () => {
+  it('run only for the tools that they select', async () => {
     const listens = hook('h', () => undefined, { tools: (name) => name === 'terminal' })
     expect((await run([listens])).events).toHaveLength(1)
     expect((await run([listens], { ...INPUT, tool_name: 'editor' })).events).toHaveLength(0)
@@ -88,7 +88,7 @@ describe('hooks of one moment', () => {
     expect((await run([{ ...listens, on: 'UserPromptSubmit' }], prompt)).events).toHaveLength(1)
   })
 
-  it('are told the same, whatever one does to what it was handed', async () => {
+  it('receive the same input, even if one of them tries to change it', async () => {
     const changes = hook('changes', (input) => {
       Object.assign(input, { tool_name: 'other' })
     })
@@ -100,8 +100,8 @@ describe('hooks of one moment', () => {
   })
 })
 
-describe('what the log holds of a hook', () => {
-  it('is an event with every field, when it returns nothing', async () => {
+describe('the event of a hook', () => {
+  it('has every field if the hook returns nothing', async () => {
     const { event, blocked, context } = await eventFor(undefined)
     expect(event).toEqual({
       kind: 'HookExecutionEvent',
@@ -126,18 +126,18 @@ describe('what the log holds of a hook', () => {
 
   it.each([
     ['null', null],
-    ['a text', 'aborted'],
-    ['numbers for texts', { reason: 7, stdout: new Uint8Array([1]), exitCode: 1.5, success: 'yes' }],
+    ['a string', 'aborted'],
+    ['numbers for strings', { reason: 7, stdout: new Uint8Array([1]), exitCode: 1.5, success: 'yes' }],
     ['nulls', { blocked: null, reason: null, additionalContext: null, error: null, exitCode: null }],
-    ['a code that no integer holds', { exitCode: Infinity }],
-    ['what has no text', { stdout: Object.create(null), stderr: Symbol('s') }],
-  ])('is an event that can be read back, when it returns %s', async (_, outcome) => {
+    ['an infinite exit code', { exitCode: Infinity }],
+    ['values without a string form', { stdout: Object.create(null), stderr: Symbol('s') }],
+  ])('can be decoded if the hook returns %s', async (_, outcome) => {
     const { event, blocked } = await eventFor(outcome)
     expect(event).toMatchObject({ success: true, exit_code: 0, blocked: false })
     expect(blocked).toBeNull()
   })
 
-  it('names a reason for every block', async () => {
+  it('has a reason for every block', async () => {
     for (const outcome of [{ blocked: true }, { blocked: true, reason: ' ' }]) {
       const { event, blocked } = await eventFor(outcome)
       expect(blocked).toBe('Blocked by hook h.')
@@ -145,7 +145,7 @@ describe('what the log holds of a hook', () => {
     }
   })
 
-  it('says that it failed, by its code or by its word, and that it succeeded in blocking where it says so', async () => {
+  it('derives `success` and `exit_code` from each other, also for a block', async () => {
     expect((await eventFor({ exitCode: 3 })).event).toMatchObject({ success: false, exit_code: 3 })
     expect((await eventFor({ success: false })).event).toMatchObject({ success: false, exit_code: 1 })
     expect((await eventFor({ blocked: true, exitCode: 0 })).event).toMatchObject({
@@ -154,7 +154,7 @@ describe('what the log holds of a hook', () => {
     })
   })
 
-  it('is bounded and well-formed, and so is what the model is told', async () => {
+  it('is limited in size and well-formed, as is the context for the model', async () => {
     const long = `${'x'.repeat(49_999)}${'😀'.repeat(30_000)}`
     const all = { stdout: long, stderr: long, reason: long, additionalContext: long, error: long }
     const { event, context } = await eventFor(all)
@@ -179,7 +179,7 @@ describe('what the log holds of a hook', () => {
     )
   })
 
-  it('does not hold a long body a second time', async () => {
+  it('contains less than 60 kB of a tool input of 10 MB', async () => {
     const body = { kind: 'FileAction', text: 'y'.repeat(10_000_000) }
     const { events } = await run([hook('h', () => undefined)], { ...INPUT, tool_input: body })
     expect(JSON.stringify(events[0]).length).toBeLessThan(60_000)
@@ -187,7 +187,7 @@ describe('what the log holds of a hook', () => {
   })
 })
 
-describe('a hook that fails blocks nothing', () => {
+describe('a failing hook', () => {
   const odd = Object.defineProperty(new Error('x'), 'message', {
     get() {
       throw new Error('no message')
@@ -195,12 +195,12 @@ describe('a hook that fails blocks nothing', () => {
   })
   it.each<[string, unknown, string]>([
     ['an error', new Error('broken'), 'broken'],
-    ['a text', 'broken', 'broken'],
-    ['nothing', undefined, 'undefined'],
-    ['what has no text', Object.create(null), 'a value without a text'],
+    ['a string', 'broken', 'broken'],
+    ['undefined', undefined, 'undefined'],
+    ['a value without a string form', Object.create(null), 'a value without a text'],
     ['an error without a message', odd, 'a value without a text'],
     ['a lone surrogate', 'a\uD800', 'a\uFFFD'],
-  ])('when it throws %s', async (_, thrown, error) => {
+  ])('blocks nothing if it throws %s', async (_, thrown, error) => {
     const throws = hook('throws', () => {
       throw thrown
     })
@@ -214,7 +214,7 @@ describe('a hook that fails blocks nothing', () => {
     expect(events[2]).toMatchObject({ hook_command: 'goes on', success: true })
   })
 
-  it('when its test of the tool throws, or a field of its answer does', async () => {
+  it('blocks nothing if its tool predicate or a getter of its result throws', async () => {
     const answer = {
       get blocked(): boolean {
         throw new Error('no answer')
@@ -230,7 +230,7 @@ describe('a hook that fails blocks nothing', () => {
 })
 
 describe('an interrupt', () => {
-  it('waits for no hook, begins none, and leaves no listener', async () => {
+  it('does not wait for a running hook, starts no other, and leaves no listener', async () => {
     const interrupt = new AbortController()
     const done = hook('done', () => undefined)
     const hangs = hook('hangs', () => new Promise<void>(() => interrupt.abort()))
@@ -244,7 +244,7 @@ describe('an interrupt', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('leaves a hook behind that fails later', async () => {
+  it('ignores the later failure of a running hook', async () => {
     const interrupt = new AbortController()
     const fails = Promise.withResolvers<void>()
     const verdict = run([hook('h', () => fails.promise)], INPUT, interrupt.signal)

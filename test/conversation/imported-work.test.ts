@@ -23,66 +23,69 @@ const cutLog = () =>
     hostileLog(),
   )
 
-it.each(PLACES.names)('are found by recoverAll, and a page over them ends, over %s', async (name) => {
-  const tally = new Tally<'running' | 'open calls' | 'at rest' | 'held'>()
-  const store = (await PLACES.make(name)).open()
-  const engine = createEngine({ store })
-  await fc.assert(
-    fc.asyncProperty(cutLog(), async (facts) => {
-      const log = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
-      const [workFound, viewed, heldCalls, run] = ['found', 'viewed', 'held', 'run'].map(
-        (use) => `${use}-${crypto.randomUUID()}`,
-      ) as [string, string, string, string]
-      const ids = [workFound, viewed, heldCalls, run]
-      for (const id of ids) {
-        await store.createConversation({ id })
-        await store.append(id, log, { mode: 'import', expected: 'none' })
-      }
-      const before = replay(log, { conversationId: workFound })
-      const isRunning = before.header.status === 'running'
-      const open = listPendingCallsIn(before.branch.pendingCalls).length
-      tally.count([
-        isRunning ? 'running' : 'at rest',
-        ...(isRunning && open > 0 ? ['open calls' as const] : []),
-      ])
+it.each(PLACES.names)(
+  'recoverAll() recovers imported runs without a lease, and their UI streams end, over %s',
+  async (name) => {
+    const tally = new Tally<'running' | 'open calls' | 'at rest' | 'held'>()
+    const store = (await PLACES.make(name)).open()
+    const engine = createEngine({ store })
+    await fc.assert(
+      fc.asyncProperty(cutLog(), async (facts) => {
+        const log = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+        const [workFound, viewed, heldCalls, run] = ['found', 'viewed', 'held', 'run'].map(
+          (use) => `${use}-${crypto.randomUUID()}`,
+        ) as [string, string, string, string]
+        const ids = [workFound, viewed, heldCalls, run]
+        for (const id of ids) {
+          await store.createConversation({ id })
+          await store.append(id, log, { mode: 'import', expected: 'none' })
+        }
+        const before = replay(log, { conversationId: workFound })
+        const isRunning = before.header.status === 'running'
+        const open = listPendingCallsIn(before.branch.pendingCalls).length
+        tally.count([
+          isRunning ? 'running' : 'at rest',
+          ...(isRunning && open > 0 ? ['open calls' as const] : []),
+        ])
 
-      // A page that was opened first.
-      const page = await engine.open(viewed)
-      const chunks = uiMessageStream(page)
-      while ((await chunks.next()).done !== true);
-      if (before.branch.lastUserMessage !== null)
-        expect((await page.state()).header.status).not.toBe('running')
+        // A page that was opened first.
+        const page = await engine.open(viewed)
+        const chunks = uiMessageStream(page)
+        while ((await chunks.next()).done !== true);
+        if (before.branch.lastUserMessage !== null)
+          expect((await page.state()).header.status).not.toBe('running')
 
-      const lease = isRunning ? await store.acquireLease(heldCalls, 'another process', 60_000) : null
-      if (lease !== null) tally.count(['held'])
-      // A run ends the calls itself, and executes none of them.
-      const { step, executed } = script([])
-      const copy = await engine.open(run)
-      if (isRunning) {
-        await copy.sendMessage('And now?')
-        const { status } = await copy.run(step)
-        expect(status).not.toBe('running')
-        const old = new Set(log.map(({ id }) => id))
-        expect(executed.filter((id) => old.has(id))).toEqual([])
-      }
+        const lease = isRunning ? await store.acquireLease(heldCalls, 'another process', 60_000) : null
+        if (lease !== null) tally.count(['held'])
+        // A run ends the calls itself, and executes none of them.
+        const { step, executed } = script([])
+        const copy = await engine.open(run)
+        if (isRunning) {
+          await copy.sendMessage('And now?')
+          const { status } = await copy.run(step)
+          expect(status).not.toBe('running')
+          const old = new Set(log.map(({ id }) => id))
+          expect(executed.filter((id) => old.has(id))).toEqual([])
+        }
 
-      // The page recovers its own, maybe at the same time.
-      const recoveries = (await engine.recoverAll()).filter(
-        ({ conversationId: id }) => ids.includes(id) && id !== viewed,
-      )
-      expect(recoveries.map(({ conversationId, outcome }) => [conversationId, outcome])).toEqual(
-        isRunning ? [[workFound, 'recovered']] : [],
-      )
-      const after = await (await engine.open(workFound)).state()
-      expect(after.header.status).toBe(isRunning ? 'error' : before.header.status)
-      if (isRunning) expect(listPendingCallsIn(after.branch.pendingCalls)).toEqual([])
-      expect((await logOf(store, workFound)).slice(0, log.length).map(({ fact }) => fact)).toEqual(log)
-      if (lease !== null) expect(await logOf(store, heldCalls)).toHaveLength(log.length)
-      expect((await engine.recoverAll()).filter(({ conversationId: id }) => ids.includes(id))).toEqual([])
-    }),
-    { numRuns: name === 'memory' ? 60 : 8 },
-  )
-  if (name === 'memory') tally.require(['running', 'open calls', 'at rest', 'held'])
-  await engine.close()
-  await store.close()
-})
+        // The page recovers its own, maybe at the same time.
+        const recoveries = (await engine.recoverAll()).filter(
+          ({ conversationId: id }) => ids.includes(id) && id !== viewed,
+        )
+        expect(recoveries.map(({ conversationId, outcome }) => [conversationId, outcome])).toEqual(
+          isRunning ? [[workFound, 'recovered']] : [],
+        )
+        const after = await (await engine.open(workFound)).state()
+        expect(after.header.status).toBe(isRunning ? 'error' : before.header.status)
+        if (isRunning) expect(listPendingCallsIn(after.branch.pendingCalls)).toEqual([])
+        expect((await logOf(store, workFound)).slice(0, log.length).map(({ fact }) => fact)).toEqual(log)
+        if (lease !== null) expect(await logOf(store, heldCalls)).toHaveLength(log.length)
+        expect((await engine.recoverAll()).filter(({ conversationId: id }) => ids.includes(id))).toEqual([])
+      }),
+      { numRuns: name === 'memory' ? 60 : 8 },
+    )
+    if (name === 'memory') tally.require(['running', 'open calls', 'at rest', 'held'])
+    await engine.close()
+    await store.close()
+  },
+)

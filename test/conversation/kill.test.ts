@@ -157,9 +157,9 @@ async function checkForks(store: Store, source: readonly StoredEvent[], { lines 
   return items.length
 }
 
-describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s', (name) => {
+describe.each(PLACES.names.filter((name) => name !== 'memory'))('a process with a database in %s', (name) => {
   it(
-    `a conversation outlives its process, killed ${KILLS} times`,
+    `loses no acknowledged event and executes no call twice in ${KILLS} kills`,
     async () => {
       let events = 0
       let recovered = 0

@@ -37,8 +37,8 @@ const standing = ({ header, log, branch }: State) => ({
   branch: describeBranch(branch),
 })
 
-describe('on hostile states', () => {
-  it('an answer to a call elsewhere is put there and answers it, and nothing else has happened', () => {
+describe('late results on hostile states', () => {
+  it('a result for a call on another branch ends it there, and HEAD, status and grants stay', () => {
     const tally = new Tally<'late' | 'here' | 'answered' | 'several leaves' | 'restores'>()
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
@@ -87,7 +87,7 @@ describe('on hostile states', () => {
     tally.require(['late', 'here', 'answered', 'several leaves', 'restores'])
   })
 
-  it('any events in one batch can be appended, wherever their answers go', () => {
+  it('a batch keeps its events in order, whichever branches its results go to', () => {
     const tally = new Tally<'late'>()
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
@@ -119,23 +119,23 @@ describe('on hostile states', () => {
   })
 })
 
-describe('found once', () => {
+describe('late results on single states', () => {
   const call = action('a')
   const remaining = [user('u'), call, moveHead('m', 'u')]
 
-  it('a parent of null asks for HEAD as no parent does', () => {
+  it('a result with parent_id null is attached to its call', () => {
     const answer = observe('o', call, 'done', { parent_id: null })
     expect(attachLateResults(folded(...remaining), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
   })
 
-  it('HEAD goes back to a message of the same batch that had no id', () => {
+  it('HEAD returns to a message of the same batch that had no id', () => {
     const { id: _, ...message } = user('said')
     const state = folded(...remaining)
     const after = carryOut(state, attachLateResults(state, [message, observe('o', call)]))
     expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
   })
 
-  it('the error of a conversation outlives the finish of another branch', () => {
+  it('a conversation stays in error when a finish result arrives on another branch', () => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(user('u'), finish, moveHead('m', 'u'), trouble('e', 'Broken'))
     const after = carryOut(state, attachLateResults(state, [observe('o', finish)]))
@@ -146,7 +146,7 @@ describe('found once', () => {
     expect(after.log.head?.id).toBe('e')
   })
 
-  it('what was approved while waiting stays approved', () => {
+  it('approved and held calls keep their grants while the conversation waits', () => {
     const [b, d] = [action('b', { response: 'r' }), action('d', { response: 'r' })]
     const state = folded(
       ...remaining,
@@ -164,7 +164,7 @@ describe('found once', () => {
     ])
   })
 
-  it('what was approved and has its result is not approved again', () => {
+  it('an approved call that has its result is not approved again', () => {
     const calls = ['b', 'd', 'e'].map((id) => action(id, { response: 'r' }))
     const state = folded(
       ...remaining,
@@ -179,7 +179,7 @@ describe('found once', () => {
     expect(carryOut(state, placed).header.status).toBe('waiting_for_confirmation')
   })
 
-  it.each(STATUSES)('a conversation that is %s stays so', (name) => {
+  it.each(STATUSES)('the status stays %s', (name) => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(
       user('u'),
@@ -197,7 +197,7 @@ describe('found once', () => {
     }
   })
 
-  it('of the branches on which a call is open the latest is answered', () => {
+  it('a result goes to the latest of the branches on which its call is open', () => {
     const twice = [user('u'), call, user('v'), moveHead('m', 'a'), user('w'), moveHead('n', 'u')]
     const [placed] = attachLateResults(folded(...twice), [observe('o', call)])
     expect(placed?.parent_id).toBe('w')
@@ -207,7 +207,7 @@ describe('found once', () => {
     expect(attachLateResults(after, [observe('p', call)])[0]?.parent_id).toBe('v')
   })
 
-  it('a call id used on several branches is answered on HEAD first, then on the latest', () => {
+  it('a result by tool_call_id goes to the branch of HEAD first, then to the latest branch', () => {
     const again = action('b', { call: 'call-a' })
     const state = folded(...remaining, again)
     expect(attachLateResults(state, [fail('e', call)])).toEqual([fail('e', call)])
@@ -216,7 +216,7 @@ describe('found once', () => {
     expect(attachLateResults(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
   })
 
-  it('an answer to nothing stays where it is said', () => {
+  it('a result for an unknown call is not changed', () => {
     const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
     expect(attachLateResults(folded(...remaining), [stray])).toEqual([stray])
   })

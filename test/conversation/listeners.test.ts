@@ -27,7 +27,7 @@ const deed = fc.oneof(
   fc.constant({ does: 'add' as const }),
 )
 
-it('hear each piece of news once and in order, and what one throws is lost on none', async () => {
+it('each listener is notified once and in order, even if others throw, leave or join', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(deed, { minLength: 1, maxLength: 8 }),
@@ -72,7 +72,7 @@ it('hear each piece of news once and in order, and what one throws is lost on no
   )
 })
 
-it('added twice hears twice, and is removed once for each', () => {
+it('a listener that is added twice is notified twice, and each removal removes one', () => {
   const listeners = new Listeners<string>()
   const heard: string[] = []
   const listener = (news: string): void => void heard.push(news)

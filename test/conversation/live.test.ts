@@ -14,8 +14,8 @@ import { timed, TTL } from './timed-store.ts'
 const PLACES = places()
 afterAll(() => PLACES.remove())
 
-describe.each(PLACES.names)('over %s', (name) => {
-  it('a late answer goes to its branch, once, also when two engines say it', async () => {
+describe.each(PLACES.names)('a conversation over %s', (name) => {
+  it('appends a late result to its branch once, even if two engines send it', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -43,7 +43,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('a late answer from an engine that was away is put where the call is now', async () => {
+  it('appends a late result from a stale engine to the branch of its call', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -64,7 +64,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('a late answer that another engine has put further down its branch is known by its id', async () => {
+  it('deduplicates a late result that another engine attached further down its branch', async () => {
     const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -83,7 +83,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('state, messages and the state at an event are current after appends of another', async () => {
+  it('has state, messages and branches that include the appends of another engine', async () => {
     const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -104,7 +104,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('a wish is about the latest state, whoever changed it', async () => {
+  it('decides on the latest state, even if another engine changed it', async () => {
     const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
       await PLACES.make(name),
     )
@@ -131,7 +131,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('a deleted conversation is unknown to whoever holds it, and another may come under its id', async () => {
+  it('is unknown to all its handles once it is deleted, and can be recreated', async () => {
     const [{ conversation: one, engine, end }, { conversation: two, engine: other, end: endTwo }] =
       await parties(await PLACES.make(name))
     await one.append([user('a'), user('b'), user('d')])
@@ -161,7 +161,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it('several who open or create one at the same time get the same, as the first has created it', async () => {
+  it('is created once by concurrent openOrCreate() calls', async () => {
     const [{ engine, end }, { engine: other, end: endTwo }] = await parties(await PLACES.make(name))
     const titles = ['x', 'y', 'z']
     const result = await Promise.all(
@@ -175,34 +175,31 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
-  it.each([0, 1, 3, 6])(
-    'an engine that did not hear of it works with the one of %i events that came under the id',
-    async (length) => {
-      const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-        await PLACES.make(name),
-      )
-      await one.append([user('a'), user('b'), user('d')])
-      await two.state()
-      await store.deleteConversation('c')
-      await store.createConversation({ id: 'c' })
-      const events = Array.from({ length }, (_, n) => user(`n${n}`))
-      if (length > 0) await store.append('c', events)
-      const now = encodeState(
-        replay(
-          (await store.read('c')).map(({ fact }) => fact),
-          { conversationId: 'c' },
-        ),
-      )
-      expect(encodeState(await two.state())).toBe(now)
-      expect((await one.pause()).map(({ seq }) => seq)).toEqual([length])
-      expect((await two.append(user('more'))).map(({ seq }) => seq)).toEqual([length + 1])
-      expect((await one.state()).log.entries.length).toBe(length + 2)
-      await end()
-      await endTwo()
-    },
-  )
+  it.each([0, 1, 3, 6])('is read by a stale engine after a recreation with %i events', async (length) => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    await one.append([user('a'), user('b'), user('d')])
+    await two.state()
+    await store.deleteConversation('c')
+    await store.createConversation({ id: 'c' })
+    const events = Array.from({ length }, (_, n) => user(`n${n}`))
+    if (length > 0) await store.append('c', events)
+    const now = encodeState(
+      replay(
+        (await store.read('c')).map(({ fact }) => fact),
+        { conversationId: 'c' },
+      ),
+    )
+    expect(encodeState(await two.state())).toBe(now)
+    expect((await one.pause()).map(({ seq }) => seq)).toEqual([length])
+    expect((await two.append(user('more'))).map(({ seq }) => seq)).toEqual([length + 1])
+    expect((await one.state()).log.entries.length).toBe(length + 2)
+    await end()
+    await endTwo()
+  })
 
-  it('closing an engine ends all that is under way, and every later call says so', async () => {
+  it('fails pending and later calls with `closed` when its engine closes', async () => {
     const { engine, conversation, store, end } = await party(await PLACES.make(name))
     await conversation.append([user('u')])
     const waiting = conversation.waitFor('deleting')
@@ -251,7 +248,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await end()
   })
 
-  it('two hundred conversations in no memory to speak of stay what they are', async () => {
+  it('has the right state when a tiny cache is shared by many conversations', async () => {
     const backend = await PLACES.make(name)
     const store = backend.open()
     for (const cacheBytes of [0, 1, 20_000]) {
@@ -281,8 +278,8 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 })
 
-describe('moving HEAD', () => {
-  it('waits for no run that is dead, and is refused while one lives, by the clock of the store', async () => {
+describe('a move of HEAD', () => {
+  it('fails with already_running until the lease expires by the clock of the store', async () => {
     const { store, expire } = timed()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
@@ -304,7 +301,7 @@ describe('moving HEAD', () => {
     ).rejects.toMatchObject({ code: 'lease_lost' })
   })
 
-  it('looks again when a run began between the look and the move', async () => {
+  it('fails with already_running if a run starts between its check and its append', async () => {
     const store = memoryStore()
     let begins = true
     const racing = wrapStore(store, {

@@ -102,8 +102,8 @@ async function perform(store: Store, id: string, list: readonly Command[]) {
   }
 }
 
-describe('a conversation in use', () => {
-  it('is its log, over every store', async () => {
+describe('random operations of two engines', () => {
+  it('lead to the state of a replay, and to the same log in every store', async () => {
     const stores = await Promise.all(PLACES.names.map(async (name) => (await PLACES.make(name)).open()))
     open.push(...stores)
     let count = 0

@@ -81,7 +81,7 @@ const turns = (furthest: number): fc.Arbitrary<Turn[]> =>
   )
 
 describe('opening a long log', () => {
-  it('gives the state of the fold, whatever the log goes back to', async () => {
+  it('produces the state of a replay, whichever events the log branches from', async () => {
     await fc.assert(
       fc.asyncProperty(turns(LENGTH), async (input) => {
         const { state, whole } = await opened(makeLog(input))
@@ -91,14 +91,14 @@ describe('opening a long log', () => {
     )
   })
 
-  it('holds no more than a part of it, and reads it once', async () => {
+  it('evicts early bodies, and reads each event once', async () => {
     const { state, reads } = await opened(makeLog([]))
     expect(reads).toBe(LENGTH)
     expect(state.log.entries.get(0)?.event).toBeNull()
     expect(state.log.entries.get(2 * CHUNK_SIZE)?.event).not.toBeNull()
   })
 
-  it('lets go at each part of the skeleton, later only of a part of the log', async () => {
+  it('evicts after each chunk at first, and less often in a longer log', async () => {
     for (const [count, known] of [
       [2, 2],
       [33, 32],
@@ -110,13 +110,13 @@ describe('opening a long log', () => {
     }
   })
 
-  it('lets go of nothing again while the view needs most of it', async () => {
+  it('evicts only once while the view needs most bodies', async () => {
     const { state } = await opened(Array.from({ length: LENGTH }, (_, index) => user(`e${index}`)))
     expect(state.log.index.columns?.length).toBe(CHUNK_SIZE)
     expect(state.branch.view.length).toBe(LENGTH)
   })
 
-  it('reads on from where it let go when the log goes back over that', async () => {
+  it('rereads less than a chunk if the log branches from an evicted event', async () => {
     const { state, whole, reads } = await opened(makeLog([[CHUNK_SIZE + 900, 1_000]]))
     expect(encodeState(state)).toBe(encodeState(whole))
     expect(reads).toBeLessThan(LENGTH + CHUNK_SIZE)

@@ -43,7 +43,7 @@ const KINDS: Record<string, (conversation: Conversation, index: number) => Promi
     index % 2 === 0 ? conversation.pause() : conversation.sendMessage(`m${index}`),
 }
 
-describe.each(Object.entries(KINDS))('%s', (_, call) => {
+describe.each(Object.entries(KINDS))('concurrent %s', (_, call) => {
   const several = (conversation: Conversation, count: number) =>
     Promise.allSettled(Array.from({ length: count }, (_one, index) => call(conversation, index)))
 
@@ -51,7 +51,7 @@ describe.each(Object.entries(KINDS))('%s', (_, call) => {
     ['store_busy', 2],
     ['store_busy', 30],
     ['store_unavailable', 5],
-  ] as const)('%s: %i that wait fail after one time limit', async (code, count) => {
+  ] as const)('fail with %s after one time limit, %i of them', async (code, count) => {
     const { conversation, engine, attempts, recover } = await failing(code, 5_000)
     for (const result of await several(conversation, count))
       expect(result).toMatchObject({ status: 'rejected', reason: { code } })
@@ -69,7 +69,7 @@ describe.each(Object.entries(KINDS))('%s', (_, call) => {
     ['store_busy', 10],
     ['store_full', 5_000],
     ['store_read_only', 5_000],
-  ] as const)('%s after %i ms: each is tried, as the store responds', async (code, duration) => {
+  ] as const)('are each tried if the store fails with %s after %i ms', async (code, duration) => {
     const { conversation, engine, attempts } = await failing(code, duration)
     await several(conversation, 3)
     expect(attempts()).toBe(3)
@@ -77,7 +77,7 @@ describe.each(Object.entries(KINDS))('%s', (_, call) => {
   })
 })
 
-it('a state that is read meanwhile is not affected', async () => {
+it('state() is not affected while commits wait for the store', async () => {
   const { conversation, engine } = await failing('store_busy', 5_000)
   const writes = Promise.allSettled([conversation.sendMessage('a'), conversation.sendMessage('b')])
   expect((await conversation.state()).log.entries.length).toBe(1)
@@ -85,7 +85,7 @@ it('a state that is read meanwhile is not affected', async () => {
   await engine.close()
 })
 
-it('an abort meanwhile is logged once the store responds', async () => {
+it('an abort during an outage is logged once the store responds', async () => {
   const inner = memoryStore()
   const stop = new AbortController()
   let hangs = false

@@ -33,8 +33,8 @@ const settled = async <T>(work: Promise<T>): Promise<T | string> => {
 
 const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
 
-describe.each(PLACES.names)('over %s, two engines', (name) => {
-  it('append what they like at once, and none of it is lost or put on a branch of its own', async () => {
+describe.each(PLACES.names)('two engines over %s', (name) => {
+  it('append concurrently to one branch, and no event is lost', async () => {
     const all = await parties(await PLACES.make(name))
     await Promise.all(
       all.flatMap(({ conversation }, who) =>
@@ -52,7 +52,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     await Promise.all(all.map(({ end }) => end()))
   })
 
-  it('that expect the same version: one wins, the other is told, looks, and wins the next time', async () => {
+  it('append at the same version: one wins, and the other succeeds after a new read', async () => {
     const all = await parties(await PLACES.make(name))
     for (const round of range(15)) {
       const outcomes = await Promise.all(
@@ -69,7 +69,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     await Promise.all(all.map(({ end }) => end()))
   })
 
-  it('that approve, reject, pause and resume at once decide again on what the other has done', async () => {
+  it('approve, reject, pause and resume concurrently, and decide on the latest state', async () => {
     const [one, two] = await parties(await PLACES.make(name))
     for (const round of range(12)) {
       const ids = [`a${round}`, `b${round}`]
@@ -106,7 +106,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     await two.end()
   })
 
-  it('one that moves HEAD while the other answers calls left behind', async () => {
+  it('attach results to calls on other branches while HEAD moves', async () => {
     const [one, two] = await parties(await PLACES.make(name))
     const calls = range(20).map((n) => action(`a${n}`))
     await one.conversation.append(user('root'))
@@ -129,7 +129,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     await two.end()
   })
 
-  it('that do anything at all keep a log in which everything is right', async () => {
+  it('perform random operations, and the log stays consistent', async () => {
     const all = await parties(await PLACES.make(name))
     const outcomes = await Promise.all(
       all.map(async ({ conversation }, who) => {
@@ -157,8 +157,8 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
   })
 })
 
-describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three processes', (name) => {
-  it('do anything at all at once, and everything is right', async () => {
+describe.each(PLACES.names.filter((name) => name !== 'memory'))('three processes over %s', (name) => {
+  it('perform random operations, and the log stays consistent', async () => {
     const backend = await PLACES.make(name)
     const { store, conversation, end } = await party(backend)
     await conversation.append(user('root'))

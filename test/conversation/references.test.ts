@@ -62,8 +62,8 @@ const SCRIPT = [
   { text: 'Again.' },
 ]
 
-describe.each(Object.values(STEP_WIRES))('a run of $name', (wire) => {
-  it('sends the same requests, and writes the same log', async () => {
+describe.each(Object.values(STEP_WIRES))('a run of $name with references', (wire) => {
+  it('sends the same requests and writes the same log as without references', async () => {
     const results = []
     for (const blobs of ['whole', 'refs'] as const) {
       const { engine, store } = world(blobs)
@@ -90,7 +90,7 @@ describe.each(Object.values(STEP_WIRES))('a run of $name', (wire) => {
   })
 })
 
-it('another engine opens the log with references, from a snapshot too, and sends the same', async () => {
+it('engines with and without references open the same snapshot and send the same messages', async () => {
   const store = sqliteStore({ file: ':memory:' })
   ends.push(() => store.close())
   const first = world('refs', store)
@@ -118,7 +118,7 @@ it('another engine opens the log with references, from a snapshot too, and sends
   expect(refs).not.toContain('AAAA')
 })
 
-it('events without an id keep the ids that their bodies give them', async () => {
+it('events without an id have the same ids with references', async () => {
   const store = memoryStore()
   await store.createConversation({ id: 'c' })
   const { id: _, ...bare } = user('u', [image(picture('A'))])
@@ -131,7 +131,7 @@ it('events without an id keep the ids that their bodies give them', async () => 
   expect(ids[1]).toEqual(ids[0])
 })
 
-it('readers of the live log get whole events, with the status after each', async () => {
+it('subscribers receive whole events with their status, and a fork stores whole events', async () => {
   const { engine, store } = world('refs')
   const conversation = await engine.create({ id: 'c' })
   const call = action('a')
@@ -154,7 +154,7 @@ it('readers of the live log get whole events, with the status after each', async
   expect(await facts(copy.id)).toEqual(await facts('c'))
 })
 
-it('hooks, a policy and a condenser see the strings', async () => {
+it('hooks, policies and condensers receive whole strings', async () => {
   const { engine } = world('refs')
   const conversation = await engine.create({ id: 'c' })
   const seen: string[] = []
@@ -187,7 +187,7 @@ it('hooks, a policy and a condenser see the strings', async () => {
   expect(seen.join('\n')).not.toContain('colloquy:blob/')
 })
 
-it('an erased event is erased in the next request, and stays in none', async () => {
+it('an erased event is sent as [erased], and its image is neither sent nor stored', async () => {
   const { engine, store } = world('refs')
   const conversation = await engine.create({ id: 'c' })
   await conversation.append([user('u', [image(picture('A'))]), agent('a'), user('v', [image(picture('B'))])])
@@ -202,7 +202,7 @@ it('an erased event is erased in the next request, and stays in none', async () 
   expect(sent + JSON.stringify(await store.read('c'))).not.toContain('AAAA')
 })
 
-it('a message that arrives while strings are read is in the request', async () => {
+it('a message that arrives while blobs are read is in the request', async () => {
   const inner = memoryStore()
   let arrive: (() => Promise<unknown>) | null = null
   const store: Store = {
@@ -230,7 +230,7 @@ it('a message that arrives while strings are read is in the request', async () =
   expect(sent[0]).toContain('One more thing')
 })
 
-it('strings are read for each request that has them, and for no other', async () => {
+it('blobs are read only for requests that contain them', async () => {
   const inner = memoryStore()
   let reads = 0
   const getMany: Store['getMany'] = (...input) => {
@@ -250,7 +250,7 @@ it('strings are read for each request that has them, and for no other', async ()
   expect(counts).toEqual([0, 1, 1])
 })
 
-it('strings are in memory while a request is made, and not kept', async () => {
+it('images grow the heap less than half as much with references', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   // What the files before this one left is collected, until nothing more goes.
@@ -295,7 +295,7 @@ it('strings are in memory while a request is made, and not kept', async () => {
   expect(grown.refs, JSON.stringify(grown)).toBeLessThan(grown.whole / 2)
 })
 
-it.each(['ref', true, {}, 1])('refuses blobs: %j', (blobs) => {
+it.each(['ref', true, {}, 1])('createEngine() rejects blobs: %j', (blobs) => {
   const options = { store: memoryStore(), blobs: blobs as Mode }
   expect(() => createEngine(options)).toThrow('blobs')
 })

@@ -31,7 +31,7 @@ async function stored(length: number) {
   return store
 }
 
-it('tells of what others have appended while the log was folded again for a decision', async () => {
+it('a replica reports events that others append while it reloads the log for a decision', async () => {
   const inner = await stored(20)
   let appended = false
   const store = wrapStore(inner, {
@@ -62,7 +62,7 @@ it('tells of what others have appended while the log was folded again for a deci
   expect(reports).toContain(21)
 })
 
-it('has it listed by its status where others appended what was folded again for a decision', async () => {
+it('a replica updates the listed status after a reload that found events of others', async () => {
   const store = await stored(20)
   const replica = await Replica.open(store, stamp, 'c')
   await replica.commit(() => [pause('mine')])
@@ -74,7 +74,7 @@ it('has it listed by its status where others appended what was folded again for 
   expect((await store.getConversation('c'))?.status).toBe('paused')
 })
 
-it('weighs what the state takes once all of it is held again', async () => {
+it('a replica includes reloaded bodies in its size', async () => {
   const replica = await Replica.open(await stored(200), stamp, 'c')
   const small = replica.bytes
   await replica.commit((state) => (void state.log.entries.get(3)?.branch, []))
@@ -82,7 +82,7 @@ it('weighs what the state takes once all of it is held again', async () => {
   expect(replica.bytes).toBeGreaterThan(3 * small)
 })
 
-it('encodes a view that grows at most five times for evictions', async () => {
+it('a replica encodes a growing view at most five times for evictions', async () => {
   const store = memoryStore()
   await store.createConversation({ id: 'c' })
   const replica = await Replica.open(store, stamp, 'c')
@@ -99,10 +99,10 @@ it('encodes a view that grows at most five times for evictions', async () => {
 })
 
 it.each([
-  ['none stays where none may', 0, true, true],
-  ['the last used stays, though it takes more than all may', 10_000, false, true],
-  ['all stay that fit', 1_000_000, false, false],
-])('of idle conversations %s', async (_, cacheBytes, reopensOne, reopensBoth) => {
+  ['no idle conversation with cacheBytes 0', 0, true, true],
+  ['only the last used conversation if it exceeds cacheBytes', 10_000, false, true],
+  ['all idle conversations that fit in cacheBytes', 1_000_000, false, false],
+])('an engine keeps %s', async (_, cacheBytes, reopensOne, reopensBoth) => {
   let opens = 0
   const inner = memoryStore()
   const store = wrapStore(inner, {
@@ -127,7 +127,7 @@ it.each([
 
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-it('keeps no timer, which would keep the process alive, of a wait on a closed store', async () => {
+it('waitFor() on a closed store leaves no timer that keeps the process alive', async () => {
   const { engine, conversation, store } = await begun()
   await store.close()
   const before = timers()

@@ -9,7 +9,7 @@ import { streamDeeds } from '../../properties/checks/stream-deeds.ts'
 import { checkStreams, streamsSeen } from '../../properties/checks/streamed.ts'
 import { RUNS } from '../../properties/run.ts'
 
-it('give each character once and in order, and all of them before the reply stands in the log (law B5)', async () => {
+it('each reader gets each character once, in order, before the reply is in the log (law B5)', async () => {
   await fc.assert(fc.asyncProperty(streamDeeds, checkStreams), { numRuns: RUNS * 2.5 })
   for (const [what, count] of Object.entries(streamsSeen))
     expect([what, count > RUNS / 20]).toEqual([what, true])

@@ -30,8 +30,8 @@ async function turns(count: number): Promise<Conversation> {
 const ends = async (conversation: Conversation): Promise<string[]> =>
   (await logOf(conversation)).filter((each) => /^(Condens|failed)/.test(each))
 
-describe('a run condenses', () => {
-  it('where the log asks for it, before the model is asked', async () => {
+describe('a run with a condenser', () => {
+  it('condenses for a CondensationRequest before it calls the model', async () => {
     const conversation = await turns(6)
     await conversation.append(REQUEST)
     const { step, requests } = script([])
@@ -41,7 +41,7 @@ describe('a run condenses', () => {
     expect(JSON.stringify(requests[0]?.messages)).toContain(' told')
   })
 
-  it('where the log asks for it when all is said, and asks no model then', async () => {
+  it('condenses for a CondensationRequest after the last reply, and does not call the model', async () => {
     const conversation = await turns(6)
     await conversation.run(script([]).step)
     await conversation.append(REQUEST)
@@ -51,7 +51,7 @@ describe('a run condenses', () => {
     expect(requests).toEqual([])
   })
 
-  it('at the limits of its condenser', async () => {
+  it('condenses at the limits of its condenser', async () => {
     const conversation = await turns(6)
     const { step, requests } = script([])
     expect((await conversation.run(step, { condenser: rolling({ maxEvents: 8 }) })).status).toBe('finished')
@@ -59,7 +59,7 @@ describe('a run condenses', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('when the provider says that it was too long, as often as that helps', async () => {
+  it('condenses each time the provider rejects the context as too long', async () => {
     const conversation = await turns(12)
     const { step, requests } = script([tooLong, tooLong, [says('at last')]])
     expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
@@ -70,7 +70,7 @@ describe('a run condenses', () => {
     )
   })
 
-  it('when a reply had no room, and then has the model go on', async () => {
+  it('condenses after a reply that filled the context window, then continues the reply', async () => {
     const conversation = await turns(6)
     const reply = { outcome: 'truncated', stop_reason: 'model_context_window_exceeded' }
     const half = { role: 'assistant' as const, content: [{ text: 'Half of' }], reply }
@@ -83,7 +83,7 @@ describe('a run condenses', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('and what came meanwhile is kept: a message stands behind the summary, another condensation in its place', async () => {
+  it('keeps messages that arrive during a summary, and starts over after another condensation', async () => {
     const conversation = await turns(6)
     let count = 0
     const condenser = rolling({
@@ -110,8 +110,8 @@ describe('a run condenses', () => {
   })
 })
 
-describe('a run says so when it cannot condense', () => {
-  it('with an error, once; then it goes on as it is, for as long as the provider takes it', async () => {
+describe('a run that cannot condense', () => {
+  it('fails once with CondensationRefused, then continues until the provider rejects the context', async () => {
     const { conversation } = await begun('short')
     await conversation.append(REQUEST)
     const condenser = rolling()
@@ -128,10 +128,10 @@ describe('a run says so when it cannot condense', () => {
   })
 
   it.each([
-    ['its summariser fails', rolling({ maxTokens: 20, summarise: () => Promise.reject(new Error('no')) })],
-    ['it takes no requests', noopCondenser()],
+    ['the summarizer fails', rolling({ maxTokens: 20, summarise: () => Promise.reject(new Error('no')) })],
+    ['the condenser ignores requests', noopCondenser()],
     [
-      'what it forgets is nothing',
+      'the condensation forgets nothing',
       {
         condense: () => ({
           type: 'condense' as const,
@@ -139,7 +139,7 @@ describe('a run says so when it cannot condense', () => {
         }),
       },
     ],
-  ])('because %s', async (_, condenser) => {
+  ])('fails with CondensationRefused if %s', async (_, condenser) => {
     const conversation = await turns(4)
     await conversation.append(REQUEST)
     const { step, requests } = script([])
@@ -148,7 +148,7 @@ describe('a run says so when it cannot condense', () => {
     expect(requests).toEqual([])
   })
 
-  it('once, also when the error is no longer in memory', async () => {
+  it('fails only once, even if the error was evicted', async () => {
     const { conversation } = await begun('short')
     await conversation.append(REQUEST)
     const condenser = noopCondenser()
@@ -157,14 +157,14 @@ describe('a run says so when it cannot condense', () => {
     expect((await conversation.run(script([]).step, { condenser })).status).toBe('finished')
   })
 
-  it('because there is none', async () => {
+  it('fails with ContextTooLong without a condenser', async () => {
     const { conversation } = await begun('short')
     const { step } = script([tooLong])
     expect((await conversation.run(step)).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
   })
 
-  it('and a condensation that is only welcome is done without', async () => {
+  it('finishes without a condensation that was not required', async () => {
     const conversation = await turns(6)
     const condenser = rolling({ maxEvents: 8, summarise: async () => '' })
     expect((await conversation.run(script([]).step, { condenser })).status).toBe('finished')
@@ -172,7 +172,7 @@ describe('a run says so when it cannot condense', () => {
   })
 })
 
-it('an interrupt does not wait for a summary, and none is appended then', async () => {
+it('an interrupt does not wait for a summary, and no condensation is appended', async () => {
   const conversation = await turns(6)
   const summary = gate()
   const condenser = rolling({ maxEvents: 8, summarise: async () => (await summary.pass(), 'late') })
@@ -216,8 +216,8 @@ const failing = async (count: number, succeedsAt = Infinity) => {
   return { called, models, failures, ends: await ends(conversation) }
 }
 
-describe('a summariser that fails', () => {
-  it('is called again after twice as many events each time, and each failure is in the log once', async () => {
+describe('a failing summarizer', () => {
+  it('is called again after twice as many events each time, and each failure is logged once', async () => {
     const { called, models, failures } = await failing(100)
     expect(models).toBe(100)
     // Of 200 events the first 12 need no summary; retries wait for 16, 32, 64 and 128 more.
@@ -227,14 +227,14 @@ describe('a summariser that fails', () => {
     )
   })
 
-  it('condenses when it works again, and waits no longer', async () => {
+  it('condenses once it succeeds, and is called as usual again', async () => {
     const { called, failures, ends: result } = await failing(40, 3)
     expect(failures).toHaveLength(2)
     expect(result.filter((each) => each.startsWith('Condensation')).length).toBeGreaterThan(0)
     expect(called).toBeGreaterThan(3)
   })
 
-  it('is called where the log asks for a condensation, however often it has failed', async () => {
+  it('is called for a CondensationRequest despite an earlier failure', async () => {
     const conversation = await turns(20)
     let called = 0
     const condenser = rollingCondenser({

@@ -33,19 +33,22 @@ const lastEvent = async (conversation: Conversation) =>
   (await conversation.state()).log.entries.last()?.event ?? null
 
 describe('a step that yields no event', () => {
-  it.each([undefined, null, 'Hello'])('%j is named in the error of the run', async (value) => {
-    const { conversation, engine } = await begun('hello')
-    const { error } = await conversation.run(async function* () {
-      yield value as never
-    })
-    const name = value === null ? 'null' : typeof value
-    expect((error as Error).message).toBe(`A step must yield events or replies, not ${name}.`)
-    await engine.close()
-  })
+  it.each([undefined, null, 'Hello'])(
+    'fails the run with an error that names the type of %j',
+    async (value) => {
+      const { conversation, engine } = await begun('hello')
+      const { error } = await conversation.run(async function* () {
+        yield value as never
+      })
+      const name = value === null ? 'null' : typeof value
+      expect((error as Error).message).toBe(`A step must yield events or replies, not ${name}.`)
+      await engine.close()
+    },
+  )
 })
 
 describe('a store that fails once', () => {
-  it('leaves the run where a recovery finds it', async () => {
+  it('leaves a running conversation that recoverAll() recovers', async () => {
     const inner = memoryStore()
     let fails = false
     const store = wrapStore(inner, {
@@ -71,7 +74,7 @@ describe('a store that fails once', () => {
     await engine.close()
   })
 
-  it('lets its caller run again at once', async () => {
+  it('allows another run at once', async () => {
     for (let round = 0; round < 20; round += 1) {
       const inner = memoryStore()
       let fails = false
@@ -96,7 +99,7 @@ describe('a store that fails once', () => {
 
 describe('a step that throws', () => {
   it.each(['unknown_conversation', 'lease_lost', 'store_busy'] as const)(
-    '%s of another conversation, has failed like any other',
+    'fails the run and releases the lease, for %s of another conversation',
     async (code) => {
       const { conversation, store } = await begun()
       const error = new ColloquyError(code, 'Of another one.')
@@ -109,13 +112,13 @@ describe('a step that throws', () => {
   )
 
   it.each<readonly [string, unknown]>([
-    ['nothing with a text', Object.create(null)],
+    ['a value without a string form', Object.create(null)],
     ['a symbol', Symbol('s')],
-    ['a message that is none', Object.assign(new Error('x'), { message: { a: 1 } })],
-    ['a message without a text', Object.assign(new Error('x'), { message: Object.create(null) })],
-    ['a name that is none', Object.assign(new Error('x'), { name: 404 })],
-    ['half a character', new Error('bad \ud800 end')],
-  ])('%s, leaves an error that can be read', async (_, error) => {
+    ['an object as message', Object.assign(new Error('x'), { message: { a: 1 } })],
+    ['a message without a string form', Object.assign(new Error('x'), { message: Object.create(null) })],
+    ['a number as name', Object.assign(new Error('x'), { name: 404 })],
+    ['a lone surrogate', new Error('bad \ud800 end')],
+  ])('leaves an error event that can be decoded, for %s', async (_, error) => {
     const { conversation } = await begun()
     const ran = await conversation.run(() => {
       throw error
@@ -127,8 +130,8 @@ describe('a step that throws', () => {
   })
 })
 
-describe('a run ends', () => {
-  it('where what was approved came after a finish, and nothing can be done', async () => {
+describe('the end of a run', () => {
+  it('a run starts nothing if only a call after a pending finish call is approved', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await conversation.append([call('f', 'finish'), call('l')])
@@ -139,7 +142,7 @@ describe('a run ends', () => {
     expect(requests).toEqual([])
   })
 
-  it('where a condenser refuses what only the log asks for, and all is said', async () => {
+  it('a run finishes if its condenser refuses a CondensationRequest after the last reply', async () => {
     const { conversation } = await begun()
     await conversation.run(script([]).step)
     await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
@@ -156,7 +159,7 @@ describe('a run ends', () => {
     expect([requests.length, times]).toEqual([0, 1])
   })
 
-  it('where the conversation is another one under the same id', async () => {
+  it('a run fails if its conversation is deleted and recreated with the same id', async () => {
     const { conversation, store } = await begun('question of the first')
     const other = createEngine({ store })
     const thinking = gate()
@@ -184,12 +187,12 @@ describe('a run ends', () => {
   })
 })
 
-describe('what a run that died has left', () => {
+describe('a dead run', () => {
   it.each<readonly [string, (conversation: Conversation, id: string) => Promise<unknown>]>([
-    ['HEAD was moved', (conversation, id) => conversation.navigate(id)],
-    ['it was started anew', (conversation) => conversation.restart()],
-    ['its message was edited', (conversation, id) => conversation.editAndResend(id, 'go on')],
-  ])('is found after %s', async (_, command) => {
+    ['navigate()', (conversation, id) => conversation.navigate(id)],
+    ['restart()', (conversation) => conversation.restart()],
+    ['editAndResend()', (conversation, id) => conversation.editAndResend(id, 'go on')],
+  ])('stays running with a lease after %s', async (_, command) => {
     const { conversation, store } = await died()
     const first = (await conversation.state()).log.entries.get(0)?.id ?? ''
     await command(conversation, first)
@@ -197,7 +200,7 @@ describe('what a run that died has left', () => {
     expect(await store.getLease('c')).not.toBe(null)
   })
 
-  it('is told of by a run that waited for it', async () => {
+  it('is reported as RunLost by a run that waited for it', async () => {
     const { store, expire } = timed()
     const { conversation, engine } = await begun('hello', store)
     await store.acquireLease('c', 'dead', TTL)
@@ -212,7 +215,7 @@ describe('what a run that died has left', () => {
   })
 })
 
-it('a step that was left behind says nothing into the next reply', async () => {
+it('an abandoned step cannot publish into the next reply', async () => {
   const { conversation, engine } = await begun()
   const heard: unknown[] = []
   const listening = (async () => {

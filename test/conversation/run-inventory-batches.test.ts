@@ -8,7 +8,7 @@ import { begun, call, logOf, result, script } from './script.ts'
 import { ALWAYS, waiting } from './run-inventory-calls.ts'
 
 describe('group Q: batches', () => {
-  it('Q5 answers stand in the order in which the step gives them, several events for a call among them', async () => {
+  it('Q5 results have the order of the step, including several events for a call', async () => {
     const { conversation } = await begun()
     const token: Event = {
       kind: 'TokenEvent',
@@ -29,8 +29,8 @@ describe('group Q: batches', () => {
   })
 })
 
-describe('group W: what others get wrong', () => {
-  it('W10 a reply of a call, a call that nothing can run, and a call: one message with three calls, three results', async () => {
+describe('group W: mistakes of other systems', () => {
+  it('W10 three calls, one of which cannot be executed, become one message with three results', async () => {
     const { conversation } = await begun()
     const error: Event = {
       kind: 'AgentErrorEvent',
@@ -49,7 +49,7 @@ describe('group W: what others get wrong', () => {
     ])
   })
 
-  it('W12 waiting, another process, approve: the model is sent the call with its result', async () => {
+  it('W12 a call that is approved in another engine is sent with its result', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy(ALWAYS)
     const { step, requests } = script([[call('a')]])
@@ -68,7 +68,7 @@ describe('group W: what others get wrong', () => {
     expect(requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  it('W13 waiting, a message, run: nothing is executed without an approval, and then the result follows its call', async () => {
+  it('W13 a message while waiting executes nothing, and the result of an approved call precedes it', async () => {
     const { conversation, step, asked: requests, executed } = await waiting(call('a'))
     await conversation.sendMessage('what are you waiting for?')
     expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
@@ -78,7 +78,7 @@ describe('group W: what others get wrong', () => {
     expect(requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
-  it('W15 waiting, and a condensation is wished for: nothing is executed, and the wish stays', async () => {
+  it('W15 a CondensationRequest while waiting executes nothing and stays unhandled', async () => {
     const { conversation, step, executed } = await waiting(call('a'))
     await conversation.append({ kind: 'CondensationRequest' })
     expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
@@ -86,7 +86,7 @@ describe('group W: what others get wrong', () => {
     expect((await conversation.state()).branch.view.unhandledCondensationRequest).toBe(true)
   })
 
-  it('W26 HEAD to nothing, a message, run: the model is sent what the new branch holds', async () => {
+  it('W26 after navigate(null), the model receives only the new branch', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([])
     await conversation.run(step)
@@ -96,7 +96,7 @@ describe('group W: what others get wrong', () => {
     expect(requests.at(-1)?.messages).toMatchObject([{ role: 'user', content: [{ text: 'anew' }] }])
   })
 
-  it('W28 a hook before a tool stands in line: call, hook, result', async () => {
+  it('W28 a PreToolUse event is on the branch between its call and the result', async () => {
     const { conversation } = await begun()
     await conversation.run(script([[call('a')]]).step, {
       hooks: [{ on: 'PreToolUse', name: 'guard', run: () => ({}) }],
@@ -114,7 +114,7 @@ describe('group W: what others get wrong', () => {
     ])
   })
 
-  it('W32 and W33 pause while the model thinks, and calls: paused before they are executed, with and without AlwaysConfirm', async () => {
+  it('W32 and W33 a pause during a reply holds its calls, with and without AlwaysConfirm', async () => {
     for (const policy of [null, ALWAYS]) {
       const { conversation } = await begun()
       await conversation.setConfirmationPolicy(policy)

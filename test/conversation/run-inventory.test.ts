@@ -5,7 +5,7 @@ import { begun, call, logOf, result, says, script, status } from './script.ts'
 import { ALWAYS, count, waiting } from './run-inventory-calls.ts'
 
 describe('group P: status transitions', () => {
-  it('P1 new: idle; during a tool: running; after a text reply: finished', async () => {
+  it('P1 the status is idle before a run, running during a tool call, and finished after a reply', async () => {
     const { conversation } = await begun()
     const seen: string[] = [await status(conversation)]
     const { step } = script([[call('a')]], async function* ({ approved }) {
@@ -16,7 +16,7 @@ describe('group P: status transitions', () => {
     expect([...seen, await status(conversation)]).toEqual(['idle', 'running', 'finished'])
   })
 
-  it('P2 pause before run: paused, one PauseEvent of the user; run clears it', async () => {
+  it('P2 a pause before a run appends one PauseEvent, and a run ends the pause', async () => {
     const { conversation } = await begun()
     expect((await conversation.pause()).map(({ fact }) => fact)).toMatchObject([
       { kind: 'PauseEvent', source: 'user' },
@@ -25,7 +25,7 @@ describe('group P: status transitions', () => {
     expect((await conversation.run(script([]).step)).status).toBe('finished')
   })
 
-  it('P4 pause inside a tool call of an agent that goes round and round: the run returns, paused, one PauseEvent', async () => {
+  it('P4 a pause inside a tool call ends the run of a looping agent, with one PauseEvent', async () => {
     const { conversation } = await begun()
     const replies = Array.from({ length: 50 }, (_, n) => [
       call(`a${n}`, 'work', { llm_response_id: `r${n}` }),
@@ -38,7 +38,7 @@ describe('group P: status transitions', () => {
     expect(await count(conversation, 'PauseEvent')).toBe(1)
   })
 
-  it('P5 AlwaysConfirm: the run waits without an observation; W13 says that only an approval goes on, and then there is one', async () => {
+  it('P5 with AlwaysConfirm, a run waits without a result until the call is approved', async () => {
     const { conversation, step } = await waiting(call('a'))
     expect(await count(conversation, 'call')).toBe(1)
     expect(await count(conversation, 'result')).toBe(0)
@@ -47,14 +47,14 @@ describe('group P: status transitions', () => {
     expect(await count(conversation, 'result')).toBe(1)
   })
 
-  it('P6 pause before run with AlwaysConfirm: the run waits all the same', async () => {
+  it('P6 with AlwaysConfirm, a run waits even after a pause', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy(ALWAYS)
     await conversation.pause()
     expect((await conversation.run(script([[call('a')]]).step)).status).toBe('waiting_for_confirmation')
   })
 
-  it('P7 waiting and rejected: one UserRejectObservation, no observation; the model is told, and nothing is executed', async () => {
+  it('P7 a rejection is logged once and sent to the model, and nothing is executed', async () => {
     const { conversation, step, executed, asked: requests } = await waiting(call('a'))
     await conversation.reject(undefined, 'x')
     expect(await status(conversation)).toBe('idle')
@@ -64,13 +64,13 @@ describe('group P: status transitions', () => {
     expect(JSON.stringify(requests[1]?.messages)).toContain('Action rejected: x')
   })
 
-  it('P8 waiting and pause: still waiting', async () => {
+  it('P8 a pause does not end waiting', async () => {
     const { conversation } = await waiting(call('a'))
     expect(await conversation.pause()).toEqual([])
     expect(await status(conversation)).toBe('waiting_for_confirmation')
   })
 
-  it('P9 AlwaysConfirm and a plain reply: finished, no wait', async () => {
+  it('P9 with AlwaysConfirm, a text reply finishes without waiting', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy(ALWAYS)
     await conversation.run(script([]).step)
@@ -78,7 +78,7 @@ describe('group P: status transitions', () => {
     expect(await status(conversation)).toBe('finished')
   })
 
-  it('P10 AlwaysConfirm and a finish alone, or a thought and then a finish: executed', async () => {
+  it('P10 with AlwaysConfirm, finish and think are executed, but not together with other calls', async () => {
     for (const replies of [
       [[call('f', 'finish')]],
       [[call('t', 'think')], [call('f', 'finish', { llm_response_id: 'r2' })]],
@@ -95,7 +95,7 @@ describe('group P: status transitions', () => {
     expect(executed).toEqual([])
   })
 
-  it('P12 finished and a message: idle; run: finished again; run on finished: no request', async () => {
+  it('P12 a finished conversation sends no request until it has another message', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([])
     await conversation.run(step)
@@ -108,7 +108,7 @@ describe('group P: status transitions', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('P13 stuck and run: it goes on and finishes when nothing is the matter any more; stuck and a message: idle', async () => {
+  it('P13 a stuck conversation continues with a run, and is idle after a message', async () => {
     for (const then of ['run', 'send'] as const) {
       const { conversation } = await begun()
       const { step } = script([])
@@ -121,7 +121,7 @@ describe('group P: status transitions', () => {
     }
   })
 
-  it('P18 interrupt when the status is running and no run is live: paused', async () => {
+  it('P18 an interrupt pauses a conversation with status running and no live run', async () => {
     const { conversation } = await begun()
     await conversation.append(call('a'))
     expect(await status(conversation)).toBe('running')
@@ -129,14 +129,14 @@ describe('group P: status transitions', () => {
     expect(await status(conversation)).toBe('paused')
   })
 
-  it('P19 interrupt after the end: it stays finished, and nothing is appended', async () => {
+  it('P19 an interrupt after the end appends nothing', async () => {
     const { conversation } = await begun()
     await conversation.run(script([]).step)
     expect(await conversation.interrupt()).toEqual([])
     expect(await status(conversation)).toBe('finished')
   })
 
-  it('P22 a message that is sent while the finishing step runs is answered by another request of the same run', async () => {
+  it('P22 a message during a finish call gets a reply in the same run', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([[call('f', 'finish')]], async function* ({ approved }) {
       await conversation.sendMessage('one more thing')
@@ -147,7 +147,7 @@ describe('group P: status transitions', () => {
     expect(JSON.stringify(requests[1]?.messages)).toContain('one more thing')
   })
 
-  it('P23 an empty reply: the loop goes on; one with content: finished', async () => {
+  it('P23 an empty reply continues the loop, and a reply with content ends it', async () => {
     const { conversation } = await begun()
     const { step } = script([[], [says('')], [says('done')]])
     expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 3 })

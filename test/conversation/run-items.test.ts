@@ -34,7 +34,7 @@ const kindsOf = (items: readonly RunItem[]): string[] =>
   items.map((item) => (item.type === 'event' && 'kind' in item.fact ? item.fact.kind : item.type))
 
 describe('a run', () => {
-  it.each([0, 1, 7])('yields its events and %i deltas, and nothing from before it', async (count) => {
+  it.each([0, 1, 7])('yields its events and %i deltas, and nothing from before the run', async (count) => {
     const conversation = await startConversation()
     const whole = Array.from({ length: count }, (_, index) => `${index} `).join('')
     const read = Promise.withResolvers<void>()
@@ -63,7 +63,7 @@ describe('a run', () => {
     expect(await itemsOf(run)).toEqual(items.filter(({ type }) => type === 'event'))
   })
 
-  it('goes on when its reader leaves', async () => {
+  it('continues when its reader leaves', async () => {
     const conversation = await startConversation()
     const run = conversation.run(async function* () {
       yield agent('One.')
@@ -75,7 +75,7 @@ describe('a run', () => {
     expect((await run).status).toBe('finished')
   })
 
-  it('throws its error to each reader, and to none that does not read', async () => {
+  it('throws its error to each reader', async () => {
     const conversation = await engine.create()
     await expect(itemsOf(conversation.run(() => [agent('never')]))).rejects.toMatchObject({
       code: 'empty_view',
@@ -88,7 +88,7 @@ describe('a run', () => {
     })
   })
 
-  it('ends with the error of its step in the log', async () => {
+  it('yields the error event of its step last', async () => {
     const conversation = await startConversation()
     const items = await itemsOf(
       conversation.run(() => {
@@ -98,7 +98,7 @@ describe('a run', () => {
     expect(kindsOf(items).at(-1)).toBe('ConversationErrorEvent')
   })
 
-  it('is read by several at once, also while another run waits for it', async () => {
+  it('can have several readers, also while it waits for another run', async () => {
     const conversation = await startConversation()
     const gate = Promise.withResolvers<void>()
     const first = conversation.run(async function* () {

@@ -17,7 +17,7 @@ afterAll(() => PLACES.remove())
 const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 
 describe('a lease', () => {
-  it.each(NAMES)('lets one run at a time, in whatever engine, over %s', async (name) => {
+  it.each(NAMES)('allows one run at a time in all engines, over %s', async (name) => {
     const store = (await PLACES.make(name)).open()
     const { conversation } = await begun('hello', store)
     const other = await createEngine({ store }).open('c')
@@ -42,7 +42,7 @@ describe('a lease', () => {
     await store.close()
   })
 
-  it('refuses what a lost generation appends, so that no tool runs twice', async () => {
+  it('rejects appends of a lost generation, so no call is executed twice', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('hello', store)
     const other = await createEngine({ store }).open('c')
@@ -72,7 +72,7 @@ describe('a lease', () => {
     expect(await status(conversation)).toBe('finished')
   })
 
-  it('is not needed by whoever was refused for it: the work that came is done by the run that was live', async () => {
+  it('a run replies to a message that arrives at its end, although another run is rejected', async () => {
     const { store } = timed()
     const { conversation, engine } = await begun('hello', store)
     const ending = gate()
@@ -89,7 +89,7 @@ describe('a lease', () => {
     await engine.close()
   })
 
-  it('goes to whoever comes first when a run wants it again, and that is no error of the run', async () => {
+  it('a run finishes if another process claims the lease before the run checks for messages', async () => {
     const inner = memoryStore()
     let released: (() => Promise<unknown>) | null = null
     const store = wrapStore(inner, {
@@ -118,7 +118,7 @@ describe('a lease', () => {
       async ({ conversation }) => conversation.navigate((await conversation.state()).log.head?.id ?? null),
     ],
     ['recover', true, ({ conversation }) => conversation.recover()],
-  ])('of %s, which runs nothing, is waited for by a run (I5)', async (_, isRunning, hold) => {
+  ])('a run waits for the short lease of %s (I5)', async (_, isRunning, hold) => {
     const { store: inner, expire } = timed()
     const refused = gate()
     const store = wrapStore(inner, {
@@ -144,7 +144,7 @@ describe('a lease', () => {
     expect(await store.getLease('c')).toBe(null)
   })
 
-  it('of a run that ends before its lease is read does not stay', async () => {
+  it('navigate() leaves no lease if the run ends before the lease is read', async () => {
     const inner = timed().store
     const { conversation } = await begun('hello', inner)
     const thinking = gate()
@@ -163,7 +163,7 @@ describe('a lease', () => {
     expect(await inner.getLease('c')).toBe(null)
   })
 
-  it('that cannot be released hides neither a result nor an error', async () => {
+  it('a release that fails hides neither results nor errors', async () => {
     const { store: inner, expire } = timed()
     const store = wrapStore(inner, {
       async releaseLease() {
@@ -182,7 +182,7 @@ describe('a lease', () => {
     await engine.close()
   })
 
-  it('that is lost lets an abort end this run only, not the next one', async () => {
+  it('a run that lost its lease cannot interrupt the next run when its engine closes', async () => {
     const { store, expire } = timed()
     const { conversation, engine } = await begun('hello', store)
     const [first, second] = [gate(), gate()]
@@ -208,7 +208,7 @@ describe('a lease', () => {
     expect(await logOf(other)).not.toContain('InterruptEvent')
   })
 
-  it('is not taken again by a heartbeat that comes late', async () => {
+  it('a late heartbeat does not acquire a lost lease again', async () => {
     const { store, expire } = timed()
     const blocked: (() => void)[] = []
     const real = globalThis.setInterval
@@ -239,7 +239,7 @@ describe('a lease', () => {
 })
 
 describe('recover()', () => {
-  it('answers every open call of a run that died, in log order, in one batch, sets error, and says what it did', async () => {
+  it('ends every open call of a dead run in log order, in one batch, and sets error', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('hello', store)
     const { step } = script([[call('a'), call('b'), call('c')]], async function* ({ approved }) {
@@ -262,7 +262,7 @@ describe('recover()', () => {
     expect(next.executed).toEqual([])
   })
 
-  it('leaves calls of waiting and of paused conversations open', async () => {
+  it('leaves the calls of waiting and paused conversations open', async () => {
     for (const then of ['wait', 'pause'] as const) {
       const { conversation } = await begun()
       const { step } = script([
@@ -280,7 +280,7 @@ describe('recover()', () => {
     }
   })
 
-  it('does nothing when a run comes first', async () => {
+  it('does nothing if a run starts first', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('hello', store)
     void conversation.run(() => new Promise(() => undefined), { leaseTtl: TTL }).catch(() => undefined)

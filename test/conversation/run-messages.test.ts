@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { begun, call, logOf, says, script } from './script.ts'
 
-describe('a message that arrives while the model is thinking', () => {
-  it('is answered in the same run', async () => {
+describe('a message that arrives during a run', () => {
+  it('gets a reply in the same run', async () => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       async function* () {
@@ -23,7 +23,7 @@ describe('a message that arrives while the model is thinking', () => {
     expect((await logOf(conversation)).at(-1)).toBe('agent: to all')
   })
 
-  it('is not lost to a finish call either, also when a user must first agree to that', async () => {
+  it('gets a reply although the model calls finish, even if that needs a confirmation', async () => {
     const { conversation } = await begun('first')
     const { step, requests, executed } = script([
       async function* () {
@@ -41,7 +41,7 @@ describe('a message that arrives while the model is thinking', () => {
     expect(JSON.stringify(requests[1]?.messages)).toContain('second')
   })
 
-  it('is not lost to a reply in several pieces, nor to one that is given while calls are executed', async () => {
+  it('gets a reply although the step yields several messages, also with tool results', async () => {
     for (const during of ['asking', 'executing']) {
       const { conversation } = await begun('first')
       const pieces = async function* ({ approved }: StepInput) {
@@ -64,7 +64,7 @@ describe('a message that arrives while the model is thinking', () => {
     }
   })
 
-  it('is answered in the same run when it comes between the last word and the end', async () => {
+  it('gets a reply although it arrives after the final reply, before the step ends', async () => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       async function* () {

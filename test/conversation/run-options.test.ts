@@ -22,7 +22,7 @@ const begin = () => {
 
 const hook = { on: 'Stop', name: 'h', run: () => undefined }
 
-describe('a run', () => {
+describe('run()', () => {
   it.each<[string, object]>([
     ['step', { step: undefined }],
     ['step', { step: {} }],
@@ -42,7 +42,7 @@ describe('a run', () => {
     ['leaseTtl', { leaseTtl: 1.5 }],
     ['leaseTtl', { leaseTtl: Infinity }],
     ['leaseTtl', { leaseTtl: 2 ** 33 }],
-  ])('refuses %s', async (field, input) => {
+  ])('rejects an invalid %s', async (field, input) => {
     const conversation = await begin()
     await conversation.sendMessage('Hello')
     const { step, ...options } = { step: agent().step, ...input }
@@ -80,7 +80,7 @@ describe('a run without a message to reply to', () => {
         await conversation.restart()
       },
     ],
-  ])('rejects before the step is called: %s', async (_, prepare) => {
+  ])('rejects with empty_view before it calls the step: %s', async (_, prepare) => {
     const conversation = await begin()
     await prepare(conversation)
     const before = (await conversation.search()).items
@@ -99,10 +99,10 @@ describe('a run without a message to reply to', () => {
 })
 
 it.each<[string, object, object, number]>([
-  ['by default', {}, {}, 45_000],
-  ['of the engine', { leaseTtl: 7_000 }, {}, 7_000],
-  ['of the run', { leaseTtl: 7_000 }, { leaseTtl: 3_000 }, 3_000],
-])('a lease lasts as long as its option says: %s', async (_, ofEngine, ofRun, ttl) => {
+  ['the default', {}, {}, 45_000],
+  ['the engine', { leaseTtl: 7_000 }, {}, 7_000],
+  ['the run', { leaseTtl: 7_000 }, { leaseTtl: 3_000 }, 3_000],
+])('a run acquires its lease with the leaseTtl of %s', async (_, ofEngine, ofRun, ttl) => {
   const ttls: number[] = []
   const memory = memoryStore()
   const store = wrapStore(memory, {
@@ -119,7 +119,7 @@ it.each<[string, object, object, number]>([
 })
 
 it.each([0, -1, 0.5, 1_000.5, Number.NaN, Infinity, 2 ** 33, '45000'])(
-  'an engine rejects %s as leaseTtl',
+  'createEngine() rejects leaseTtl %s',
   (leaseTtl) => {
     expect(() => createEngine({ store: memoryStore(), leaseTtl } as EngineOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_argument', data: { field: 'leaseTtl' } }),
@@ -129,9 +129,9 @@ it.each([0, -1, 0.5, 1_000.5, Number.NaN, Infinity, 2 ** 33, '45000'])(
 
 it.each<[string, unknown]>([
   ['an async function', async () => ({})],
-  ['a function that gives nothing', () => undefined],
-  ['a function that gives a number', () => 5],
-])('a step that is %s is told what it must be', async (_, step) => {
+  ['a function that returns undefined', () => undefined],
+  ['a function that returns a number', () => 5],
+])('a step that is %s fails with an error that mentions async generators', async (_, step) => {
   const conversation = await begin()
   await conversation.sendMessage('Hello')
   expect((await conversation.run(step as Step)).status).toBe('error')
@@ -139,7 +139,7 @@ it.each<[string, unknown]>([
   expect(header.error?.detail).toMatch(/async generator/)
 })
 
-it('an engine opens by an id alone what came from outside', async () => {
+it('open(), openOrCreate() and delete() reject invalid ids', async () => {
   const { id } = await begin()
   for (const input of [undefined, null, 5, true, {}, { id }, 'a\u0000']) {
     const wrong = expect.objectContaining({ code: 'invalid_id' })
@@ -151,7 +151,7 @@ it('an engine opens by an id alone what came from outside', async () => {
   expect((await engine?.open(id))?.id).toBe(id)
 })
 
-it('an engine refuses what is no store', () => {
+it('createEngine() rejects a missing or invalid store', () => {
   expect(() => createEngine(undefined as never)).toThrow(
     expect.objectContaining({ code: 'invalid_argument' }),
   )
@@ -163,7 +163,7 @@ it('an engine refuses what is no store', () => {
   }
 })
 
-it('the mistakes of a first program are named', async () => {
+it('arguments of a wrong type fail with an error that names the argument', async () => {
   const conversation = await begin()
   const engine = createEngine({ store: memoryStore() })
   for (const [call, message] of [
@@ -180,7 +180,7 @@ it('the mistakes of a first program are named', async () => {
     await expect((async () => call())()).rejects.toMatchObject({ code: 'invalid_argument', message })
 })
 
-it('an engine refuses a bound of memory that is none', () => {
+it('createEngine() rejects an invalid cacheBytes', () => {
   for (const cacheBytes of [Number.NaN, -1, '1' as never]) {
     expect(() => createEngine({ store: memoryStore(), cacheBytes })).toThrow(
       expect.objectContaining({ code: 'invalid_argument', data: { field: 'cacheBytes' } }),
@@ -188,14 +188,14 @@ it('an engine refuses a bound of memory that is none', () => {
   }
 })
 
-it('nobody waits for a status that there is none of', async () => {
+it('waitFor() rejects unknown statuses and an empty list', async () => {
   const conversation = await begin()
   for (const status of ['done', ['idle', 'done'], []]) {
     await expect(conversation.waitFor(status as Status)).rejects.toMatchObject({ data: { field: 'status' } })
   }
 })
 
-it('a confirmation policy is an object or null', async () => {
+it('setConfirmationPolicy() accepts an object and rejects a string', async () => {
   const conversation = await begin()
   await expect(conversation.setConfirmationPolicy('AlwaysConfirm' as never)).rejects.toMatchObject({
     code: 'invalid_argument',

@@ -19,8 +19,8 @@ function guard(then: () => Promise<unknown> = async () => undefined): { hook: Ho
   return { hook: { on: 'UserPromptSubmit', name: 'guard', run }, shown }
 }
 
-describe('prompts (I2, I6)', () => {
-  it('a message that comes while a hook looks at another is shown before the model sees it', async () => {
+describe('prompt hooks (I2, I6)', () => {
+  it('see a message that arrives during a hook before the model does', async () => {
     const { conversation } = await begun('first')
     let more: string[] = ['second', 'forbidden']
     const { hook, shown } = guard(async () => {
@@ -36,7 +36,7 @@ describe('prompts (I2, I6)', () => {
     expect(JSON.stringify(requests[0]?.messages)).not.toContain('forbidden')
   })
 
-  it('a message that is blocked takes no other with it', async () => {
+  it('block a message, but not the next one', async () => {
     const { conversation } = await begun('forbidden')
     await conversation.sendMessage('allowed')
     const { step, requests } = script([])
@@ -45,7 +45,7 @@ describe('prompts (I2, I6)', () => {
     expect(JSON.stringify(requests[0]?.messages)).toContain('allowed')
   })
 
-  it('one that came while the model was thinking is shown, and blocked', async () => {
+  it('see and block a message that arrives during a request', async () => {
     for (const reply of [says('to the first'), call('a')]) {
       const { conversation } = await begun('first')
       const { hook, shown } = guard()
@@ -62,7 +62,7 @@ describe('prompts (I2, I6)', () => {
     }
   })
 
-  it('one that a run before had not shown, because it was paused, is shown by the next, and no other again', async () => {
+  it('see a message in the next run if a pause came first, and no message twice', async () => {
     const { conversation } = await begun('first')
     const { hook, shown } = guard()
     const { step } = script([
@@ -77,7 +77,7 @@ describe('prompts (I2, I6)', () => {
     expect(shown).toEqual(['first', 'late'])
   })
 
-  it('a block counts although a pause comes before it is written', async () => {
+  it('block a message although a pause precedes the block in the log', async () => {
     const { conversation } = await begun('forbidden')
     const { hook, shown } = guard(() => conversation.pause())
     const { step, requests } = script([])
@@ -89,7 +89,7 @@ describe('prompts (I2, I6)', () => {
     expect(requests).toEqual([])
   })
 
-  it('hooks that come to a conversation later are shown what is new, not what was answered long ago', async () => {
+  it('see only new messages when they are added to an old conversation', async () => {
     const { conversation } = await begun('old')
     const { step } = script([])
     await conversation.run(step)
@@ -100,8 +100,8 @@ describe('prompts (I2, I6)', () => {
   })
 })
 
-describe('the end (I2, I5, I6)', () => {
-  it('nothing is finished before the Stop hook has let it', async () => {
+describe('the end of a run (I2, I5, I6)', () => {
+  it('a run finishes only after its Stop hook allows it', async () => {
     for (const reply of [[says('done')], [call('f', 'finish')]]) {
       const { conversation } = await begun()
       const seen: string[] = []
@@ -119,7 +119,7 @@ describe('the end (I2, I5, I6)', () => {
     }
   })
 
-  it('a finish does not end what is not over: a run that dies then is recovered, and the message is answered', async () => {
+  it('a run that dies after a finish result is recovered, and the next one replies to a message', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('first', store)
     const dead = script(
@@ -146,7 +146,7 @@ describe('the end (I2, I5, I6)', () => {
     expect(JSON.stringify(requests[0]?.messages)).toContain('second')
   })
 
-  it('a run that was interrupted after its last word goes on with a message that came then, and comes to an end', async () => {
+  it('a run that is interrupted after its reply continues with a message that arrives then', async () => {
     const inner = memoryStore()
     const releasing = gate()
     const store = wrapStore(inner, {
@@ -173,7 +173,7 @@ describe('the end (I2, I5, I6)', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('hooks of the session are told of a session only, and what the last one says is no message', async () => {
+  it('session hooks run once, and the context of SessionEnd is not a message', async () => {
     const { conversation } = await begun()
     const reports: string[] = []
     const hooks = (['SessionStart', 'SessionEnd'] as const).map((on): Hook => ({
@@ -192,7 +192,7 @@ describe('the end (I2, I5, I6)', () => {
     expect(log).not.toContain('environment: at SessionEnd')
   })
 
-  it('what a hook adds after the finish tool does not keep the agent from finishing', async () => {
+  it('context from a PostToolUse hook does not keep a finish call from ending the run', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([[call('f', 'finish')]])
     const hook: Hook = { on: 'PostToolUse', name: 'after', run: () => ({ additionalContext: 'well done' }) }
@@ -202,7 +202,7 @@ describe('the end (I2, I5, I6)', () => {
 })
 
 describe('pauses and calls (I3, P6, P7)', () => {
-  it('a pause that meets a run on its way holds, though the run before it fails in between', async () => {
+  it('a pause also stops a run that is about to start, although the previous run fails', async () => {
     const inner = memoryStore()
     const taking = gate()
     let runs = 0
@@ -233,7 +233,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
     expect((await conversation.run(step)).status).toBe('finished')
   })
 
-  it('what is answered as interrupted is decided on the log as it is then, not as it was', async () => {
+  it('a run and a concurrent reject() give each open call one result', async () => {
     const { conversation } = await begun()
     await conversation.append([call('a'), call('b', 'work', { tool_call_id: 'a' })])
     const { step } = script([])
@@ -245,7 +245,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
     expect(answers).toHaveLength(2)
   })
 
-  it('calls that are rejected while they are about to begin are not begun, and the model is not asked as if they were none', async () => {
+  it('a call that is rejected during its PreToolUse hook is not executed, and the run continues', async () => {
     const { conversation } = await begun()
     const { step, requests, executed } = script([[call('a')]])
     const run = async (): Promise<void> => void (await conversation.reject(['a']))

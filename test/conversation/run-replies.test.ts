@@ -26,22 +26,25 @@ const sent = async (conversation: Conversation): Promise<string[]> =>
     ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join(' + ')}`,
   )
 
-describe('what a reply was asked at', () => {
+describe('the request position of a reply', () => {
   it.each([
-    ['nothing came between', false, 1],
-    ['a user spoke meanwhile', true, 2],
-  ])('is what the step put in right before it: %s', async (_, speaks, iterations) => {
-    const { conversation } = await begun('first')
-    const result = await conversation.run(async function* ({ after }) {
-      if (after === (await conversation.state()).log.entries.get(0)?.id) {
-        if (speaks) await conversation.sendMessage('second')
-        yield [aside('nudge'), says('done')]
-      } else yield says('read')
-    })
-    expect(result).toMatchObject({ status: 'finished', iterations })
-  })
+    ['no message', false, 1],
+    ['a message during the request', true, 2],
+  ])(
+    'ignores events of the step itself, so only a new message continues the run: %s',
+    async (_, speaks, iterations) => {
+      const { conversation } = await begun('first')
+      const result = await conversation.run(async function* ({ after }) {
+        if (after === (await conversation.state()).log.entries.get(0)?.id) {
+          if (speaks) await conversation.sendMessage('second')
+          yield [aside('nudge'), says('done')]
+        } else yield says('read')
+      })
+      expect(result).toMatchObject({ status: 'finished', iterations })
+    },
+  )
 
-  it('is written into its events, in a word where they hang on it, unless the step says it itself', async () => {
+  it('is recorded in `after` of each event, unless the step sets it', async () => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       async function* ({ after }) {
@@ -71,7 +74,7 @@ describe('what a reply was asked at', () => {
     expect([last?.after, entries.at(-2)?.id]).toEqual([true, requests[2]?.after])
   })
 
-  it('lets a message that came meanwhile stand behind the reply, so that what was sent stays as it was', async () => {
+  it('orders a message that arrives during the request after the reply', async () => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       async function* () {
@@ -92,10 +95,10 @@ describe('what a reply was asked at', () => {
   })
 
   it.each([
-    ['of the environment is answered', aside('note'), 2],
-    ['that is blank is not', aside(' ', 'user'), 1],
-    ['that is a system prompt is not', PROMPT, 1],
-  ])('a message during the last word %s', async (_, event, times) => {
+    ['from the environment gets a reply', aside('note'), 2],
+    ['with a blank text gets none', aside(' ', 'user'), 1],
+    ['with a system prompt gets none', PROMPT, 1],
+  ])('an event during the last request %s', async (_, event, times) => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       async function* () {
@@ -108,7 +111,7 @@ describe('what a reply was asked at', () => {
     for (const { messages } of requests) expect(messages.at(-1)?.role).not.toBe('assistant')
   })
 
-  it('keeps an event that is yielded again the same event', async () => {
+  it('an event that is yielded twice is appended once', async () => {
     const { conversation } = await begun('first')
     const { step, requests } = script([
       [{ ...says('done'), id: 'd' }, aside('go on')],
@@ -124,12 +127,12 @@ describe('what a reply was asked at', () => {
 })
 
 /** A step that streams, waits and continues. */
-const streaming = (passed: () => Promise<void>, how: 'yielded' | 'published' | 'throws'): Step =>
+const streaming = (passed: () => Promise<void>, how: 'yields' | 'publishes' | 'throws'): Step =>
   async function* ({ publish, signal }) {
-    yield delta('thrown away, as it was yielded')
+    yield delta('discarded')
     yield call('a')
     for (const text of ['Hel', 'lo']) {
-      if (how === 'published') publish(delta(text))
+      if (how === 'publishes') publish(delta(text))
       else yield delta(text)
     }
     if (how === 'throws') {
@@ -143,13 +146,13 @@ const streaming = (passed: () => Promise<void>, how: 'yielded' | 'published' | '
     yield says('Hello, world')
   }
 
-describe('the text so far of a reply that a user stops', () => {
+describe('the partial text of an interrupted reply', () => {
   it.each([
-    ['here', 'yielded'],
-    ['elsewhere', 'published'],
-    ['signal', 'throws'],
-    ['signal', 'published'],
-  ] as const)('stands behind the interrupt, stopped %s, when it was %s', async (who, how) => {
+    ['this engine', 'yields'],
+    ['another engine', 'publishes'],
+    ['the signal', 'throws'],
+    ['the signal', 'publishes'],
+  ] as const)('follows the InterruptEvent, stopped by %s, if the step %s', async (who, how) => {
     const { conversation, store } = await begun('first')
     const other = await createEngine({ store }).open('c')
     const input = new AbortController()
@@ -157,8 +160,8 @@ describe('the text so far of a reply that a user stops', () => {
     const running = conversation.run(streaming(thinking.pass, how), { signal: input.signal })
     await thinking.reached
     await other.sendMessage('second')
-    if (who === 'signal') input.abort()
-    else await (who === 'here' ? conversation : other).interrupt()
+    if (who === 'the signal') input.abort()
+    else await (who === 'this engine' ? conversation : other).interrupt()
     expect((await running).status).toBe('paused')
     thinking.open()
     expect((await logOf(conversation)).slice(-4)).toEqual([
@@ -181,7 +184,7 @@ describe('the text so far of a reply that a user stops', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('is no last word: whoever goes on asks the model', async () => {
+  it('is not a final reply, so the next run calls the model', async () => {
     const { conversation } = await begun('first')
     const thinking = gate()
     const running = conversation.run(async function* () {
@@ -199,7 +202,7 @@ describe('the text so far of a reply that a user stops', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('is not kept where nothing was streamed, or where it was yielded', async () => {
+  it('is not logged if it is blank or already yielded', async () => {
     for (const text of ['', ' ', 'yielded']) {
       const { conversation } = await begun('first')
       const thinking = gate()
@@ -223,12 +226,12 @@ const ended = (outcome: string, text = 'so far'): Event => ({
   llm_message: { role: 'assistant', content: [{ text }], reply: { outcome } } as MessageEvent['llm_message'],
 })
 
-describe('a reply that ended early', () => {
+describe('a reply that ends early', () => {
   it.each([
     ['truncated', 'ReplyTruncated'],
     ['refused', 'ReplyRefused'],
     ['filtered', 'ReplyFiltered'],
-  ])('%s ends the run with %s, and a later run goes on', async (outcome, code) => {
+  ])('fails the run for outcome %s with %s, and a later run continues', async (outcome, code) => {
     const { conversation } = await begun('first')
     const { step, requests } = script([[ended(outcome)]])
     expect((await conversation.run(step)).status).toBe('error')
@@ -238,7 +241,7 @@ describe('a reply that ended early', () => {
     expect(await sent(conversation)).toEqual(['user: first', 'assistant: so far', 'assistant: ok'])
   })
 
-  it('paused is sent back in the same run, and counts for nothing when it is blank', async () => {
+  it('continues in the same run if it is paused, and fails after three blank ones', async () => {
     const { conversation } = await begun('first')
     const { step } = script([[ended('paused')]])
     expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 2 })
@@ -248,7 +251,7 @@ describe('a reply that ended early', () => {
     expect((await conversation.state()).header.error?.code).toBe('NoReply')
   })
 
-  it('is told why by a step that yields what a reader gives', async () => {
+  it('fails the run with the explanation of the provider', async () => {
     const { conversation } = await begun('first')
     await conversation.run(async function* () {
       yield { events: [], outcome: { type: 'failed', explanation: 'overloaded' } }

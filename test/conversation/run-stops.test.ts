@@ -17,7 +17,7 @@ afterAll(() => PLACES.remove())
 const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 
 describe('a pause', () => {
-  it('takes effect between steps: what is executed is recorded, and nothing more is begun', async () => {
+  it('lets started calls finish, and no further step starts', async () => {
     const { conversation } = await begun()
     const { step, executed, requests } = script(
       [[call('a'), call('b')], [call('c', 'work', { llm_response_id: 'r2' })]],
@@ -37,7 +37,7 @@ describe('a pause', () => {
     expect(executed).toEqual(['a', 'b', 'c'])
   })
 
-  it('holds while the model thinks: the text is recorded, and resume does not ask again', async () => {
+  it('keeps the reply of a pending request, and later runs do not request it again', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([
       async function* () {
@@ -64,7 +64,7 @@ describe('a pause', () => {
     expect(again.requests).toHaveLength(1)
   })
 
-  it('holds the calls of a reply: they are executed once, after resume, under the policy in force then', async () => {
+  it('holds the calls of a reply until resume(), under the policy in force then', async () => {
     for (const policy of [null, { kind: 'AlwaysConfirm' }]) {
       const { conversation } = await begun()
       const { step, requests, executed } = script([
@@ -90,7 +90,7 @@ describe('a pause', () => {
     }
   })
 
-  it('also when the reply comes as two responses', async () => {
+  it('holds the calls of a reply with two response ids', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([
       async function* () {
@@ -106,7 +106,7 @@ describe('a pause', () => {
     expect(executed).toEqual(['a', 'b'])
   })
 
-  it('that comes after the run was asked for, and before it begins, stops it', async () => {
+  it('stops a run that was requested before the pause and has not started', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([])
     const running = conversation.run(step)
@@ -122,7 +122,7 @@ describe('a pause', () => {
     expect((await conversation.run(step)).status).toBe('finished')
   })
 
-  it('stops it also where its body is let go before the run begins', async () => {
+  it('stops a run that has not started, even if the PauseEvent was evicted', async () => {
     const inner = memoryStore()
     const { conversation } = await begun(
       'hello',
@@ -142,7 +142,7 @@ describe('a pause', () => {
     expect(requests).toHaveLength(0)
   })
 
-  it('that is ended while a step lasts stops nothing', async () => {
+  it('stops nothing if it ends during the step', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([
       async function* () {
@@ -155,7 +155,7 @@ describe('a pause', () => {
     expect(executed).toEqual(['a'])
   })
 
-  it('keeps what was begun by a run that died from being begun again', async () => {
+  it('does not cause a second execution of calls that a dead run started', async () => {
     const { store, expire } = timed()
     const { conversation } = await begun('hello', store)
     const dead = script([[call('a')]], async function* () {
@@ -176,7 +176,7 @@ describe('a pause', () => {
 })
 
 describe('an interrupt', () => {
-  it('aborts the signal at once, and answers every open call in the batch of the InterruptEvent', async () => {
+  it('aborts the signal, and ends every open call in the batch of the InterruptEvent', async () => {
     const { conversation } = await begun()
     const working = gate()
     const { step } = script([[call('a'), call('b'), call('c')]], async function* ({ approved, signal }) {
@@ -205,7 +205,7 @@ describe('an interrupt', () => {
     ])
   })
 
-  it('ends a step that listens to nothing, by the conversation, by another engine, and by the signal given to run', async () => {
+  it('ends a hanging step from this engine, from another engine, and by the signal of run()', async () => {
     for (const how of ['here', 'elsewhere', 'signal']) {
       const { conversation, store } = await begun()
       const other = await createEngine({ store }).open('c')
@@ -227,7 +227,7 @@ describe('an interrupt', () => {
     }
   })
 
-  it('is heard beside a pause, and by a step that goes on after its last word, also from another engine', async () => {
+  it('ends a step after a pause or a final reply, also from another engine', async () => {
     for (const before of ['pause', 'last word']) {
       const { conversation, store } = await begun()
       const other = await createEngine({ store }).open('c')
@@ -243,7 +243,7 @@ describe('an interrupt', () => {
     }
   })
 
-  it('before a run begins keeps it from beginning; one before the run was asked for does not', async () => {
+  it('prevents a run that has not started, but not a later run', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([])
     const running = conversation.run(step)
@@ -254,7 +254,7 @@ describe('an interrupt', () => {
     expect(await conversation.run(step, { signal: AbortSignal.abort() })).toMatchObject({ iterations: 0 })
   })
 
-  it('that the store refuses is an error of the run, not a secret', async () => {
+  it('rejects the run if the store cannot append it', async () => {
     const inner = memoryStore()
     let full = false
     const store = wrapStore(inner, {
@@ -277,21 +277,24 @@ describe('an interrupt', () => {
   })
 })
 
-it.each(NAMES)('a user who writes and approves meanwhile is heard over %s', async (name) => {
-  const store = (await PLACES.make(name)).open()
-  const { conversation, engine } = await begun('hello', store)
-  const { step, executed } = script([
-    async function* () {
-      await conversation.sendMessage('more')
-      yield [call('a'), call('f', 'finish'), call('x')]
-    },
-  ])
-  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
-  expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
-  await conversation.approve(['a', 'f'])
-  expect((await conversation.run(step)).status).toBe('finished')
-  expect(executed).toEqual(['a', 'f'])
-  expect(await status(conversation)).toBe('finished')
-  await engine.close()
-  await store.close()
-})
+it.each(NAMES)(
+  'a message during a request and a later approval of some calls take effect over %s',
+  async (name) => {
+    const store = (await PLACES.make(name)).open()
+    const { conversation, engine } = await begun('hello', store)
+    const { step, executed } = script([
+      async function* () {
+        await conversation.sendMessage('more')
+        yield [call('a'), call('f', 'finish'), call('x')]
+      },
+    ])
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    await conversation.approve(['a', 'f'])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['a', 'f'])
+    expect(await status(conversation)).toBe('finished')
+    await engine.close()
+    await store.close()
+  },
+)

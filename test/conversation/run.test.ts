@@ -11,7 +11,7 @@ const refuse = (): never => {
 }
 
 describe('a step', () => {
-  it('is handed the messages, the state, no calls and a signal when it is to ask, and the calls when it is to execute', async () => {
+  it('receives messages, state and signal for a request, and the approved calls for an execution', async () => {
     const { conversation } = await begun()
     const inputs: StepInput[] = []
     const { step } = script([[call('a'), call('b')], [says('done')]])
@@ -42,7 +42,7 @@ describe('a step', () => {
     ])
   })
 
-  it('may be a function that gives events at once, later, or as it goes', async () => {
+  it('can return events, a promise of events, or a generator', async () => {
     for (const step of [
       () => [says('at once')],
       async () => [says('later')],
@@ -55,7 +55,7 @@ describe('a step', () => {
     }
   })
 
-  it('publishes deltas, which are not stored, and gets its events checked', async () => {
+  it('publishes deltas without storing them, and fails on an invalid event', async () => {
     const { conversation } = await begun()
     const reader = conversation.subscribe({ after: 0 })
     const first = reader.next()
@@ -77,8 +77,8 @@ describe('a step', () => {
   })
 })
 
-describe('the model is never asked while the branch has open calls', () => {
-  it('approved ones are executed, those the policy wants confirmed wait, the rest are answered as interrupted', async () => {
+describe('open calls before a request', () => {
+  it('are executed if approved, wait if the policy says so, and are interrupted otherwise', async () => {
     const { conversation } = await begun()
     await conversation.append([call('a', 'rm'), call('b', 'rm'), call('c')])
     await conversation.approve(['a'])
@@ -106,7 +106,7 @@ describe('the model is never asked while the branch has open calls', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('a call that gets no result is answered all the same', async () => {
+  it('get an error if the step yields no result for them', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([[call('a')]], async function* () {})
     expect((await conversation.run(step)).status).toBe('finished')
@@ -114,7 +114,7 @@ describe('the model is never asked while the branch has open calls', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('one that the policy has come to want confirmed is not begun, also when the hooks were asked under another policy', async () => {
+  it('are not executed if the policy changes during their PreToolUse hook', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([[call('a')]])
     const { status: ended } = await conversation.run(step, {
@@ -130,7 +130,7 @@ describe('the model is never asked while the branch has open calls', () => {
     expect(executed).toEqual([])
   })
 
-  it('the policy is asked with all calls of the reply, answered ones too, so that half a consent lets nothing else through', async () => {
+  it('are confirmed under ConfirmRisky as one reply, including calls with results', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
     const { step, executed } = script([
@@ -147,7 +147,7 @@ describe('the model is never asked while the branch has open calls', () => {
   })
 
   it.each(['HIGH', 'none of the ranks', 'constructor', '__proto__', 3, null])(
-    'a risky call waits with the threshold %j',
+    'wait if they are risky, with the threshold %j',
     async (threshold) => {
       const { conversation } = await begun()
       await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky', threshold })
@@ -156,7 +156,7 @@ describe('the model is never asked while the branch has open calls', () => {
     },
   )
 
-  it('so it is when a message has come between the calls of a reply', async () => {
+  it('are confirmed under ConfirmRisky as one reply, even with a message between them', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([
       async function* () {
@@ -171,7 +171,7 @@ describe('the model is never asked while the branch has open calls', () => {
     expect(executed).toEqual(['a'])
   })
 
-  it('a reply that began before the last result is another reply, though it has the same id', async () => {
+  it('are confirmed separately after a result, even with the same response id', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
     const { step, executed } = script([
@@ -186,7 +186,7 @@ describe('the model is never asked while the branch has open calls', () => {
 })
 
 describe('calls after a finish in the same response', () => {
-  it('are answered at once, in the batch that brings them', async () => {
+  it('get errors in the batch that appends them', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([[call('w'), call('f', 'finish'), call('x', 'danger'), call('y')]])
     expect((await conversation.run(step)).status).toBe('finished')
@@ -204,7 +204,7 @@ describe('calls after a finish in the same response', () => {
     ])
   })
 
-  it('also when they come one by one, or while a pause holds, and the finish is refused later', async () => {
+  it('get errors when they arrive during a pause, even if the finish call is rejected later', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([
       async function* () {
@@ -221,7 +221,7 @@ describe('calls after a finish in the same response', () => {
     expect(executed).toEqual([])
   })
 
-  it('a finish that cannot be executed ends nothing', async () => {
+  it('are executed if the finish call cannot be executed', async () => {
     const { conversation } = await begun()
     const { step, executed } = script([[call('f', 'finish', { action: null }), call('x')]])
     await conversation.run(step)
@@ -229,8 +229,8 @@ describe('calls after a finish in the same response', () => {
   })
 })
 
-describe('a run ends', () => {
-  it('in error with a ConversationErrorEvent when the step throws, with an answer to what was begun', async () => {
+describe('a run', () => {
+  it('fails if the step throws, and started calls get errors', async () => {
     const { conversation } = await begun()
     const thrown = new RangeError('no such tool')
     const { step } = script([[call('a'), call('b')]], async function* ({ approved }) {
@@ -252,7 +252,7 @@ describe('a run ends', () => {
     expect(header.error).toMatchObject({ code: 'RangeError', detail: 'no such tool' })
   })
 
-  it('in error, too, when the policy or the stuck detector throws, or the step gives nothing to read', async () => {
+  it('fails if the policy or the stuck detector throws, or the step returns nothing', async () => {
     for (const options of [{ policy: refuse }, { stuck: refuse }]) {
       const { conversation } = await begun()
       const { step, executed } = script([[call('a')]])
@@ -269,7 +269,7 @@ describe('a run ends', () => {
     })
   })
 
-  it('in error when the step itself says so, and goes on asking no more', async () => {
+  it('fails if the step yields a ConversationErrorEvent, and sends no further request', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([
       [call('a'), { kind: 'ConversationErrorEvent', source: 'agent', code: 'Budget', detail: 'spent' }],
@@ -282,7 +282,7 @@ describe('a run ends', () => {
     expect((await logOf(conversation)).slice(-2)).toEqual(['failed Budget', 'error a'])
   })
 
-  it('in error at the iteration cap', async () => {
+  it('fails with MaxIterationsReached after maxIterations requests of its own', async () => {
     const { conversation } = await begun()
     const replies = ['a', 'b', 'c', 'd'].map((id) => [call(id, 'work', { llm_response_id: id })])
     const { step, requests } = script(replies)
@@ -300,7 +300,7 @@ describe('a run ends', () => {
     expect(requests).toHaveLength(5)
   })
 
-  it('finished when it finishes on the last iteration that is allowed, by a reply or by the finish tool', async () => {
+  it('finishes if the last allowed iteration is a reply or a finish call', async () => {
     for (const last of [[says('done')], [call('f', 'finish', { llm_response_id: 'r2' })]]) {
       const { conversation } = await begun()
       const { step } = script([[call('a')], last])
@@ -312,7 +312,7 @@ describe('a run ends', () => {
     }
   })
 
-  it('stuck, with its reason in the log', async () => {
+  it('ends as stuck, with the reason in the log', async () => {
     const { conversation } = await begun()
     const { step, requests } = script([[call('a')]])
     const stuck = (): string | null => (requests.length > 0 ? 'the same call again' : null)
@@ -320,7 +320,7 @@ describe('a run ends', () => {
     expect((await logOf(conversation)).slice(-2)).toEqual(['stuck_reason "the same call again"', '= stuck'])
   })
 
-  it('when its conversation is deleted, whatever the step waits for', async () => {
+  it('rejects if its conversation is deleted, even if its step hangs', async () => {
     const { conversation } = await begun()
     const thinking = gate()
     const running = conversation.run(async function* () {

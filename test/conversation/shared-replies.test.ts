@@ -36,9 +36,9 @@ async function hears(conversation: Conversation, words: string): Promise<string>
 }
 
 it.each([
-  ['no run of its own', false],
-  ['a run of its own that waits for the lease', true],
-])('are heard by a reader of a process with %s', async (_, waits) => {
+  ['no run', false],
+  ['a run that waits for the lease', true],
+])('a reader in an engine with %s receives the streamed text', async (_, waits) => {
   const store = memoryStore()
   const [one, two] = [
     createEngine({ store, shareReplies: true }),
@@ -65,7 +65,7 @@ it.each([
   await Promise.all([one.close(), two.close()])
 })
 
-it('are not shared through a store that redacts: no item has what was streamed', async () => {
+it('a redacting store shares no streamed text', async () => {
   const bare = memoryStore()
   const items: string[] = []
   const recording = wrapStore(bare, {
@@ -124,8 +124,8 @@ async function counted() {
   return { store, engine, conversation, looks }
 }
 
-it.each(['its own process', 'another'])(
-  'are over when %s interrupts one of which nothing but reasoning came',
+it.each(['its own engine', 'another engine'])(
+  'polling ends when %s interrupts a reply that has only reasoning',
   async (who) => {
     const { store, engine, conversation, looks } = await counted()
     const other = createEngine({ store, shareReplies: true })
@@ -133,7 +133,7 @@ it.each(['its own process', 'another'])(
     await conversation.waitFor('running')
     await sleep(0)
     expect(await looks()).toBeGreaterThan(0)
-    await (who === 'another' ? await other.open('c') : conversation).interrupt()
+    await (who === 'another engine' ? await other.open('c') : conversation).interrupt()
     await running
     // A request made before the end may still arrive.
     await looks()
@@ -142,7 +142,7 @@ it.each(['its own process', 'another'])(
   },
 )
 
-it('are not looked after once the engine is closed', async () => {
+it('polling ends when the engine is closed', async () => {
   const { engine, conversation, looks } = await counted()
   for await (const { type } of conversation.subscribe()) {
     if (type !== 'caught_up') continue
@@ -155,7 +155,7 @@ it('are not looked after once the engine is closed', async () => {
   expect(await looks()).toBe(0)
 })
 
-it('of a deleted conversation are looked for again where that failed, and end none that was made anew meanwhile', async () => {
+it('delete() can be repeated after a failed cleanup, and keeps a recreated conversation', async () => {
   const inner = memoryStore()
   const looks = gate()
   let look = looks.pass
@@ -186,7 +186,7 @@ it('of a deleted conversation are looked for again where that failed, and end no
   await engine.close()
 })
 
-it('are polled for once at a time, also by a reader that comes back during a poll', async () => {
+it('only one poll is scheduled, even if a reader returns during a poll', async () => {
   const planned = new Set<() => void>()
   const shared = new SharedReplies({
     items: memoryStore(),

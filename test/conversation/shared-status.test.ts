@@ -9,7 +9,7 @@ import { says } from './script.ts'
 const PLACES = places()
 afterAll(() => PLACES.remove())
 
-it.each(PLACES.names)('over %s', async (name) => {
+it.each(PLACES.names)('the listed status follows the last append of any engine over %s', async (name) => {
   const [one, other] = await parties(await PLACES.make(name))
   const listed = async () => (await one.store.getConversation('c'))?.status
   await one.conversation.append(user('a'))

@@ -90,8 +90,8 @@ function counting(inner: Store): { readonly store: Store; readonly seen: () => n
   return { store, seen: () => count }
 }
 
-describe.each(PLACES.names)('over %s', (name) => {
-  it('a long conversation is opened from a snapshot and the events after it', async () => {
+describe.each(PLACES.names)('snapshots over %s', (name) => {
+  it('a long conversation opens from a snapshot and the events after it', async () => {
     const backend = await PLACES.make(name)
     const store = backend.open()
     const engine = createEngine({ store })
@@ -123,7 +123,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await Promise.all([store.close(), counted.store.close()])
   })
 
-  it('goes on where only the skeleton is known: on old branches, with late answers, and after moves', async () => {
+  it('a conversation without old bodies accepts late results, old branches and HEAD moves', async () => {
     const backend = await PLACES.make(name)
     const store = backend.open()
     const writing = createEngine({ store })
@@ -191,13 +191,13 @@ describe('writing snapshots', () => {
     return { shares: [...shares, bytes / log], order, store }
   }
 
-  it('takes at most a tenth of the bytes of the log in all, though all of it is in the view', async () => {
+  it('takes less than a tenth of the bytes of the log, even if all events are in the view', async () => {
     const { shares, order } = await written([1_000, 4_200, 5_500, 9_000], null)
     for (const share of shares) expect(share).toBeLessThan(0.1)
     expect(order.filter((one) => one === 'snapshot').length).toBeGreaterThan(0)
   })
 
-  it('is tried again with the next part of the log, and whole, after it has failed', async () => {
+  it('is retried with the next part of the log, as a complete snapshot, after a failure', async () => {
     const complete: unknown[] = []
     const { store } = await written([8_300], async (_, __, options) => {
       complete.push(options?.complete)
@@ -210,7 +210,7 @@ describe('writing snapshots', () => {
   })
 })
 
-it('asks for few ranges of the log, however the view is scattered over it', async () => {
+it('openState() reads fewer than 10 ranges of the log, even if the view is scattered', async () => {
   const inner = memoryStore()
   const { createdAt } = await inner.createConversation({ id: 'c' })
   // Every fortieth event is on HEAD's branch.
@@ -236,8 +236,8 @@ it('asks for few ranges of the log, however the view is scattered over it', asyn
   expect(reads).toBeLessThan(10)
 })
 
-describe('a snapshot is disposable', () => {
-  it('whatever is done to its parts, the conversation opens as the log says', async () => {
+describe('a snapshot', () => {
+  it('does not change the state if its parts are damaged', async () => {
     const store = memoryStore()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
@@ -276,7 +276,7 @@ describe('a snapshot is disposable', () => {
     expect(refused).toBeGreaterThan(25)
   })
 
-  it('is not taken for that of another log under the same id', async () => {
+  it('is ignored if it belongs to another log with the same id', async () => {
     const store = memoryStore()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
@@ -297,7 +297,7 @@ describe('a snapshot is disposable', () => {
     await other.close()
   })
 
-  it('costs nothing when it cannot be written', async () => {
+  it('does not affect the conversation if it cannot be written', async () => {
     const store: Store = {
       ...memoryStore(),
       saveSnapshot: async () => {
@@ -314,7 +314,7 @@ describe('a snapshot is disposable', () => {
 })
 
 describe('hostile logs', () => {
-  it('open from snapshots as they replay, and go on the same', async () => {
+  it('have the state of a replay after an opening from a snapshot', async () => {
     const letGo = { count: 0 }
     await fc.assert(
       fc.asyncProperty(hostileLog(), fc.nat({ max: 100 }), async (log, cut) => {

@@ -153,24 +153,24 @@ async function linesOf(conversation: Conversation): Promise<string[]> {
 const DELETE = '`conversation.delete()`'
 const MOMENTS = ['reply', 'calls'] as const
 
-it('the rows are those of the page', () => {
+it('the tested rows are the rows of docs/background-calls.md', () => {
   const page = readFileSync(new URL('../../docs/background-calls.md', import.meta.url), 'utf8')
   const [, table = ''] = page.split('## Stopping')
   const rows = [...table.matchAll(/^\| (`.*?) +\|/gm)].map(([, row]) => row)
   expect(rows).toEqual([...Object.keys(ROWS), DELETE])
 })
 
-describe.each(['this process', 'another process'])('from %s', (where) => {
+describe.each(['this engine', 'another engine'])('stopping from %s', (where) => {
   const start = async (moment: Moment) => {
     const begun = await begin(moment)
     const other = createEngine({ store: begun.store })
-    const there = where === 'this process' ? begun.conversation : await other.open('c')
+    const there = where === 'this engine' ? begun.conversation : await other.open('c')
     const close = () => Promise.all([other.close(), begun.engine.close()])
     return { ...begun, there, close }
   }
 
   describe.each(Object.entries(ROWS))('%s', (_, { act, stopped, outcomes, log, status }) => {
-    it.each(MOMENTS)('during %s', async (moment) => {
+    it.each(MOMENTS)('stops what its row lists during %s', async (moment) => {
       const { conversation, there, run, page, aborted, release, close } = await start(moment)
       await act(there, page)
       await act(there, page)
@@ -188,7 +188,7 @@ describe.each(['this process', 'another process'])('from %s', (where) => {
   })
 
   describe(DELETE, () => {
-    it.each(MOMENTS)('during %s', async (moment) => {
+    it.each(MOMENTS)('deletes the conversation and its subagents during %s', async (moment) => {
       const { engine, conversation, there, run, aborted, children, release, close } = await start(moment)
       expect(children).toHaveLength(moment === 'reply' ? 1 : 2)
       const planned = await engine.deleteConversations({ ids: ['c'] }, { dryRun: true })

@@ -36,7 +36,7 @@ const helper = (step: Step, more: Partial<SubagentOptions> = {}): StepTool =>
   subagent({ name: 'helper', description: 'Helps.', step, ...more })
 
 describe('a subagent', () => {
-  it('is a conversation, which replies to the call', async () => {
+  it('is a conversation whose reply is the result of the call', async () => {
     const { engine, conversation } = await begun()
     const child = script([[says('found it')]])
     const { step, requests } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
@@ -81,7 +81,7 @@ describe('a subagent', () => {
     expect((await store.listConversations()).items).toEqual([])
   })
 
-  it('is found again by a call that is executed again, in another process', async () => {
+  it('is reused when another engine executes its call again', async () => {
     const store = memoryStore()
     const { engine, conversation } = await begun('hello', store)
     const stuck = gate()
@@ -128,7 +128,7 @@ describe('a subagent', () => {
     await run
   })
 
-  it('has one prompt, whether its call is executed or resumed', async () => {
+  it('has the same prompt whether its call is executed or resumed', async () => {
     const { engine, conversation } = await begun()
     const stuck = gate()
     const child = script([
@@ -155,7 +155,7 @@ describe('a subagent', () => {
     await engine.close()
   })
 
-  it('works on in the background, and is interrupted when its call is cancelled', async () => {
+  it('works in the background, and is interrupted when its call is cancelled', async () => {
     const { engine, conversation } = await begun()
     const stuck = gate()
     const child = script([
@@ -183,7 +183,7 @@ describe('a subagent', () => {
     await engine.close()
   })
 
-  it('completes its call in the background, and the parent hears of it', async () => {
+  it('completes its background call, and the parent receives its reply', async () => {
     const { engine, conversation } = await begun()
     const child = script([[says('found it')]])
     const { step, requests } = stepWith(
@@ -196,7 +196,7 @@ describe('a subagent', () => {
     await engine.close()
   })
 
-  it('is bounded in depth and number', async () => {
+  it('is limited in depth and number', async () => {
     const { engine, conversation } = await begun()
     let depth = 0
     // A recursive helper.

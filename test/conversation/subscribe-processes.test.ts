@@ -11,7 +11,7 @@ import { folder, openStore } from '../store/sqlite-drivers.ts'
 const FILES = folder()
 afterAll(() => FILES.remove())
 
-it('a subscription sees what another process appends, which is killed and started again', async () => {
+it('a subscription receives the events of another process that is killed and restarted', async () => {
   const file = FILES.next()
   const store = openStore('node:sqlite', file, { synchronous: 'normal', pollInterval: 5 })
   await store.createConversation({ id: 'c' })

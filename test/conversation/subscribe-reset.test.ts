@@ -34,7 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 )
 
-it('end with the log as it is, each event once and in order, and were told whenever what they had was gone', async () => {
+it('readers receive the log in order after failovers, with a reset if they lost events', async () => {
   let resets = 0
   let lost = 0
   await fc.assert(

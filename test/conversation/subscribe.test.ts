@@ -58,8 +58,8 @@ async function fresh(events: number): Promise<{ engine: Engine; conversation: Co
   return { engine, conversation }
 }
 
-describe.each(PLACES.names)('over %s, subscribers', (name) => {
-  it('see every event after their position once and in order, from several engines, slow or fast, and after they come back', async () => {
+describe.each(PLACES.names)('subscribers over %s', (name) => {
+  it('receive each event once and in order from several engines, slow or reconnecting', async () => {
     const backend = await PLACES.make(name)
     const stores = [backend.open(), backend.open(), backend.open()]
     const engines = stores.map((store) => createEngine({ store }))
@@ -119,7 +119,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     await Promise.all(stores.map((store) => store.close()))
   })
 
-  it('read a log that is longer than a page and partly let go', async () => {
+  it('receive a log that is longer than a page and partly evicted', async () => {
     const backend = await PLACES.make(name)
     const store = backend.open()
     const engine = createEngine({ store })
@@ -142,7 +142,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
 })
 
 describe('a subscription', () => {
-  it('says once that it has caught up, at the end of what there was', async () => {
+  it('yields caught_up once, after the existing events', async () => {
     const { engine, conversation } = await fresh(3)
     const live = catchingUp()
     const reading = collect(
@@ -163,7 +163,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('catches up at once with an empty log; ahead of one it starts over, and says so (law B3)', async () => {
+  it('catches up at once with an empty log, and resets if it is ahead of the log (law B3)', async () => {
     const { engine, conversation } = await fresh(0)
     expect(await collect(conversation, {}, isCaughtUp)).toEqual([{ type: 'caught_up', seq: -1 }])
     await conversation.append(range(0, 2).map((n) => pause(`e${n}`)))
@@ -177,7 +177,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('gives what is said of a reply from its beginning, each word before what was appended after it', async () => {
+  it('yields the deltas of a reply from its start, each before the events that follow it', async () => {
     const { engine, conversation } = await fresh(1)
     // No reader or run keeps it open.
     conversation.publish(delta('So '))
@@ -202,7 +202,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('gives a reader that is slow all that was said, each before what came after it', async () => {
+  it('yields all deltas to a slow reader, each before the events that follow it', async () => {
     const { engine, conversation } = await fresh(0)
     const gate = Promise.withResolvers<void>()
     const live = catchingUp()
@@ -226,7 +226,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('ends when its signal is aborted, when it is left, when the engine closes; fails when the conversation is deleted', async () => {
+  it('ends on an abort or when the engine closes, and fails if its conversation is deleted', async () => {
     const { engine, conversation } = await fresh(2)
     const stop = new AbortController()
     const live = catchingUp(3)
@@ -248,7 +248,7 @@ describe('a subscription', () => {
     await expect(collect(conversation, {}, isCaughtUp)).rejects.toThrow(/closed/)
   })
 
-  it.each([-2, 1.5, Number.NaN])('refuses position %s', async (after) => {
+  it.each([-2, 1.5, Number.NaN])('rejects position %s', async (after) => {
     const { engine, conversation } = await fresh(1)
     await expect(collect(conversation, { after }, isCaughtUp)).rejects.toMatchObject({
       code: 'invalid_argument',
@@ -256,7 +256,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('leaves nothing behind: no watch on the store, nobody in the conversation', async () => {
+  it('leaves no watch on the store', async () => {
     let watches = 0
     const plain = memoryStore()
     const store: Store = {
@@ -284,7 +284,7 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('fails with the error of the store, and goes on after the last position when it is asked again', async () => {
+  it('fails with the error of the store, and the next one continues after the last position', async () => {
     const plain = memoryStore()
     let reads = 0
     const store: Store = {

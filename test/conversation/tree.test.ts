@@ -84,7 +84,7 @@ const text = (words: string): string => JSON.stringify([{ type: 'text', text: wo
 const output = (id: string): StateTree['state'] =>
   replay([{ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [] } }])
 
-describe('tree', () => {
+describe('tree()', () => {
   it('opens the subagents at all depths, linked to their calls', async () => {
     const { engine, tree, ids } = await family()
     expect(shape(tree)).toEqual([
@@ -110,7 +110,7 @@ describe('tree', () => {
     await store.close()
   })
 
-  it('ends where records name each other as parents', async () => {
+  it("ends if records are each other's parents", async () => {
     const { engine } = await begun()
     const tags = { subagent: 'true' }
     await engine.create({ id: 'x', tags, parentConversationId: 'y' })
@@ -121,7 +121,7 @@ describe('tree', () => {
 })
 
 describe('functions of a tree', () => {
-  it('put the items of a subagent behind its call', async () => {
+  it('toTreeTimeline() puts the items of a subagent after its call', async () => {
     const { engine, tree, ids } = await family()
     const lines = toTreeTimeline(tree).map(({ conversationId, depth, item }) => {
       const what = item.type === 'call' ? item.tool : item.type === 'message' ? item.content : item.type
@@ -145,13 +145,13 @@ describe('functions of a tree', () => {
     await engine.close()
   })
 
-  it('put a subagent whose call is not on the branch at the end', () => {
+  it('toTreeTimeline() puts a subagent whose call is not on the branch at the end', () => {
     const child = { id: 'k', title: null, actionId: 'gone', state: output('k'), children: [] }
     const tree = { id: 'c', title: null, actionId: null, state: output('m'), children: [child] }
     expect(toTreeTimeline(tree).map(({ item }) => item.id)).toEqual(['m', 'k'])
   })
 
-  it('count usage with and without subagents', async () => {
+  it('usageOfTree() counts usage with and without subagents', async () => {
     const { engine, tree } = await family()
     const { alone: ownUsage, withChildren } = usageOfTree(tree)
     expect(ownUsage).toEqual(usageTotals(tree.state))
@@ -164,7 +164,7 @@ describe('functions of a tree', () => {
     await engine.close()
   })
 
-  it('write a trajectory with those of the subagents, which reads back', async () => {
+  it('toAtif() writes the trajectories of subagents, and readSession() reads them', async () => {
     const { engine, tree, ids } = await family()
     const written = toAtif(tree)
     expect(written).toMatchObject({ schema_version: 'ATIF-v1.7', session_id: 'c', trajectory_id: 'c' })
@@ -200,7 +200,7 @@ describe('functions of a tree', () => {
     await engine.close()
   })
 
-  it('write one trace, in which the turns of a subagent are below its call', async () => {
+  it('toSpans() writes one trace with the turns of a subagent below its call', async () => {
     const { engine, tree, ids } = await family()
     const spans = spansOf(tree)
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
@@ -219,9 +219,9 @@ describe('functions of a tree', () => {
   })
 })
 
-describe('subscribeTree', () => {
+describe('subscribeTree()', () => {
   it.each([{ background: false }, { background: true }])(
-    'yields what happened and what happens, a subagent after its call ($background)',
+    'yields past and live events, a subagent after its call (background: $background)',
     async (options) => {
       const { engine, conversation } = await begun()
       const stuck = gate()
@@ -254,7 +254,7 @@ describe('subscribeTree', () => {
     },
   )
 
-  it('notices a subagent that ends at once, and ends with the conversation', async () => {
+  it('follows a subagent that ends at once, and fails if the conversation is deleted', async () => {
     const { engine, conversation } = await begun()
     const seen: string[] = []
     const reading = (async () => {
@@ -274,7 +274,7 @@ describe('subscribeTree', () => {
     await engine.close()
   })
 
-  it('goes on without a subagent that is deleted while its own ones are looked for', async () => {
+  it('continues if a subagent is deleted while its children are listed', async () => {
     const inner = memoryStore()
     let isDeleted = false
     const store = wrapStore(inner, {
@@ -301,7 +301,7 @@ describe('subscribeTree', () => {
     await engine.close()
   })
 
-  it('ends when it is aborted', async () => {
+  it('ends when its signal is aborted', async () => {
     const { engine, conversation } = await begun()
     const ended = new AbortController()
     for await (const { item } of conversation.subscribeTree({ signal: ended.signal }))

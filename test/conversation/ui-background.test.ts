@@ -44,7 +44,7 @@ async function begin(...replies: Parameters<typeof script>[0]) {
   return { engine, conversation, fetch, runs, chat, seen }
 }
 
-it('progress is a preliminary output, and the completion the last one', async () => {
+it('progress is preliminary output, and the completion is the final output', async () => {
   const { engine, conversation, runs, chat, seen } = await begin(
     [call('a')],
     [says('Soon.')],
@@ -75,7 +75,7 @@ it('progress is a preliminary output, and the completion the last one', async ()
   await engine.close()
 })
 
-it('a call of an earlier reply is shown where the user reads', async () => {
+it('progress on a call of an earlier reply is shown in the latest message', async () => {
   const { engine, conversation, fetch, runs, chat } = await begin(
     [call('a')],
     [says('Soon.')],
@@ -116,7 +116,7 @@ it('a call of an earlier reply is shown where the user reads', async () => {
   await engine.close()
 })
 
-it('work that was lost ends with an error', async () => {
+it('a lost call ends with an error', async () => {
   const { engine, conversation, chat } = await begin([call('a')], [says('Soon.')], [says('Lost.')])
   const sent = chat.sendMessage({ text: 'Work!' })
   await conversation.waitFor('finished')
@@ -133,7 +133,7 @@ it('work that was lost ends with an error', async () => {
   await engine.close()
 })
 
-it('a tool of the page is not held up by a call that works', async () => {
+it('a working call becomes preliminary only once the page tool next to it has a result', async () => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create()
   const message = {

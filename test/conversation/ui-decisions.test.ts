@@ -79,10 +79,10 @@ describe('a user who sends a message while calls wait', () => {
     ['approved one', { a: true }, ['a'], ['rejected b', 'user: Well?', 'done a']],
     ['rejected one', { a: false }, [], ['rejected a', 'rejected b', 'user: Well?']],
     ['approved both', { a: true, b: true }, ['a', 'b'], ['user: Well?', 'done a', 'done b']],
-    ['approved a call that is not there', { z: true }, [], ['rejected a', 'rejected b', 'user: Well?']],
+    ['approved an unknown call', { z: true }, [], ['rejected a', 'rejected b', 'user: Well?']],
   ]
 
-  it.each(CASES)('and %s gets a reply', async (_, decisions, executes, then) => {
+  it.each(CASES)('gets a reply, having %s', async (_, decisions, executes, then) => {
     const { engine, conversation, post, executed } = await waiting()
     const messages = [...(await decided(conversation, decisions)), user('m2', 'Well?')]
     const text = await post(messages)
@@ -96,7 +96,7 @@ describe('a user who sends a message while calls wait', () => {
     await engine.close()
   })
 
-  it('is told why the calls were rejected', async () => {
+  it('sees why the calls were rejected', async () => {
     const { engine, conversation, post } = await waiting()
     await post([...(await conversation.read(toUIMessages)), user('m2', 'Well?')])
     const parts = (await conversation.read(toUIMessages))[1]?.parts ?? []
@@ -110,7 +110,7 @@ describe('a user who sends a message while calls wait', () => {
     await engine.close()
   })
 
-  it('keeps them waiting where the server says so; a decision in the older message is read then', async () => {
+  it("leaves them waiting with `waiting: 'keep'`, and can decide in a later post", async () => {
     const { engine, conversation, post, executed } = await waiting({ waiting: 'keep' })
     await post([...(await conversation.read(toUIMessages)), user('m2', 'Well?')])
     expect((await conversation.state()).header.status).toBe('waiting_for_confirmation')
@@ -123,7 +123,7 @@ describe('a user who sends a message while calls wait', () => {
     await engine.close()
   })
 
-  it('decides in any of the messages, also where a message of the assistant is the last', async () => {
+  it('can decide in any message, even if an assistant message is the last one', async () => {
     const { engine, conversation, post, executed } = await waiting()
     const messages = await decided(conversation, { a: true, b: true })
     await post([...messages, { id: 'x', role: 'assistant', parts: [] }])
@@ -133,11 +133,11 @@ describe('a user who sends a message while calls wait', () => {
 })
 
 const NEVER: readonly (readonly [string, object])[] = [
-  ['regenerate', { trigger: 'regenerate-message', messageId: 'm1-reply' }],
+  ['a regeneration', { trigger: 'regenerate-message', messageId: 'm1-reply' }],
   ['an edit', { trigger: 'submit-message', messageId: 'm1' }],
-  ['a message', { trigger: 'submit-message' }],
+  ['a post', { trigger: 'submit-message' }],
 ]
-it.each(NEVER)('%s of what never arrived appends it, once', async (_, more) => {
+it.each(NEVER)('%s of a message that never arrived appends it once', async (_, more) => {
   const { engine, conversation } = await empty()
   const posted = { messages: [user('m1', 'Hi')], ...more }
   expect(await receiveUIMessages(conversation, posted)).toEqual({ to: 'm1' })
@@ -159,8 +159,12 @@ describe('a tool that the page executes', () => {
       { output: { city: 'Rome', at: [1, 2] } },
       { state: 'output-available', output: { city: 'Rome', at: [1, 2] } },
     ],
-    ['a text', { output: 'Rome' }, { state: 'output-available', output: 'Rome' }],
-    ['a text that looks like JSON', { output: '{"a":1}' }, { state: 'output-available', output: '{"a":1}' }],
+    ['a string', { output: 'Rome' }, { state: 'output-available', output: 'Rome' }],
+    [
+      'a string that looks like JSON',
+      { output: '{"a":1}' },
+      { state: 'output-available', output: '{"a":1}' },
+    ],
     ['a number', { output: 0 }, { state: 'output-available', output: 0 }],
     ['null', { output: null }, { state: 'output-available', output: null }],
     ['an error', { state: 'output-error', errorText: 'No permission' }, { state: 'output-error' }],
@@ -192,7 +196,7 @@ describe('a tool that the page executes', () => {
     await engine.close()
   })
 
-  it('is the only one whose output a page can return', async () => {
+  it('is the only tool whose output a page can return', async () => {
     const { engine, conversation, post, executed } = await waiting(ui)
     const messages = (await conversation.read(toUIMessages)).map((message) => ({
       ...message,
@@ -214,7 +218,7 @@ const plainParts = (parts: readonly { readonly type: string }[]): string[] =>
   )
 
 it.each(['interrupt', 'pause'] as const)(
-  'the mark of an %s is behind the words that it met, in the stream and after a reload',
+  'the %s marker follows the text that it stopped, in the stream and after a reload',
   async (verb) => {
     const { engine, conversation } = await empty()
     const [isSaid, end] = [gate(), gate()]

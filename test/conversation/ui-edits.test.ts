@@ -37,7 +37,7 @@ async function empty(cacheBytes?: number) {
   return { engine, conversation: await engine.create({ id: 'c' }) }
 }
 
-it('is regenerated in the words that the client shows, however often it was edited', async () => {
+it('regenerate() replies to the latest text of an edited message', async () => {
   const { engine, conversation } = await empty()
   const { fetch } = server(conversation, echo)
   const chat = new PlainChat({ id: conversation.id, fetch })
@@ -60,9 +60,9 @@ it('is regenerated in the words that the client shows, however often it was edit
 })
 
 it.each([
-  ['in memory', undefined],
-  ['read again for each call', 0],
-])('is said once when it is posted twice, %s', async (_, cacheBytes) => {
+  ['with a cache', undefined],
+  ['without a cache', 0],
+])('an edit that is posted twice is appended once, %s', async (_, cacheBytes) => {
   const { engine, conversation } = await empty(cacheBytes)
   await receiveUIMessages(conversation, posted('old'))
   const twice = [edited('new'), edited('new')].map((edit) => receiveUIMessages(conversation, edit))
@@ -75,7 +75,7 @@ it.each([
   await engine.close()
 })
 
-it('goes back to words that were said before, also behind what came since', async () => {
+it('a repeated edit returns to its branch, even after later messages', async () => {
   const { engine, conversation } = await empty()
   await receiveUIMessages(conversation, posted('old'))
   const first = await receiveUIMessages(conversation, edited('new'))
@@ -88,7 +88,7 @@ it('goes back to words that were said before, also behind what came since', asyn
   await engine.close()
 })
 
-it('is refused while a run is live, and appended where the message never arrived', async () => {
+it('an edit fails with already_running during a run, and appends a message that never arrived', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })
   const conversation = await engine.create({ id: 'c' })
@@ -105,8 +105,8 @@ it('is refused while a run is live, and appended where the message never arrived
 })
 
 /** `sendMessage()` posts the last message again, with its id as `messageId`, as an edit does. */
-it.each(['before its run', 'during its run', 'after its run', 'by an error of its run'])(
-  'is no edit when it is sent again in the same words, cut off %s',
+it.each(['before its run', 'during its run', 'after its run', 'with an error of its run'])(
+  'a retry of a post that failed %s is not an edit',
   async (moment) => {
     const { engine, conversation } = await empty()
     const isStarted = Promise.withResolvers<void>()
@@ -116,13 +116,13 @@ it.each(['before its run', 'during its run', 'after its run', 'by an error of it
       requests += 1
       isStarted.resolve()
       if (moment === 'during its run') await end.promise
-      if (moment === 'by an error of its run' && requests === 1) throw new Error('overloaded')
+      if (moment === 'with an error of its run' && requests === 1) throw new Error('overloaded')
       return [says('Hello!')]
     }
     const { fetch, runs } = server(conversation, step)
     let isCut = false
     const cut: typeof fetch = async (url, init) => {
-      if (isCut || moment === 'by an error of its run') return fetch(url, init)
+      if (isCut || moment === 'with an error of its run') return fetch(url, init)
       isCut = true
       if (moment === 'before its run') await receiveUIMessages(conversation, JSON.parse(String(init?.body)))
       else {
@@ -143,7 +143,7 @@ it.each(['before its run', 'during its run', 'after its run', 'by an error of it
     expect(chat.messages.map(({ parts }) => textsOf(parts).join(''))).toEqual(['Hi', 'Hello!'])
     expect(await userWords(conversation)).toEqual(['Hi'])
     expect(await conversation.branches()).toHaveLength(1)
-    expect(requests).toBe(moment === 'by an error of its run' ? 2 : 1)
+    expect(requests).toBe(moment === 'with an error of its run' ? 2 : 1)
     await engine.close()
   },
 )

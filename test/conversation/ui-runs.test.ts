@@ -24,7 +24,7 @@ async function stream(conversation: Conversation, options: UIStreamOptions) {
   }
 }
 
-it('tells of a run that rejects before it begins', async () => {
+it('the stream reports a run that rejects before it starts', async () => {
   const { engine, conversation } = await begun()
   const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
   const { types, codes } = await stream(conversation, { run })
@@ -33,7 +33,7 @@ it('tells of a run that rejects before it begins', async () => {
   await engine.close()
 })
 
-it('tells of a store that fails under a run, though the log has it running still', async () => {
+it('the stream reports a store that fails during a run', async () => {
   const inner = memoryStore()
   let fails = false
   const { engine, conversation } = await begun(
@@ -57,7 +57,7 @@ it('tells of a store that fails under a run, though the log has it running still
   await engine.close()
 })
 
-it('tells of a lease that another holds who never begins, and ends with the reply of one who does', async () => {
+it('the stream reports already_running, and contains the reply of the other run if it is live', async () => {
   const { engine, conversation, store } = await begun()
   const lease = await store.acquireLease('c', 'another', 60_000)
   const ownValue = () => conversation.run(script([]).step)
@@ -83,7 +83,7 @@ it('tells of a lease that another holds who never begins, and ends with the repl
   await engine.close()
 })
 
-it('tells of a run that rejects when its client has gone', async () => {
+it('onError receives the error of a run whose client has left', async () => {
   const { engine, conversation } = await begun()
   const report = Promise.withResolvers<unknown>()
   const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
@@ -94,7 +94,7 @@ it('tells of a run that rejects when its client has gone', async () => {
   await engine.close()
 })
 
-it('goes on with a reply that is paused and resumed while it comes', async () => {
+it('the stream continues with a reply that is paused and resumed', async () => {
   const { engine, conversation } = await begun()
   const seen: string[] = []
   const { step } = script([

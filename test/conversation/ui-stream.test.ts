@@ -52,8 +52,8 @@ const reply = fc.record({
   calls: fc.array(fc.constantFrom('works', 'fails'), { maxLength: 2 }),
 })
 
-describe('a reply to the AI SDK’s client', () => {
-  it('is what the log says, through cuts, consents and refusals (O3)', async () => {
+describe('a reply to the AI SDK client', () => {
+  it('equals the log after disconnects, approvals and rejections (O3)', async () => {
     const plan = fc.record({
       replies: fc.array(reply, { minLength: 1, maxLength: 3 }),
       cuts: fc.array(fc.nat({ max: 12 }), { maxLength: 3 }),
@@ -147,7 +147,7 @@ describe('a reply to the AI SDK’s client', () => {
     expect(consented).toBeGreaterThan(10)
   })
 
-  it('shows words while they come, and goes on when the client has gone', async () => {
+  it('is shown while it arrives, and continues when the client has left', async () => {
     const { engine, conversation } = await empty()
     const end = gate()
     const { step } = script([
@@ -199,7 +199,7 @@ describe('a reply to the AI SDK’s client', () => {
     await engine.close()
   })
 
-  it('ends a stream that was joined while a run ended, though nothing is appended any more', async () => {
+  it('ends a stream that is joined while the run ends', async () => {
     const { engine, conversation } = await empty()
     await conversation.sendMessage('Go.')
     const first = uiMessageStream(conversation, { run: () => conversation.run(trails) })
@@ -210,7 +210,7 @@ describe('a reply to the AI SDK’s client', () => {
     await engine.close()
   })
 
-  it('says a message once, says it in other words, and replies anew', async () => {
+  it('is replaced by a regeneration, and by an edit of its message', async () => {
     const { engine, conversation } = await empty()
     const { step, requests } = script([[says('one')], [says('two')], [says('three')]])
     const { fetch } = server(conversation, step)
@@ -227,7 +227,7 @@ describe('a reply to the AI SDK’s client', () => {
     await engine.close()
   })
 
-  it('tells of an error, and that HEAD has left the branch', async () => {
+  it('reports an error of the run, and a HEAD that leaves the branch', async () => {
     const { engine, conversation } = await empty()
     const { fetch } = server(conversation, fails)
     const chat = new PlainChat({ id: conversation.id, fetch })
@@ -244,19 +244,19 @@ describe('a reply to the AI SDK’s client', () => {
   })
 })
 
-describe('what a client posts', () => {
+describe('a post of the AI SDK client', () => {
   it.each([
-    ['nothing', null],
-    ['no messages', { messages: [] }],
-    ['no list', { messages: 'Hi' }],
-    ['no message', { messages: [5] }],
-  ])('is refused: %s', async (_, posted) => {
+    ['null', null],
+    ['an empty list of messages', { messages: [] }],
+    ['messages that are not a list', { messages: 'Hi' }],
+    ['a message that is not an object', { messages: [5] }],
+  ])('is rejected: %s', async (_, posted) => {
     const { engine, conversation } = await empty()
     await expect(receiveUIMessages(conversation, posted)).rejects.toMatchObject({ code: 'invalid_argument' })
     await engine.close()
   })
 
-  it('breaks off its own stream alone, and approves no call that does not wait', async () => {
+  it('fails only its own stream, and approves no unknown call', async () => {
     const { engine, conversation } = await empty()
     await conversation.append([call('a'), call('b')])
     await conversation.sendMessage('Hi')
@@ -274,8 +274,8 @@ describe('what a client posts', () => {
   })
 })
 
-describe('messages of the AI SDK', () => {
-  it('are those of its package, and come back as they were', async () => {
+describe('AI SDK messages', () => {
+  it('have the types of the package, and are equal after a round trip', async () => {
     const files = [
       { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,iVBORw0KGgo=' },
       {
@@ -293,7 +293,7 @@ describe('messages of the AI SDK', () => {
     expect(chunks).toEqual([])
   })
 
-  it('cost their length, also a turn of many replies with reasoning', () => {
+  it('convert in linear time, with 20,000 replies in one turn', () => {
     const llm_message = { role: 'assistant', content: [{ text: 'a' }], reasoning_content: 'b' } as const
     const replies = Array.from({ length: 20_000 }, (_, index): Event => ({
       kind: 'MessageEvent',
@@ -307,7 +307,7 @@ describe('messages of the AI SDK', () => {
     expect(message?.parts.filter(({ type }) => type === 'reasoning').at(-1)).toMatchObject({ id: '39998' })
   })
 
-  it('send an SVG image as the text that it is', () => {
+  it('send an SVG image as text', () => {
     const url = `data:image/svg+xml;base64,${btoa('<svg/>')}`
     const message = { id: 'm1', role: 'user', parts: [{ type: 'file', mediaType: 'image/svg+xml', url }] }
     const { messages } = toAnthropic(toMessages(replay([fromUIMessage(message)])))
@@ -315,12 +315,12 @@ describe('messages of the AI SDK', () => {
   })
 
   it.each([
-    ['an assistant', { role: 'assistant', parts: [] }],
+    ['an assistant message', { role: 'assistant', parts: [] }],
     ['no parts', { role: 'user' }],
-    ['nothing said', { role: 'user', parts: [{ type: 'text', text: '' }, null] }],
-    ['a file without an address', { role: 'user', parts: [{ type: 'file' }] }],
+    ['blank parts', { role: 'user', parts: [{ type: 'text', text: '' }, null] }],
+    ['a file without a URL', { role: 'user', parts: [{ type: 'file' }] }],
     ['null', null as never],
-  ])('are refused: %s', (_, message) => {
+  ])('are rejected: %s', (_, message) => {
     expect(() => fromUIMessage(message)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 })

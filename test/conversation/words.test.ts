@@ -6,7 +6,7 @@ import { StreamedReply, GrowingText } from '../../src/conversation/streamed.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-it('has every part of the text as a string has it', () => {
+it('GrowingText has the length and the slices of a string', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 5 })), fc.nat(60), fc.nat(60), (pieces, from, to) => {
       const words = new GrowingText()
@@ -19,7 +19,7 @@ it('has every part of the text as a string has it', () => {
   )
 })
 
-it('gives a reader that keeps up what has come, and takes no part out of a longer text', () => {
+it('a reader that keeps up gets each text without slicing a longer one', () => {
   let taken = 0
   const { slice } = String.prototype
   vi.spyOn(String.prototype, 'slice').mockImplementation(function (this: string, from, to) {
