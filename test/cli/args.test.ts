@@ -1,77 +1,77 @@
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { parseRequest } from '../../src/cli/parse-arguments.ts'
-import { colloquy, SAMPLE } from './world.ts'
+import { colloquy, SAMPLE } from './run-command.ts'
 
-describe('a command that makes no sense', () => {
+describe('invalid commands', () => {
   it.each([
-    { argv: ['--json'], says: 'no command given' },
+    { argv: ['--json'], message: 'no command given' },
     {
       argv: ['check', '--db', 'mysql://h/d', '--conversation', 'c'],
-      says: '--db must be a file or a postgres:// URL',
+      message: '--db must be a file or a postgres:// URL',
     },
-    { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
-    { argv: ['chek', SAMPLE], says: "unknown command 'chek': did you mean check?" },
-    { argv: ['help', 'mesages'], says: "unknown command 'mesages': did you mean messages?" },
-    { argv: ['xyz'], says: "unknown command 'xyz' (see" },
+    { argv: ['frobnicate'], message: "unknown command 'frobnicate'" },
+    { argv: ['chek', SAMPLE], message: "unknown command 'chek': did you mean check?" },
+    { argv: ['help', 'mesages'], message: "unknown command 'mesages': did you mean messages?" },
+    { argv: ['xyz'], message: "unknown command 'xyz' (see" },
     {
       argv: ['conversations', '--db', 'x.db', '--limit', '-5'],
-      says: '--limit must be an integer from 1 to 100',
+      message: '--limit must be an integer from 1 to 100',
     },
-    { argv: ['serve', '--port', '-5'], says: '--port must be an integer from 0 to 65535' },
+    { argv: ['serve', '--port', '-5'], message: '--port must be an integer from 0 to 65535' },
     {
       argv: ['serve', '--memory', '0'],
-      says: '--memory must be an integer, in mebibytes, from 1 to 9999999',
+      message: '--memory must be an integer, in mebibytes, from 1 to 9999999',
     },
-    { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
-    { argv: ['check'], says: 'check needs a FILE (or - for standard input) or --db' },
-    { argv: ['check', '--json'], says: 'check needs a FILE' },
-    { argv: ['check', '--frob', SAMPLE], says: 'unknown option --frob' },
-    { argv: ['check', '-x', SAMPLE], says: 'unknown option -x' },
-    { argv: ['check', '--at', 'x', SAMPLE], says: 'check has no option --at' },
-    { argv: ['view', '--at', 'x', SAMPLE], says: 'view has no option --at' },
-    { argv: ['replay', '--leaf', 'x', SAMPLE], says: 'replay has no option --leaf' },
-    { argv: ['tree', '--format', 'neutral', SAMPLE], says: 'tree has no option --format' },
-    { argv: ['replay', SAMPLE, '--at'], says: '--at needs a value' },
-    { argv: ['replay', SAMPLE, '--at='], says: '--at needs a value' },
-    { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
+    { argv: ['toString', SAMPLE], message: "unknown command 'toString'" },
+    { argv: ['check'], message: 'check needs a FILE (or - for standard input) or --db' },
+    { argv: ['check', '--json'], message: 'check needs a FILE' },
+    { argv: ['check', '--frob', SAMPLE], message: 'unknown option --frob' },
+    { argv: ['check', '-x', SAMPLE], message: 'unknown option -x' },
+    { argv: ['check', '--at', 'x', SAMPLE], message: 'check has no option --at' },
+    { argv: ['view', '--at', 'x', SAMPLE], message: 'view has no option --at' },
+    { argv: ['replay', '--leaf', 'x', SAMPLE], message: 'replay has no option --leaf' },
+    { argv: ['tree', '--format', 'neutral', SAMPLE], message: 'tree has no option --format' },
+    { argv: ['replay', SAMPLE, '--at'], message: '--at needs a value' },
+    { argv: ['replay', SAMPLE, '--at='], message: '--at needs a value' },
+    { argv: ['replay', '--at', '--json', SAMPLE], message: '--at needs a value' },
     {
       argv: ['search', '--db', 'x.db', '--text', '-rf'],
-      says: '--text needs a value: for a value that begins with -, write --text=-x',
+      message: '--text needs a value: for a value that begins with -, write --text=-x',
     },
-    { argv: ['search-text', '--db', 'x.db', '--query', ' '], says: '--query must not be blank' },
-    { argv: ['check', '--json=yes', SAMPLE], says: '--json accepts no value' },
+    { argv: ['search-text', '--db', 'x.db', '--query', ' '], message: '--query must not be blank' },
+    { argv: ['check', '--json=yes', SAMPLE], message: '--json accepts no value' },
     {
       argv: ['messages', '--format', 'xml', SAMPLE],
-      says: "unknown --format 'xml': use one of neutral, openai-chat",
+      message: "unknown --format 'xml': use one of neutral, openai-chat",
     },
     {
       argv: ['check', '--from', 'csv', SAMPLE],
-      says: "unknown --from 'csv': use one of events, claude-code",
+      message: "unknown --from 'csv': use one of events, claude-code",
     },
     {
       argv: ['view', SAMPLE, '--leaf', 'a', '--leaf=b'],
-      says: '--leaf can be used only once (see: colloquy help view)',
+      message: '--leaf can be used only once (see: colloquy help view)',
     },
     {
       argv: ['--at', 'view', 'replay'],
-      says: 'replay needs a FILE (or - for standard input) or --db (see: colloquy help replay)',
+      message: 'replay needs a FILE (or - for standard input) or --db (see: colloquy help replay)',
     },
-    { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
-    { argv: ['check', '-', '-'], says: 'standard input (-) can be read only once: pass - once' },
-    { argv: ['demo', SAMPLE], says: 'demo accepts no FILE' },
-    { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
-    { argv: ['help', 'check', 'view'], says: 'help accepts only one COMMAND' },
-  ])('$argv exits with 2 and one line', async ({ argv, says }) => {
+    { argv: ['search', '--text', 'view'], message: '(see: colloquy help search)' },
+    { argv: ['check', '-', '-'], message: 'standard input (-) can be read only once: pass - once' },
+    { argv: ['demo', SAMPLE], message: 'demo accepts no FILE' },
+    { argv: ['help', 'frobnicate'], message: "unknown command 'frobnicate'" },
+    { argv: ['help', 'check', 'view'], message: 'help accepts only one COMMAND' },
+  ])('$argv exits with 2 and prints one line', async ({ argv, message }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toMatch(/^colloquy: [^\n]+ \(see: colloquy help[^\n]*\)\n$/)
-    expect(err).toContain(says)
+    expect(err).toContain(message)
   })
 })
 
-describe('a request', () => {
-  it('takes options anywhere, and everything after -- as a file', () => {
+describe('`parseRequest`', () => {
+  it('accepts options anywhere, and treats everything after -- as a file', () => {
     expect(parseRequest(['--json', 'replay', 'a', '--at=-1', '--', '--at', '-'])).toEqual({
       command: 'replay',
       files: ['a', '--at', '-'],
@@ -80,7 +80,7 @@ describe('a request', () => {
     })
   })
 
-  it('has the values of its options as their types have them', () => {
+  it('parses option values by type: lists, numbers and database addresses', () => {
     const argv = [
       'search',
       '--db=x.db',
@@ -123,19 +123,19 @@ describe('help', () => {
     for (const flag of Object.keys(known)) expect(options).toContain(`--${flag}`)
   })
 
-  it('calls what convert takes by one name each, and what may be left out so', async () => {
+  it('puts the optional arguments of convert in brackets and explains TARGET', async () => {
     const { out } = await colloquy(['help', 'convert'])
     expect(out).toContain('[--leaf EVENT_ID] [--to TARGET]')
     expect(out).toContain('TARGET is atif')
   })
 
-  it('wins over a missing file', async () => {
+  it('is printed for -h without a FILE, and without any argument', async () => {
     expect((await colloquy(['check', '-h'])).code).toBe(0)
     expect(await colloquy([])).toEqual(await colloquy(['--help']))
   })
 })
 
-it('--version prints the version of the package', async () => {
+it('--version prints a version number', async () => {
   const { code, out } = await colloquy(['--version'])
   expect(code).toBe(0)
   expect(out).toMatch(/^\d+\.\d+\.\d+\n$/)

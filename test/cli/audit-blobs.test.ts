@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { colloquy, folder } from './world.ts'
+import { colloquy, folder } from './run-command.ts'
 
-it('counts what is there, and says what is unused, damaged or missing', async () => {
+it('audit-blobs counts long strings and lists unused, damaged and missing ones', async () => {
   const file = folder({})('audit.db')
   const store = sqliteStore({ file })
   await store.createConversation({ id: 'c' })
@@ -13,14 +13,14 @@ it('counts what is there, and says what is unused, damaged or missing', async ()
   const hashes = (await store.read('c', { blobs: 'refs' })).map(({ blobs }) => blobs?.[0]?.hash ?? '')
   await store.close()
 
-  const whole = await colloquy(['audit-blobs', '--db', file])
-  expect([whole.code, whole.err]).toEqual([0, ''])
-  expect(whole.out).toContain('3 long strings of 210,000 bytes in 3 events')
+  const intact = await colloquy(['audit-blobs', '--db', file])
+  expect([intact.code, intact.err]).toEqual([0, ''])
+  expect(intact.out).toContain('3 long strings of 210,000 bytes in 3 events')
 
   const database = new DatabaseSync(file)
   const [first = '', second = '', third = ''] = hashes
   database.exec('PRAGMA foreign_keys = OFF')
-  // No store produces these faults.
+  // Stores never produce these faults.
   database.exec(`UPDATE colloquy_blob_piece SET bytes = x'00' WHERE hash = '${first}'`)
   database.exec(`UPDATE colloquy_event SET blobs = NULL WHERE id = 'u1'`)
   database.exec('DROP TRIGGER colloquy_blob_unused')
@@ -39,9 +39,9 @@ it('counts what is there, and says what is unused, damaged or missing', async ()
       { conversationId: 'c', seq: 2 },
     ],
   })
-  const shown = await colloquy(['audit-blobs', '--db', file])
-  expect(shown.code).toBe(1)
+  const printed = await colloquy(['audit-blobs', '--db', file])
+  expect(printed.code).toBe(1)
   for (const text of [`unused   ${third}`, `damaged  ${first}`, 'missing  "c", position 1'])
-    expect(shown.out).toContain(text)
-  expect(shown.out).not.toContain(second)
+    expect(printed.out).toContain(text)
+  expect(printed.out).not.toContain(second)
 })

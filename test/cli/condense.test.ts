@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest'
 import type { Condensation } from '../../src/event/index.ts'
 import { loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
 import { readFileSync } from 'node:fs'
-import { type Answer, answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
+import {
+  type Answer,
+  resultEvent,
+  runJson,
+  callEvent,
+  colloquy,
+  folder,
+  lines,
+  SAMPLE,
+  messageEvent,
+} from './run-command.ts'
 
 interface CondenseAnswer extends Answer {
   readonly condensation: (Condensation & { readonly id: string }) | null
@@ -12,18 +22,18 @@ interface CondenseAnswer extends Answer {
 }
 
 const messages = (count: number): object[] =>
-  Array.from({ length: count }, (_, index) => output(`m${index}`, `word ${index}`))
+  Array.from({ length: count }, (_, index) => messageEvent(`m${index}`, `word ${index}`))
 
-async function condensed(events: readonly object[], ...argv: string[]): Promise<CondenseAnswer> {
+async function condense(events: readonly object[], ...argv: string[]): Promise<CondenseAnswer> {
   const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
-  const { code, err, all } = await answers<CondenseAnswer>(['condense', file, ...argv])
+  const { code, err, all } = await runJson<CondenseAnswer>(['condense', file, ...argv])
   expect({ code, err }).toEqual({ code: 0, err: '' })
   return all[0]
 }
 
 describe('condense', () => {
-  it('answers with the event, the reason, and the view before and after', async () => {
-    const { file, ...answer } = await condensed(messages(9), '--max-events', '8', '--summary', 'so far')
+  it('prints the event, the reason, and the view before and after', async () => {
+    const { file, ...answer } = await condense(messages(9), '--max-events', '8', '--summary', 'so far')
     expect(file).toMatch(/log\.jsonl$/)
     const id = answer.condensation?.id ?? ''
     expect(answer).toEqual({
@@ -45,8 +55,8 @@ describe('condense', () => {
   it.each([
     [8, 'not_needed'],
     [9, 'events'],
-  ])('of %i events, at most 8: %s', async (count, reason) => {
-    const answer = await condensed(messages(count), '--max-events', '8')
+  ])('prints for %i events and --max-events 8 the reason %s', async (count, reason) => {
+    const answer = await condense(messages(count), '--max-events', '8')
     expect(answer.reason).toBe(reason)
     expect(answer.condensation === null).toBe(reason === 'not_needed')
     expect(answer.view_before).toBe(count)
@@ -57,21 +67,21 @@ describe('condense', () => {
     [5, 6],
     [6, 7],
     [7, 8],
-  ])('may be told to keep few: %i of %i', async (limit, count) => {
-    const { view } = await condensed(messages(count), '--max-events', String(limit))
+  ])('shortens the view below --max-events %i for %i events', async (limit, count) => {
+    const { view } = await condense(messages(count), '--max-events', String(limit))
     expect(view.length).toBeLessThan(limit)
     expect(view.at(-1)).toBe(`m${count - 1}`)
   })
 
-  it('says what it puts in place where no summary is given', async () => {
-    const { condensation } = await condensed(messages(9), '--max-events', '8')
+  it('uses the default summary that its help page quotes', async () => {
+    const { condensation } = await condense(messages(9), '--max-events', '8')
     expect((await colloquy(['help', 'condense'])).out).toContain(`“${condensation?.summary}”`)
   })
 
-  it('answers a request of the log, and says when it cannot', async () => {
+  it('handles a condensation request, and reports when there is nothing to forget', async () => {
     const request = { id: 'q', kind: 'CondensationRequest' }
-    expect((await condensed([...messages(7), request], '--max-events', '100')).reason).toBe('request')
-    const refused = await condensed([...messages(1), request], '--max-events', '100')
+    expect((await condense([...messages(7), request], '--max-events', '100')).reason).toBe('request')
+    const refused = await condense([...messages(1), request], '--max-events', '100')
     expect(refused).toMatchObject({
       condensation: null,
       reason: 'nothing_to_forget',
@@ -80,8 +90,8 @@ describe('condense', () => {
     })
   })
 
-  it('gives an event that does what it says when it is appended', async () => {
-    const { all } = await answers<CondenseAnswer>(['condense', SAMPLE, '--max-events', '8'])
+  it('prints an event that produces the printed view when it is appended', async () => {
+    const { all } = await runJson<CondenseAnswer>(['condense', SAMPLE, '--max-events', '8'])
     const state = replay(
       readFileSync(SAMPLE, 'utf8')
         .trim()
@@ -94,13 +104,13 @@ describe('condense', () => {
     expect([...viewEvents(after)].map(({ id }) => id)).toEqual(view)
   })
 
-  it('looks from another branch', async () => {
-    const log = [...messages(9), output('other', 'a fork', { parent_id: 'm1' })]
-    expect((await condensed(log, '--max-events', '8')).view_before).toBe(3)
-    expect((await condensed(log, '--max-events', '8', '--leaf', 'm8')).view_before).toBe(9)
+  it('condenses the branch of --leaf', async () => {
+    const log = [...messages(9), messageEvent('other', 'a fork', { parent_id: 'm1' })]
+    expect((await condense(log, '--max-events', '8')).view_before).toBe(3)
+    expect((await condense(log, '--max-events', '8', '--leaf', 'm8')).view_before).toBe(9)
   })
 
-  it('shows what stays, what goes and what comes', async () => {
+  it('marks the rows that are kept, removed and added', async () => {
     const file = folder({ 'log.jsonl': lines(...messages(9)) })('log.jsonl')
     const { out, code } = await colloquy(['condense', file, '--max-events', '8', '--summary', 'so far'])
     expect(code).toBe(0)
@@ -122,45 +132,45 @@ describe('condense', () => {
     [['messages', SAMPLE, '--budget', '-1'], '--budget must be an integer, 0 or more'],
     [['messages', SAMPLE, '--budget', 'x'], '--budget must be an integer, 0 or more'],
     [['view', SAMPLE, '--budget', '1'], 'view has no option --budget'],
-  ])('%j makes no sense', async (argv, says) => {
+  ])('exits with 2 for %j', async (argv, message) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain(says)
+    expect(err).toContain(message)
   })
 })
 
-describe('messages with a budget', () => {
+describe('messages --budget', () => {
   const log = [
-    output('u', 'Go.'),
-    called('a', 'ls'),
-    answered('o', 'a', 'x'.repeat(4000)),
-    called('b', 'ls'),
-    answered('p', 'b', 'y'),
+    messageEvent('u', 'Go.'),
+    callEvent('a', 'ls'),
+    resultEvent('o', 'a', 'x'.repeat(4000)),
+    callEvent('b', 'ls'),
+    resultEvent('p', 'b', 'y'),
   ]
-  const of = async (budget: number, ...argv: string[]) => {
+  const run = async (budget: number, ...argv: string[]) => {
     const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
     return colloquy(['messages', file, '--budget', String(budget), ...argv])
   }
   // Tokens of the user message and its frame.
-  const LEAST = 6
+  const MINIMUM = 6
 
-  it('leaves out the oldest, and holds the budget in every format', async () => {
+  it('omits the oldest call when over the budget, in three formats', async () => {
     for (const format of ['neutral', 'openai-chat', 'anthropic']) {
-      const { code, out } = await of(500, '--format', format, '--json')
+      const { code, out } = await run(500, '--format', format, '--json')
       expect(code).toBe(0)
       expect(out).toContain('call-b')
       expect(out).not.toContain('call-a')
       expect(out).toContain('Go.')
     }
-    expect((await of(5000, '--json')).out).toContain('call-a')
+    expect((await run(5000, '--json')).out).toContain('call-a')
   })
 
-  it('refuses what cannot be held, with one line and exit code 1', async () => {
-    expect((await of(LEAST)).code).toBe(0)
-    const { code, out, err } = await of(LEAST - 1)
+  it('exits with 1 and one line when even the minimum request is over the budget', async () => {
+    expect((await run(MINIMUM)).code).toBe(0)
+    const { code, out, err } = await run(MINIMUM - 1)
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(/^colloquy: [^\n]+: the minimum request has 6 tokens, and the budget is 5\n$/)
-    const json = await of(LEAST - 1, '--json')
+    const json = await run(MINIMUM - 1, '--json')
     expect(json.code).toBe(1)
     expect(JSON.parse(json.out).error).toMatchObject({ code: 'over_budget' })
   })

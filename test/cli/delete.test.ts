@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { colloquy, folder } from './world.ts'
+import { colloquy, folder } from './run-command.ts'
 
 const WORDS = 'unforgettable'
 const DAY = 86_400_000
@@ -99,31 +99,31 @@ describe('delete', () => {
       ['--before', new Date(Date.now() - 50 * DAY).toISOString()],
       ['c', 'started'],
     ],
-  ])('%j leaves %j, after a dry run that changes nothing', async (criteria, remaining) => {
+  ])('selects by %j, leaves %j, and changes nothing in a dry run', async (criteria, remaining) => {
     const file = await database()
     const before = await idsIn(file)
-    const planned = await colloquy(['delete', '--db', file, ...criteria, '--dry-run', '--json'])
-    expect([planned.code, planned.err]).toEqual([0, ''])
+    const dryRun = await colloquy(['delete', '--db', file, ...criteria, '--dry-run', '--json'])
+    expect([dryRun.code, dryRun.err]).toEqual([0, ''])
     expect(await idsIn(file)).toEqual(before)
-    const done = await colloquy(['delete', '--db', file, ...criteria, '--yes', '--json'])
-    expect([done.code, done.err]).toEqual([0, ''])
+    const result = await colloquy(['delete', '--db', file, ...criteria, '--yes', '--json'])
+    expect([result.code, result.err]).toEqual([0, ''])
     expect(await idsIn(file)).toEqual(remaining)
-    const report = JSON.parse(done.out)
+    const report = JSON.parse(result.out)
     expect(report).toMatchObject({ conversations: before.length - remaining.length, dry_run: false })
-    expect(JSON.parse(planned.out)).toEqual({ ...report, dry_run: true })
+    expect(JSON.parse(dryRun.out)).toEqual({ ...report, dry_run: true })
     const again = await colloquy(['delete', '--db', file, ...criteria, '--yes'])
     const isById = criteria[0] === '--conversation'
     expect(again.code).toBe(isById ? 1 : 0)
     expect(isById ? again.err : again.out).toContain(isById ? 'no conversation' : 'deleted 0 conversations')
   })
 
-  it('leaves no byte of it in the file, and deletes what the service stores', async () => {
+  it('leaves no deleted text in the file, and deletes the items of the service', async () => {
     const file = await database()
     expect(bytesOf(file)).toContain(`a says ${WORDS}`)
-    const shown = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run'])
-    expect(shown.out).toContain('would delete 3 conversations with 2 events')
-    const done = await colloquy(['delete', '--db', file, '--owner', 'ann', '--yes'])
-    expect(done.out).toContain('deleted 3 conversations with 2 events')
+    const preview = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run'])
+    expect(preview.out).toContain('would delete 3 conversations with 2 events')
+    const result = await colloquy(['delete', '--db', file, '--owner', 'ann', '--yes'])
+    expect(result.out).toContain('deleted 3 conversations with 2 events')
     expect(bytesOf(file)).not.toContain(`a says ${WORDS}`)
     expect(bytesOf(file)).toContain(`c says ${WORDS}`)
     await colloquy(['delete', '--db', file, '--conversation', 'started', '--yes'])
@@ -133,19 +133,19 @@ describe('delete', () => {
     await store.close()
   })
 
-  it('deletes more conversations than one request does', async () => {
+  it('deletes 225 of 230 conversations with one command', async () => {
     const file = folder({})('many.db')
     const store = sqliteStore({ file })
     for (let nth = 0; nth < 230; nth += 1) await store.createConversation({ id: `c${nth}`, owner: 'ann' })
     await store.close()
-    const planned = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run', '--json'])
-    expect(JSON.parse(planned.out).conversations).toBe(230)
-    const done = await colloquy(['delete', '--db', file, '--keep-last', '5', '--yes', '--json'])
-    expect(JSON.parse(done.out).conversations).toBe(225)
+    const dryRun = await colloquy(['delete', '--db', file, '--owner', 'ann', '--dry-run', '--json'])
+    expect(JSON.parse(dryRun.out).conversations).toBe(230)
+    const result = await colloquy(['delete', '--db', file, '--keep-last', '5', '--yes', '--json'])
+    expect(JSON.parse(result.out).conversations).toBe(225)
     expect(await idsIn(file)).toHaveLength(5)
   })
 
-  it('fails for a retention that another process applies, and for a database that is not there', async () => {
+  it('fails while another process applies a retention policy, and for a missing database', async () => {
     const file = await database()
     const store = sqliteStore({ file })
     await store.changeItems([{ collection: 'retention', id: 'retention', put: { body: {}, dueIn: 60_000 } }])
@@ -154,8 +154,8 @@ describe('delete', () => {
     expect(busy.code).toBe(1)
     expect(JSON.parse(busy.out).error.message).toContain('Another process is applying a retention policy')
     const missing = folder({})('none.db')
-    for (const how of ['--yes', '--dry-run']) {
-      const none = await colloquy(['delete', '--db', missing, '--owner', 'ann', how])
+    for (const flag of ['--yes', '--dry-run']) {
+      const none = await colloquy(['delete', '--db', missing, '--owner', 'ann', flag])
       expect([none.code, none.err]).toEqual([1, expect.stringContaining('no such file')])
     }
     expect(existsSync(missing)).toBe(false)
@@ -178,7 +178,7 @@ describe('delete', () => {
     [['--db', 'x.db', '--keep-last', '-1', '--yes'], '--keep-last must be'],
     [['--db', 'x.db', '--older-than', 'old', '--yes'], '--older-than must be'],
     [['c', '--db', 'x.db', '--yes'], 'accepts no FILE'],
-  ])('refuses the usage %j', async (argv, message) => {
+  ])('rejects the usage %j with exit code 2', async (argv, message) => {
     const { code, out, err } = await colloquy(['delete', ...argv])
     expect([code, out, err]).toEqual([2, '', expect.stringContaining(message)])
   })
@@ -186,7 +186,7 @@ describe('delete', () => {
   it.each([
     [['--conversation', 'a', '--owner', 'ann'], 'Omit all other criteria'],
     [['--before', '2999-01-01', '--keep-last', '1'], 'before'],
-  ])('refuses %j, and deletes nothing', async (criteria, message) => {
+  ])('rejects %j and deletes nothing', async (criteria, message) => {
     const file = await database()
     const { code, err } = await colloquy(['delete', '--db', file, ...criteria, '--yes'])
     expect([code, err]).toEqual([1, expect.stringContaining(message)])
@@ -195,15 +195,18 @@ describe('delete', () => {
 })
 
 describe('erase', () => {
-  it('shows the event in a dry run, then erases it once, from the file too', async () => {
+  it('shows the event in a dry run, then erases it once, also from the file', async () => {
     const file = await database()
     const id = await eventIn(file)
     const argv = ['erase', '--db', file, '--conversation', 'a', '--event', id, '--reason', 'a password']
-    const shown = await colloquy([...argv, '--dry-run'])
-    expect([shown.code, shown.out]).toEqual([0, expect.stringContaining(`a says ${WORDS}`)])
+    const preview = await colloquy([...argv, '--dry-run'])
+    expect([preview.code, preview.out]).toEqual([0, expect.stringContaining(`a says ${WORDS}`)])
     expect(bytesOf(file)).toContain(`a says ${WORDS}`)
-    const done = await colloquy([...argv, '--yes', '--json'])
-    expect([done.code, JSON.parse(done.out)]).toEqual([0, { conversation: 'a', event: id, dry_run: false }])
+    const result = await colloquy([...argv, '--yes', '--json'])
+    expect([result.code, JSON.parse(result.out)]).toEqual([
+      0,
+      { conversation: 'a', event: id, dry_run: false },
+    ])
     const again = await colloquy([...argv, '--yes'])
     expect([again.code, again.out, again.err]).toEqual([0, `erased "${id}"\n`, ''])
     expect(bytesOf(file)).not.toContain(`a says ${WORDS}`)
@@ -212,7 +215,7 @@ describe('erase', () => {
     expect(out).toContain('a password')
   })
 
-  it('refuses what is not there, a prefix of an id, and a wrong usage', async () => {
+  it('rejects unknown ids, a prefix of an id, and invalid usage', async () => {
     const file = await database()
     const id = await eventIn(file)
     const argv = ['erase', '--db', file]

@@ -6,7 +6,7 @@ import { width } from '../../src/cli/print/text.ts'
 import type { Loaded } from '../../src/event/index.ts'
 import { isQuarantined, loadLine, replay } from '../../src/index.ts'
 import { listDroppedResults } from '../../src/state/index.ts'
-import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
+import { type Answer, runJson, colloquy, SAMPLE } from './run-command.ts'
 
 describe('the demo', () => {
   let out = ''
@@ -16,7 +16,7 @@ describe('the demo', () => {
     out = outcome.out
   })
 
-  it('has four sections and ends with what to try next', () => {
+  it('has four sections and ends with suggestions', () => {
     const headings = out.split('\n').filter((line) => /^[A-Z]/.test(line))
     expect(headings.map((line) => line.split('  ')[0])).toEqual([
       'State',
@@ -27,13 +27,13 @@ describe('the demo', () => {
     ])
   })
 
-  it('fits on a page', () => {
+  it('has at most 80 lines, and at most 100 columns before the suggestions', () => {
     expect(out.split('\n').length).toBeLessThanOrEqual(80)
     const [page = ''] = out.split('Try next')
     for (const line of page.split('\n')) expect(width(line)).toBeLessThanOrEqual(100)
   })
 
-  it('shows what a log can hold', () => {
+  it('shows a confirmation, a branch, an error, a pause, a summary and repairs', () => {
     for (const words of [
       'waiting_for_confirmation',
       'git push',
@@ -51,7 +51,7 @@ describe('the demo', () => {
     }
   })
 
-  it('tells how to start the service', () => {
+  it('suggests the command that starts the service', () => {
     expect(out.split('Try next\n')[1]).toMatch(/ serve +as a service$/m)
   })
 
@@ -69,14 +69,14 @@ describe('the sample conversation', () => {
   const loaded: Loaded[] = readFileSync(SAMPLE, 'utf8').trimEnd().split('\n').map(loadLine)
   const facts = loaded.map(({ fact }) => fact)
 
-  it('has 35 to 50 events, all but two as they are today', () => {
+  it('has 35 to 50 events: one is quarantined and one is upcast', () => {
     expect(facts.length).toBeGreaterThanOrEqual(35)
     expect(facts.length).toBeLessThanOrEqual(50)
     expect(facts.filter(isQuarantined)).toHaveLength(1)
     expect(loaded.filter(({ upcasts }) => upcasts.length > 0)).toHaveLength(1)
   })
 
-  it('has ids and times that go up', () => {
+  it('has unique ids, and ids and times that ascend', () => {
     const ids = facts.map(({ id }) => id ?? '')
     expect(new Set(ids).size).toBe(ids.length)
     for (const id of ids) expect(id).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/)
@@ -86,7 +86,7 @@ describe('the sample conversation', () => {
     expect(ids.toSorted()).toEqual(ids)
   })
 
-  it('has what a realistic session has', () => {
+  it('has 11 kinds of events, a pending confirmation and a duplicate result', () => {
     const kinds = new Set(facts.map((fact) => (isQuarantined(fact) ? fact.event_kind : fact.kind)))
     for (const kind of [
       'SystemPromptEvent',
@@ -108,8 +108,8 @@ describe('the sample conversation', () => {
     expect(listDroppedResults(state)).toMatchObject([{ reason: 'duplicate_result' }])
   })
 
-  it('carries its thinking, signed, to the provider that signed it', async () => {
-    const { all } = await answers<Answer & { readonly messages: object }>([
+  it('has thinking in its messages for Anthropic', async () => {
+    const { all } = await runJson<Answer & { readonly messages: object }>([
       'messages',
       SAMPLE,
       '--format',

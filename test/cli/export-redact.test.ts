@@ -5,20 +5,20 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openZip } from '../../src/cli/input/zip.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
-import { fill, inFile } from './database.ts'
-import { called, colloquy, exported, folder, output } from './world.ts'
+import { createStore, withStore } from './database.ts'
+import { callEvent, colloquy, runExport, folder, messageEvent } from './run-command.ts'
 
 const KEY = 'sk-ant-api03-0123456789abcdef'
 
 const facts: readonly Fact[] = [
-  output('m', `use ${KEY}`),
+  messageEvent('m', `use ${KEY}`),
   {
     kind: 'MessageEvent',
     source: 'user',
     llm_message: { role: 'user', content: [{ type: 'text', text: `or ${KEY}` }] },
   },
   { id: 'x', kind: 'Odd', note: KEY },
-  called('a', 'ls', {
+  callEvent('a', 'ls', {
     tool_call: {
       id: 'c',
       name: 'ls',
@@ -29,10 +29,10 @@ const facts: readonly Fact[] = [
   }),
 ].map((value) => loadValue(value).fact)
 
-async function filled(): Promise<(name?: string) => string> {
+async function createDatabase(): Promise<(name?: string) => string> {
   const index = folder({})
-  await fill(index('x.db'), 'c 1', facts)
-  await inFile(index('x.db'), (store) =>
+  await createStore(index('x.db'), 'c 1', facts)
+  await withStore(index('x.db'), (store) =>
     store.updateConversation('c 1', { title: `On ${KEY}`, metadata: { token: 'x1y2' } }),
   )
   return index
@@ -49,8 +49,8 @@ async function textIn(path: string): Promise<string> {
 }
 
 describe('export --redact', () => {
-  it('masks secrets on standard output, keeps ids, and unsigns a reply in which it masked', async () => {
-    const { code, out, err } = await exported(await filled(), '--redact')
+  it('masks secrets on standard output, keeps ids, and removes reasoning of a masked call', async () => {
+    const { code, out, err } = await runExport(await createDatabase(), '--redact')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).not.toMatch(/sk-ant|hunter2/)
     const [first, second, third, last] = out.trimEnd().split('\n')
@@ -67,21 +67,21 @@ describe('export --redact', () => {
   })
 
   it.each(['jsonl', 'directory', 'zip'])(
-    'in a %s that gives the same conversation when it is imported',
+    'masks secrets in a %s, which imports with the same ids and parents',
     async (layout) => {
-      const index = await filled()
+      const index = await createDatabase()
       const path = index(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
-      const { code } = await exported(index, '--format', layout, '--output', path, '--redact')
+      const { code } = await runExport(index, '--format', layout, '--output', path, '--redact')
       expect(code).toBe(0)
       const text = await textIn(path)
       expect(text).toContain('[redacted]')
       expect(text).not.toMatch(/sk-ant|hunter2|x1y2/)
       await colloquy(['import', path, '--db', index('y.db'), '--conversation', 'c 1'])
-      const places = (db: string) =>
-        inFile(index(db), async (store) =>
+      const idsAndParents = (db: string) =>
+        withStore(index(db), async (store) =>
           (await store.read('c 1')).map(({ id, parentId }) => [id, parentId]),
         )
-      expect(await places('y.db')).toEqual(await places('x.db'))
+      expect(await idsAndParents('y.db')).toEqual(await idsAndParents('x.db'))
     },
   )
 })

@@ -5,29 +5,29 @@ import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
 import { eventFileName, writeTo } from '../../src/cli/export.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
-import { fill, inFile, stored } from './database.ts'
-import { called, colloquy, exported, folder, lines, output } from './world.ts'
+import { createStore, withStore, readConversation } from './database.ts'
+import { callEvent, colloquy, runExport, folder, lines, messageEvent } from './run-command.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
 
 const facts: readonly Fact[] = [
-  output('m', 'hi \u009b2J \u202e'),
+  messageEvent('m', 'hi \u009b2J \u202e'),
   { id: 'x', kind: 'Odd' },
-  called('a', 'ls', { responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET } }),
+  callEvent('a', 'ls', { responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET } }),
 ].map((value) => loadValue(value).fact)
 
-async function filled(): Promise<(name?: string) => string> {
+async function createDatabase(): Promise<(name?: string) => string> {
   const index = folder({})
-  await fill(index('x.db'), 'c 1', facts)
+  await createStore(index('x.db'), 'c 1', facts)
   return index
 }
 
 /** Names in a folder, without the database and SQLite's files next to it. */
 const namesIn = (path: string): string[] => readdirSync(path).filter((name) => !name.startsWith('x.db'))
 
-describe('standard output', () => {
-  it('gets one event on each line, with everything that the store has', async () => {
-    const { code, out, err } = await exported(await filled())
+describe('export to standard output', () => {
+  it('prints one event per line, including quarantined lines and encrypted content', async () => {
+    const { code, out, err } = await runExport(await createDatabase())
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(
       out
@@ -41,113 +41,116 @@ describe('standard output', () => {
     ])
   })
 
-  it('that is a terminal gets nothing that drives it, and the same events', async () => {
+  it('prints no control characters on a terminal, and imports as the same events', async () => {
     const index = folder({})
     const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
     // Without an id it would be written unwrapped.
     const bare: Fact = { quarantined: true, raw: '{\u001b[3J', issues: [] }
-    await fill(index('x.db'), 'c 1', [...facts, broken, bare])
+    await createStore(index('x.db'), 'c 1', [...facts, broken, bare])
     const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1'], { tty: true })
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     writeFileSync(index('copied.jsonl'), out)
     await colloquy(['import', index('copied.jsonl'), '--db', index('y.db'), '--conversation', 'c 1'])
     const [before, after] = await Promise.all(
-      ['x.db', 'y.db'].map((db) => inFile(index(db), (store) => stored(store, 'c 1'))),
+      ['x.db', 'y.db'].map((db) => withStore(index(db), (store) => readConversation(store, 'c 1'))),
     )
     expect(after?.log).toEqual(before?.log)
   })
 
-  it('gets a log of any length', async () => {
+  it('prints all events of a log of 500', async () => {
     const index = folder({})
-    await fill(
+    await createStore(
       index('x.db'),
       'c 1',
       Array.from({ length: 500 }, (_, i): Fact => ({ kind: 'PauseEvent', id: `p${i}` })),
     )
-    const { out } = await exported(index)
+    const { out } = await runExport(index)
     expect(out.split('\n')).toHaveLength(501)
   })
 })
 
-describe('a path', () => {
-  it.each(LAYOUTS)('is written as a whole, and never over another: %s', async (layout) => {
-    const index = await filled()
-    const argv = ['--format', layout, '--output', index('out')]
-    const { code, out, err } = await exported(index, ...argv)
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toBe(`${index('out')}  3 events of c 1\n`)
-    const before = namesIn(index())
-    const again = await exported(index, ...argv)
-    expect(again).toMatchObject({ code: 1, out: '' })
-    expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
-    expect((await exported(index, ...argv, '--force')).code).toBe(0)
-    // No temporary file remains, hidden or not.
-    expect(namesIn(index())).toEqual(before)
-  })
+describe('export to a path', () => {
+  it.each(LAYOUTS)(
+    'writes a %s, overwrites it only with --force, and leaves no temporary file',
+    async (layout) => {
+      const index = await createDatabase()
+      const argv = ['--format', layout, '--output', index('out')]
+      const { code, out, err } = await runExport(index, ...argv)
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      expect(out).toBe(`${index('out')}  3 events of c 1\n`)
+      const before = namesIn(index())
+      const again = await runExport(index, ...argv)
+      expect(again).toMatchObject({ code: 1, out: '' })
+      expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
+      expect((await runExport(index, ...argv, '--force')).code).toBe(0)
+      // No temporary file remains, hidden or not.
+      expect(namesIn(index())).toEqual(before)
+    },
+  )
 
-  it('of a directory with anything else in it is left alone, --force or not', async () => {
-    const index = await filled()
+  it('does not replace a directory with other files, even with --force', async () => {
+    const index = await createDatabase()
     mkdirSync(index('out'))
     writeFileSync(index('out/thesis.txt'), 'years of work')
-    const { code, err } = await exported(index, '--format', 'directory', '--output', index('out'), '--force')
+    const { code, err } = await runExport(index, '--format', 'directory', '--output', index('out'), '--force')
     expect(code).toBe(1)
     expect(err).toContain('contains thesis.txt')
     expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
   })
 
-  it.skipIf(process.platform === 'win32')('of a pipe or device is never replaced by a file', async () => {
-    const index = await filled()
+  it.skipIf(process.platform === 'win32')('does not replace a pipe, even with --force', async () => {
+    const index = await createDatabase()
     execFileSync('mkfifo', [index('pipe')])
-    const { code, err } = await exported(index, '--output', index('pipe'), '--force')
+    const { code, err } = await runExport(index, '--output', index('pipe'), '--force')
     expect([code, err]).toEqual([1, `colloquy: ${index('pipe')}: is not a regular file; use another path\n`])
     expect(statSync(index('pipe')).isFIFO()).toBe(true)
   })
 
   it.each([
-    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is a directory, not a file' },
+    { argv: ['--format', 'zip', '--output', 'dir', '--force'], message: 'is a directory, not a file' },
     {
       argv: ['--format', 'directory', '--output', 'x.db', '--force'],
-      says: 'not a directory',
+      message: 'not a directory',
     },
-    { argv: ['--output', 'none/out.jsonl'], says: 'no such file or directory' },
-  ])('that cannot be written is one line: $says', async ({ argv, says }) => {
-    const index = await filled()
+    { argv: ['--output', 'none/out.jsonl'], message: 'no such file or directory' },
+  ])('fails with one line: $message', async ({ argv, message }) => {
+    const index = await createDatabase()
     mkdirSync(index('dir'))
     const before = namesIn(index())
-    const { code, out, err } = await exported(
+    const { code, out, err } = await runExport(
       index,
       ...argv.map((word, i) => (argv[i - 1] === '--output' ? index(word) : word)),
     )
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
-    expect(err).toContain(says)
+    expect(err).toContain(message)
     expect(namesIn(index())).toEqual(before)
   })
 
-  it('goes by its name where no format is given', async () => {
-    const index = await filled()
-    for (const [name, begin] of [
+  it('derives the format from the file name, and rejects a name that does not match', async () => {
+    const index = await createDatabase()
+    for (const [name, prefix] of [
       ['out.zip', 'PK'],
       ['OUT.ZIP', 'PK'],
       ['out.jsonl', '{"'],
       ['out.log', '{"'],
     ] as const) {
-      expect(await exported(index, '--output', index(name))).toMatchObject({ code: 0, err: '' })
-      expect(readFileSync(index(name), 'latin1').slice(0, 2)).toBe(begin)
+      expect(await runExport(index, '--output', index(name))).toMatchObject({ code: 0, err: '' })
+      expect(readFileSync(index(name), 'latin1').slice(0, 2)).toBe(prefix)
     }
     for (const [argv, text] of [
       [['--output', index('out.json')], /--output PATH\.jsonl/],
       [['--output', index('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
     ] as const) {
-      const { code, err } = await exported(index, ...argv)
+      const { code, err } = await runExport(index, ...argv)
       expect([code, text.test(err)]).toEqual([2, true])
     }
   })
 
-  it('is not there when the export failed half way', async () => {
-    const index = await filled()
-    await inFile(index('x.db'), async (store) => {
+  it('leaves no file when the export fails midway', async () => {
+    const index = await createDatabase()
+    await withStore(index('x.db'), async (store) => {
       await store.append('c 1', [{ kind: 'PauseEvent', id: 'late' }], { mode: 'import' })
     })
     const { DatabaseSync } = await import('node:sqlite')
@@ -155,7 +158,7 @@ describe('a path', () => {
     database.exec(`UPDATE colloquy_event SET body = '{' WHERE seq = 3`)
     database.close()
     for (const layout of LAYOUTS) {
-      const { code, err } = await exported(index, '--format', layout, '--output', index('out'))
+      const { code, err } = await runExport(index, '--format', layout, '--output', index('out'))
       expect(code).toBe(1)
       expect(err).toMatch(/^colloquy: [^\n]*position 3[^\n]*\n$/)
       expect(namesIn(index())).toEqual([])
@@ -163,16 +166,16 @@ describe('a path', () => {
   })
 })
 
-describe('documents', () => {
-  it('say what has changed since they were read', async () => {
+describe('exported documents', () => {
+  it('contain changes that were made after the import', async () => {
     const meta = { id: '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', title: 'Old', metrics: { cost: 0.5 } }
     const index = folder({
       'c/meta.json': JSON.stringify(meta),
       'c/base_state.json': JSON.stringify({ agent: { kind: 'Agent' }, leaf_event_id: 'm' }),
-      'c/event-00000-m.json': lines(output('m', 'hi')),
+      'c/event-00000-m.json': lines(messageEvent('m', 'hi')),
     })
     await colloquy(['import', index('c'), '--db', index('x.db')])
-    await inFile(index('x.db'), async (store) => {
+    await withStore(index('x.db'), async (store) => {
       await store.updateConversation('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', { title: 'New', public: true })
       await store.append('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', [{ kind: 'PauseEvent', id: 'p' }], {
         mode: 'import',
@@ -200,14 +203,14 @@ describe('documents', () => {
     await colloquy(['import', index('out'), '--db', index('y.db')])
     const [before, after] = await Promise.all(
       ['x.db', 'y.db'].map((db) =>
-        inFile(index(db), (store) => stored(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
+        withStore(index(db), (store) => readConversation(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
       ),
     )
     expect(after).toEqual(before)
   })
 })
 
-describe('the name of an event’s file', () => {
+describe('`eventFileName`', () => {
   const ids = [
     'a',
     'A',
@@ -224,7 +227,7 @@ describe('the name of an event’s file', () => {
     `${'é'.repeat(199)}f`,
   ]
 
-  it('is safe, fits everywhere, and is another for each id', () => {
+  it('returns a unique name of safe characters, shorter than 256 characters', () => {
     const names = [...ids, null].map((id) => eventFileName(7, id))
     expect(new Set(names).size).toBe(names.length)
     for (const name of names) {
@@ -235,19 +238,21 @@ describe('the name of an event’s file', () => {
   })
 })
 
-it('an output is written by one of two at once, whole', async () => {
-  const output = folder({})('out.jsonl')
+it('`writeTo` lets one of two concurrent writers succeed, with its whole text', async () => {
+  const target = folder({})('out.jsonl')
   const written = await Promise.allSettled(
     ['first', 'second'].map((text) =>
-      writeTo({ output, kind: 'file', force: false }, (path) => writeFile(path, text, { flag: 'wx' })),
+      writeTo({ output: target, kind: 'file', force: false }, (path) =>
+        writeFile(path, text, { flag: 'wx' }),
+      ),
     ),
   )
   const index = written.findIndex(({ status }) => status === 'fulfilled')
   expect(written[1 - index]).toMatchObject({ status: 'rejected', reason: { code: 'exists' } })
-  expect(readFileSync(output, 'utf8')).toBe(['first', 'second'][index])
+  expect(readFileSync(target, 'utf8')).toBe(['first', 'second'][index])
 })
 
-it('leaves the earlier directory where the new one cannot take its place', async () => {
+it('`writeTo` keeps the previous directory if replacing it fails', async () => {
   const path = folder({ 'out/meta.json': '{"id":"before"}' })
   const target = { output: path('out'), kind: 'directory', force: true } as const
   // Nothing is written, so that the last step fails.

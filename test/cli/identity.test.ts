@@ -20,8 +20,8 @@ import { jsonObject } from '../../src/testing/json.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { linesOf, recordedLogs } from '../recorded.ts'
 import { RUNS } from '../../properties/run.ts'
-import { stored } from './database.ts'
-import { colloquy } from './world.ts'
+import { readConversation } from './database.ts'
+import { colloquy } from './run-command.ts'
 import { character } from '../../src/testing/text.ts'
 
 let folder = ''
@@ -42,8 +42,8 @@ afterAll(async () => {
 })
 
 /**
- * Stores keep no transient events, and import retries lines that have become readable: neither comes back
- * as it was.
+ * Whether a fact round-trips. Stores skip transient events, and import retries quarantined lines that have
+ * become readable.
  */
 const isLasting = (fact: Fact): boolean =>
   isQuarantined(fact)
@@ -51,31 +51,31 @@ const isLasting = (fact: Fact): boolean =>
     : KINDS[fact.kind].stored
 
 /** Exports a conversation, imports it into another store, and compares the two. */
-async function travel(
+async function roundTrip(
   facts: readonly Fact[],
   layout: Layout,
-  about: Omit<NewConversation, 'id'> = {},
+  recordFields: Omit<NewConversation, 'id'> = {},
   to: { readonly db: string; open(): Store } = sqlite('to.db'),
 ): Promise<void> {
   const id = `c${(count += 1)}`
-  await from.createConversation({ ...about, id })
+  await from.createConversation({ ...recordFields, id })
   await from.append(id, facts.filter(isLasting), { mode: 'import', expected: 'none' })
   const output = join(folder, `${id}.${layout === 'jsonl' ? 'jsonl' : layout}`)
   const argv = ['--db', join(folder, 'from.db'), '--conversation', id, '--format', layout, '--output', output]
   expect(await colloquy(['export', ...argv])).toMatchObject({ code: 0, err: '' })
-  const zone = layout === 'jsonl' && about.timeZone ? ['--timezone', about.timeZone] : []
-  const back = ['import', output, '--db', to.db, '--conversation', id, '--json', ...zone]
-  const { out } = await colloquy(back)
+  const zone = layout === 'jsonl' && recordFields.timeZone ? ['--timezone', recordFields.timeZone] : []
+  const importArgv = ['import', output, '--db', to.db, '--conversation', id, '--json', ...zone]
+  const { out } = await colloquy(importArgv)
   expect(JSON.parse(out)).toMatchObject({ conversation: id, created: true, head: null, notes: [] })
   const store = to.open()
   try {
-    const [before, after] = [await stored(from, id), await stored(store, id)]
+    const [before, after] = [await readConversation(from, id), await readConversation(store, id)]
     expect(after.log).toEqual(before.log)
     // This layout contains only events.
     if (layout !== 'jsonl') expect(after.record).toEqual(before.record)
     else expect(after.record).toMatchObject({ version: before.record.version, headId: before.record.headId })
-    expect(JSON.parse((await colloquy(back)).out)).toMatchObject({ added: 0, created: false })
-    expect(await stored(store, id)).toEqual(after)
+    expect(JSON.parse((await colloquy(importArgv)).out)).toMatchObject({ added: 0, created: false })
+    expect(await readConversation(store, id)).toEqual(after)
   } finally {
     await store.close()
     rmSync(output, { recursive: true })
@@ -93,7 +93,7 @@ const sqlite = (name: string) => ({
  * Lines that are difficult to embed: line endings, byte order marks, blanks, lone surrogates, and our own
  * wrapping.
  */
-const TROUBLE: readonly string[] = [
+const DIFFICULT_LINES: readonly string[] = [
   '',
   ' ',
   '\n',
@@ -114,15 +114,15 @@ const TROUBLE: readonly string[] = [
   '{"kind":"PauseEvent","id":"p\ufffd"}',
 ]
 
-const raw = fc.oneof(fc.string({ unit: character(), maxLength: 12 }), fc.constantFrom(...TROUBLE))
+const raw = fc.oneof(fc.string({ unit: character(), maxLength: 12 }), fc.constantFrom(...DIFFICULT_LINES))
 
 const line = fc
   .tuple(raw, fc.constantFrom('json_invalid', 'unicode_error', 'union_tag_invalid'), fc.boolean())
-  .map(([raw, type, ownValue]): Fact => {
+  .map(([raw, type, hasLoaderIssues]): Fact => {
     const fact = loadLine(raw).fact
     const issues = [{ loc: [], msg: 'Not an event.', type }]
     // With the loader's issues, or with those of another loader version.
-    return ownValue && isQuarantined(fact)
+    return hasLoaderIssues && isQuarantined(fact)
       ? { ...fact, issues }
       : { quarantined: true, raw, issues, id: `q${raw.length}` }
   })
@@ -144,7 +144,7 @@ const oddId = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).filter((id) => !/[\p{Cc}\p{Cs}]/u.test(id)),
 )
 
-const about = fc.record(
+const recordFields = fc.record(
   {
     title: fc.constantFrom('T', 'a \u202e title'),
     public: fc.boolean(),
@@ -159,7 +159,7 @@ const about = fc.record(
   { requiredKeys: [] },
 )
 
-describe('a line that looks like a wrapped one', () => {
+describe('a line that resembles a wrapped quarantined line', () => {
   it.each([
     { id: 7 },
     { id: '\ud800' },
@@ -172,21 +172,21 @@ describe('a line that looks like a wrapped one', () => {
     { raw: 7 },
     { issues: {} },
     { issues: [{ loc: [], msg: 'm' }] },
-  ])('is kept whole if it was not: %j', (fields) => {
+  ])('is kept verbatim with the fields %j', (fields) => {
     const line = JSON.stringify({ kind: 'colloquy.quarantined', raw: 'x', issues: [], ...fields })
     expect(decodePiece(Buffer.from(line)).fact).toMatchObject({ raw: line })
   })
 })
 
 describe('export, then import', () => {
-  it.each(LAYOUTS)('gives hostile logs back: %s', async (layout) => {
+  it.each(LAYOUTS)('round-trips hostile logs as %s', async (layout) => {
     await fc.assert(
-      fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record)),
+      fc.asyncProperty(hostileLog(), recordFields, (log, record) => roundTrip(log, layout, record)),
       { numRuns: Math.max(5, Math.round(RUNS / 40)) },
     )
   })
 
-  it.each(LAYOUTS)('gives fields back that the interface does not name: %s', async (layout) => {
+  it.each(LAYOUTS)('round-trips arbitrary fields and ids as %s', async (layout) => {
     const odd = fc.tuple(fc.array(oddId, { maxLength: 5 }), jsonObject())
     await fc.assert(
       fc.asyncProperty(odd, async ([ids, fields]) => {
@@ -194,48 +194,50 @@ describe('export, then import', () => {
           (id) => loadLine(JSON.stringify({ kind: 'PauseEvent', id, classification: fields })).fact,
         )
         expect(events.filter(isQuarantined)).toEqual([])
-        await travel(events, layout)
+        await roundTrip(events, layout)
       }),
       { numRuns: Math.max(3, Math.round(RUNS / 40)) },
     )
   })
 
   it.each(LAYOUTS)(
-    'gives lines back that nobody can read, and ids that no file may have: %s',
+    'round-trips unreadable lines, and ids that are invalid file names, as %s',
     async (layout) => {
       const events = oddId.map((id): Fact => ({ kind: 'PauseEvent', id }))
       await fc.assert(
-        fc.asyncProperty(fc.array(fc.oneof(line, events), { maxLength: 12 }), (log) => travel(log, layout)),
+        fc.asyncProperty(fc.array(fc.oneof(line, events), { maxLength: 12 }), (log) =>
+          roundTrip(log, layout),
+        ),
         { numRuns: Math.max(5, Math.round(RUNS / 40)) },
       )
     },
   )
 
-  it.each(LAYOUTS)('is the same over PostgreSQL: %s', async (layout) => {
+  it.each(LAYOUTS)('round-trips hostile logs into PostgreSQL as %s', async (layout) => {
     const to = { db: postgres.url, open: () => postgresStore({ url: postgres.url, listen: false }) }
     await fc.assert(
-      fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record, to)),
+      fc.asyncProperty(hostileLog(), recordFields, (log, record) => roundTrip(log, layout, record, to)),
       { numRuns: Math.max(3, Math.round(RUNS / 400)) },
     )
   })
 
-  it.each(TROUBLE)('gives a line back that stands alone: %j', async (raw) => {
+  it.each(DIFFICULT_LINES)('round-trips a log of the single line %j', async (raw) => {
     for (const type of ['json_invalid', 'unicode_error']) {
       const fact: Fact = { quarantined: true, raw, issues: [{ loc: [], msg: 'Not an event.', type }] }
       if (!isLasting(fact)) continue
-      for (const layout of LAYOUTS) await travel([fact], layout)
-      // Import accepts the exported text from standard input, whatever its first line.
-      const stored = ['--db', join(folder, 'from.db'), '--conversation', `c${count}`]
-      const { out } = await colloquy(['export', ...stored])
-      const back = await colloquy(['import', '-', '--json', ...stored], { stdin: out })
-      const { quarantined, error } = JSON.parse(back.out)
+      for (const layout of LAYOUTS) await roundTrip([fact], layout)
+      // Import accepts the exported text from standard input with any first line.
+      const readConversation = ['--db', join(folder, 'from.db'), '--conversation', `c${count}`]
+      const { out } = await colloquy(['export', ...readConversation])
+      const importArgv = await colloquy(['import', '-', '--json', ...readConversation], { stdin: out })
+      const { quarantined, error } = JSON.parse(importArgv.out)
       expect(error).toBeUndefined()
       // A file with nothing but a quarantined line exits with 1.
-      expect(back.code).toBe(quarantined === 1 ? 1 : 0)
+      expect(importArgv.code).toBe(quarantined === 1 ? 1 : 0)
     }
   })
 
-  it('leaves nothing behind', () => {
+  it('leaves no temporary files', () => {
     expect(readdirSync(folder).filter((name) => !name.includes('.db'))).toEqual([])
   })
 })
@@ -245,10 +247,10 @@ const logs = recordedLogs()
 describe.skipIf(logs.length === 0)('recorded logs', () => {
   // Layout and content are independent, so each log tests one layout.
   it.each(logs.map((log, index) => ({ ...log, layout: LAYOUTS[index % LAYOUTS.length] as Layout })))(
-    '$file comes back: $layout',
+    '$file round-trips as $layout',
     async ({ layout, ...log }) => {
       const facts = linesOf(log).map((text) => loadLine(text).fact)
-      await travel(facts, layout)
+      await roundTrip(facts, layout)
     },
   )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answers, colloquy, folder, lines, output, type TreeAnswer } from './world.ts'
+import { runJson, colloquy, folder, lines, messageEvent, type TreeAnswer } from './run-command.ts'
 
 const A = '{"id":"a","kind":"PauseEvent"}'
 const B = '{"id":"b","kind":"InterruptEvent"}'
@@ -8,11 +8,11 @@ const ids = async (
   file: string,
   stdin?: string | Uint8Array | readonly (string | Uint8Array)[],
 ): Promise<unknown> => {
-  const { all } = await answers<TreeAnswer>(['tree', file], stdin === undefined ? {} : { stdin })
+  const { all } = await runJson<TreeAnswer>(['tree', file], stdin === undefined ? {} : { stdin })
   return all[0].error ?? all[0].events.map((event) => event.id)
 }
 
-describe('the form of a file', () => {
+describe('input formats', () => {
   it.each([
     ['lines.jsonl', `${A}\n${B}\n`],
     ['no-end.jsonl', `${A}\n${B}`],
@@ -29,11 +29,11 @@ describe('the form of a file', () => {
     ['array.jsonl', `[${A},${B}]`],
     ['array-end.jsonl', ` \n[${A},${B}]\n\n`],
     ['pretty-array.jsonl', JSON.stringify([JSON.parse(A), JSON.parse(B)], null, 2)],
-  ])('%s', async (name, text) => {
+  ])('include %s', async (name, text) => {
     expect(await ids(folder({ [name]: text })(name))).toEqual(['a', 'b'])
   })
 
-  it('of standard input is told by its first character, however the bytes arrive', async () => {
+  it('of standard input are detected by the first character, for any chunks', async () => {
     for (const text of [`${A}\n${B}`, `[${A},${B}]`, `\ufeff\n[${A},${B}]`, `\ufeff${A}\n${B}`]) {
       const bytes = Buffer.from(text)
       expect(await ids('-', text)).toEqual(['a', 'b'])
@@ -44,7 +44,7 @@ describe('the form of a file', () => {
         ),
       ).toEqual(['a', 'b'])
     }
-    expect((await answers(['replay', '-'], { stdin: A })).all[0]).toMatchObject({
+    expect((await runJson(['replay', '-'], { stdin: A })).all[0]).toMatchObject({
       file: '-',
       events: 1,
       status: 'paused',
@@ -54,7 +54,7 @@ describe('the form of a file', () => {
   const pretty = JSON.stringify(JSON.parse(A), null, 2)
   const request = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] }, null, 2)
 
-  it('is one document where the first line of an object is none, however the bytes arrive', async () => {
+  it('include a pretty-printed object, for any chunks', async () => {
     for (const text of [pretty, `\ufeff\n\n${pretty}\r\n`]) {
       expect(await ids('-', text)).toEqual(['a'])
       expect(
@@ -66,60 +66,60 @@ describe('the form of a file', () => {
       for (const name of ['a.jsonl', 'a.txt', 'a'])
         expect(await ids(folder({ [name]: text })(name))).toEqual(['a'])
     }
-    const odd = await answers(['check', '-'], { stdin: '\n\n{\n "id": "a",\n "kind": "Odd"}' })
+    const odd = await runJson(['check', '-'], { stdin: '\n\n{\n "id": "a",\n "kind": "Odd"}' })
     expect(odd.all[0]).toMatchObject({ issues: [{ line: 3, kind: 'Odd' }] })
     for (const argv of [[], ['--from', 'anthropic']]) {
-      const { all, code } = await answers(['messages', '-', ...argv], { stdin: request })
+      const { all, code } = await runJson(['messages', '-', ...argv], { stdin: request })
       expect({ code, messages: all[0].messages }).toMatchObject({ code: 0, messages: [{ role: 'user' }] })
     }
   })
 
-  it('stays that of lines where the whole is no document either', async () => {
-    const { all, err } = await answers(['check', '-'], { stdin: `{\n${A}\n[1,\n${B}` })
+  it('fall back to lines if the whole input is not a JSON document either', async () => {
+    const { all, err } = await runJson(['check', '-'], { stdin: `{\n${A}\n[1,\n${B}` })
     expect(all[0]).toMatchObject({ events: 4, valid: 2 })
     expect(err).toContain('line 1 is not JSON, nor is 1 other')
-    const arrays = await answers(['check', folder({ 'a.jsonl': `[1]\n${A}\n` })('a.jsonl')])
+    const arrays = await runJson(['check', folder({ 'a.jsonl': `[1]\n${A}\n` })('a.jsonl')])
     expect(arrays.all[0]).toMatchObject({ events: 2, valid: 1, issues: [{ line: 1 }] })
     expect(await ids('-', `${A}\n${pretty}`)).toEqual(['a'])
   })
 
-  it('keeps brackets, quotes and commas inside strings', async () => {
+  it('allow brackets, quotes and commas inside strings of an array', async () => {
     const text = ']},{[ \\" \\\\'
-    const file = folder({ 'a.json': `[${JSON.stringify(output('a', text))},[1,[2]],"x,]"]` })('a.json')
-    const { all } = await answers(['messages', file])
+    const file = folder({ 'a.json': `[${JSON.stringify(messageEvent('a', text))},[1,[2]],"x,]"]` })('a.json')
+    const { all } = await runJson(['messages', file])
     expect(all[0].messages[0]?.content[0]?.text).toBe(text)
-    expect((await answers(['check', file])).all[0]).toMatchObject({ events: 3, valid: 1 })
+    expect((await runJson(['check', file])).all[0]).toMatchObject({ events: 3, valid: 1 })
   })
 
-  it('counts a line that is longer than any chunk as one', async () => {
+  it('allow a line of 3 MB', async () => {
     const long = 'x'.repeat(3_000_000)
-    const file = folder({ 'a.jsonl': lines(output('a', long), output('b', 'short')) })('a.jsonl')
+    const file = folder({ 'a.jsonl': lines(messageEvent('a', long), messageEvent('b', 'short')) })('a.jsonl')
     expect(await ids(file)).toEqual(['a', 'b'])
   })
 })
 
-describe('an empty file', () => {
+describe('empty input', () => {
   it.each(['a.jsonl', 'a', 'blank.jsonl'])('%s has no events', async (name) => {
     const file = folder({ [name]: name.startsWith('blank') ? '\n \n' : '' })(name)
-    expect(await answers(['check', file])).toMatchObject({
+    expect(await runJson(['check', file])).toMatchObject({
       code: 0,
       all: [{ events: 0, valid: 0, issues: [] }],
       err: '',
     })
   })
 
-  it('a.json is not JSON: an array, if empty, is written down', async () => {
-    const { code, all } = await answers(['check', folder({ 'a.json': ' \n' })('a.json')])
+  it('a blank a.json fails with not_json', async () => {
+    const { code, all } = await runJson(['check', folder({ 'a.json': ' \n' })('a.json')])
     expect(code).toBe(1)
     expect(all[0]).toMatchObject({ error: { code: 'not_json' } })
   })
 
-  it('is also an empty array', async () => {
-    expect((await answers(['check', '-'], { stdin: '[ ]' })).all[0]).toMatchObject({ events: 0 })
+  it('an empty array has no events', async () => {
+    expect((await runJson(['check', '-'], { stdin: '[ ]' })).all[0]).toMatchObject({ events: 0 })
   })
 })
 
-describe('a directory', () => {
+describe('a directory of event files', () => {
   const files = {
     'event-00002-b.json': B,
     'event-00010-odd id.json': '{"id":"c",\n "kind":"PauseEvent"}\n',
@@ -130,32 +130,32 @@ describe('a directory', () => {
     'event-00005-x.json.tmp': 'not read',
   }
 
-  it('is read in the order of the numbers, and other names are left alone', async () => {
+  it('is read in the order of the numbers, without other files', async () => {
     const index = folder(files)
     expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
-    const { all } = await answers(['check', index()])
+    const { all } = await runJson(['check', index()])
     expect(all[0].issues).toMatchObject([{ line: 100_000, kind: 'Odd' }])
   })
 
-  it('may hold them in its subfolder events', async () => {
+  it('may contain them in its subfolder events', async () => {
     const index = folder(
       Object.fromEntries(Object.entries(files).map(([name, text]) => [`events/${name}`, text])),
     )
     expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
   })
 
-  it('prefers its own', async () => {
+  it('is read without its subfolder events if it contains event files itself', async () => {
     expect(await ids(folder({ 'event-00000-a.json': A, 'events/event-00000-b.json': B })())).toEqual(['a'])
   })
 
-  it('with none is an error', async () => {
+  it('fails with no_events if it contains none', async () => {
     expect(await ids(folder({ 'notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
     expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
   })
 
-  it('with a file that is no JSON sets that one aside', async () => {
+  it('is read with a quarantined event for a file that is not JSON', async () => {
     const index = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
-    const { code, all, err } = await answers(['check', index()])
+    const { code, all, err } = await runJson(['check', index()])
     expect(code).toBe(1)
     expect(all[0]).toMatchObject({
       events: 2,
@@ -166,13 +166,13 @@ describe('a directory', () => {
   })
 })
 
-describe('what is no JSON', () => {
+describe('input that is not JSON', () => {
   it.each([
     ['a truncated last line', `${A}\n${B}\n{"id":"c","ki`, 'line 3 is not JSON (truncated last line?): '],
     ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON: '],
     ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other: '],
     ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others: '],
-  ])('%s is quarantined and told once, and the rest answered', async (_, text, says) => {
+  ])('with %s is reported in one line, and the other events are read', async (_, text, message) => {
     const file = folder({ 'a.jsonl': text })('a.jsonl')
     for (const argv of [
       ['replay', file, '--json'],
@@ -182,10 +182,10 @@ describe('what is no JSON', () => {
       const { code, out, err } = await colloquy(argv)
       expect(code).toBe(1)
       expect(err).toMatch(/^colloquy: [^\n]+\n$/)
-      expect(err).toContain(`a.jsonl: ${says}`)
+      expect(err).toContain(`a.jsonl: ${message}`)
       expect(out).toContain('paused')
     }
-    expect((await answers(['replay', file])).all[0]).toMatchObject({
+    expect((await runJson(['replay', file])).all[0]).toMatchObject({
       quarantined: text.match(/oops|ki$/g)?.length,
     })
   })
@@ -209,10 +209,10 @@ describe('what is no JSON', () => {
     ['a.json', A, 'not_an_array'],
     ['a.json', '17', 'not_an_array'],
     ['a.json', 'null', 'not_an_array'],
-  ])('%s with %j is %s', async (name, text, code) => {
+  ])('in %s, %j, fails with %s', async (name, text, code) => {
     const file = folder({ [name]: text })(name)
     for (const command of ['check', 'replay', 'view', 'messages', 'tree']) {
-      const outcome = await answers([command, file])
+      const outcome = await runJson([command, file])
       expect(outcome.code).toBe(1)
       expect(outcome.all).toEqual([{ file, error: { code, message: expect.any(String) } }])
       expect(outcome.err).toMatch(/^colloquy: [^\n]+\n$/)
@@ -220,14 +220,14 @@ describe('what is no JSON', () => {
   })
 })
 
-describe('bytes that are no UTF-8', () => {
+describe('bytes that are not UTF-8', () => {
   const bad = Buffer.concat([
     Buffer.from('{"id":"b","parent_id":"a","hook_command":"caf'),
     Buffer.from([0xe9]),
     Buffer.from('","kind":"PauseEvent"}'),
   ])
 
-  it('set the line aside, which keeps its place in the tree', async () => {
+  it('quarantine the line, which stays in the tree', async () => {
     const file = folder({
       'a.jsonl': Buffer.concat([
         Buffer.from(`${A}\n`),
@@ -235,7 +235,7 @@ describe('bytes that are no UTF-8', () => {
         Buffer.from(`\n{"id":"c","kind":"PauseEvent"}\n`),
       ]),
     })('a.jsonl')
-    const check = await answers(['check', file])
+    const check = await runJson(['check', file])
     expect(check.code).toBe(1)
     expect(check.all[0]).toMatchObject({
       events: 3,
@@ -243,13 +243,13 @@ describe('bytes that are no UTF-8', () => {
       issues: [{ line: 2, kind: 'PauseEvent', loc: [], type: 'unicode_error' }],
     })
     expect(check.err).toContain('line 2 is not UTF-8')
-    expect((await answers<TreeAnswer>(['tree', file])).all[0].events[2]).toMatchObject({
+    expect((await runJson<TreeAnswer>(['tree', file])).all[0].events[2]).toMatchObject({
       id: 'c',
       parent: 'b',
     })
   })
 
-  it('in an id leave the line without one', async () => {
+  it('keep an event out of the tree if they are in its id', async () => {
     const broken = Buffer.concat([
       Buffer.from('{"id":"b'),
       Buffer.from([0xff]),
@@ -261,29 +261,29 @@ describe('bytes that are no UTF-8', () => {
     expect(await ids(file)).toEqual(['a'])
   })
 
-  it('throughout a file leave it without an answer', async () => {
+  it('fail with not_json in a UTF-16 file', async () => {
     const utf16 = Buffer.from(`\ufeff${A}\n`, 'utf16le')
     for (const name of ['a.jsonl', 'a.json', 'a'])
       expect(await ids(folder({ [name]: utf16 })(name))).toMatchObject({ code: 'not_json' })
   })
 })
 
-describe('a file that cannot be read', () => {
+describe('unreadable files', () => {
   it.each([
-    ['nothing there', 'none.jsonl', 'not_found'],
+    ['a missing file', 'none.jsonl', 'not_found'],
     ['a file used as a folder', 'a.jsonl/b.jsonl', 'not_found'],
-    ['no name', '', 'not_found'],
-  ])('%s', async (_, name, code) => {
+    ['an empty name', '', 'not_found'],
+  ])('fail in one line: %s', async (_, name, code) => {
     const index = folder({ 'a.jsonl': A })
     const file = name === '' ? '' : index(name)
-    const { all, err, code: exit } = await answers(['replay', file])
+    const { all, err, code: exit } = await runJson(['replay', file])
     expect({ exit, error: all[0].error?.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
     expect(err).not.toMatch(/ {4}at |ENOENT/)
   })
 })
 
-it('an event with an id like a property of every object is an event like any other', async () => {
+it('the ids __proto__ and constructor are ordinary ids', async () => {
   expect(
     await ids('-', '{"id":"__proto__","kind":"PauseEvent"}\n{"id":"constructor","kind":"PauseEvent"}'),
   ).toEqual(['__proto__', 'constructor'])

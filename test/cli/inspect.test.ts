@@ -6,8 +6,8 @@ import { usageAt, usageIn } from '../../src/inspector/model/replayed.ts'
 import { replayed } from '../inspector/replayed.ts'
 import type { Fact } from '../../src/index.ts'
 import { agent, user } from '../build.ts'
-import { inFile } from './database.ts'
-import { colloquy, folder, lines, output } from './world.ts'
+import { withStore } from './database.ts'
+import { colloquy, folder, lines, messageEvent } from './run-command.ts'
 import { documentOf } from '../inspector/document.ts'
 
 const KEY = `sk-ant-api03-${'AbCdEfGh1234567890'.repeat(5)}-ABCDEFAA`
@@ -32,9 +32,9 @@ const call = (id: string, tool: string, command: unknown) => ({
 })
 
 describe('inspect --redact', () => {
-  it('masks what is secret in the title of a stored conversation, and of one that it has started', async () => {
+  it('masks secrets in the titles of a stored conversation and of its child', async () => {
     const index = folder({})
-    await inFile(index('a.db'), async (store) => {
+    await withStore(index('a.db'), async (store) => {
       await store.createConversation({ id: 'c', title: `Use ${KEY}` })
       await store.createConversation({ id: 'd', title: `Go on with ${KEY}`, parentConversationId: 'c' })
     })
@@ -50,7 +50,7 @@ describe('inspect --redact', () => {
     expect(clean).toContain('Go on with [redacted')
   })
 
-  it('masks what is secret in warnings and in findings', async () => {
+  it('masks secrets in warnings and findings', async () => {
     const log = [
       call('a', 'terminal', [KEY]),
       call('b', KEY, 'ls'),
@@ -70,7 +70,7 @@ describe('inspect --redact', () => {
     expect(clean).not.toContain(KEY.slice(0, 30))
   })
 
-  it('masks what is secret in the title of a session of another agent', async () => {
+  it('masks secrets in the title of another agent’s session', async () => {
     const startTime = '2026-01-01T00:00:00Z'
     const session = {
       sessionId: 's1',
@@ -82,8 +82,8 @@ describe('inspect --redact', () => {
     }
     const index = folder({ 'session.json': JSON.stringify(session) })
     const page = async (to: string, ...more: readonly string[]): Promise<string> => {
-      const done = await colloquy(['inspect', index('session.json'), '--html', index(to), ...more])
-      expect(done).toMatchObject({ code: 0, err: '' })
+      const outcome = await colloquy(['inspect', index('session.json'), '--html', index(to), ...more])
+      expect(outcome).toMatchObject({ code: 0, err: '' })
       return readFileSync(index(to), 'utf8')
     }
     expect(await page('all.html')).toContain(KEY)
@@ -92,35 +92,35 @@ describe('inspect --redact', () => {
 })
 
 describe('inspect --html', () => {
-  it('names the file that it cannot write, not what it reads', async () => {
-    const index = folder({ 'a.jsonl': lines(output('m', 'hi')), 'there.html': '' })
-    for (const [name, says] of [
+  it('names the output file in an error, not the input file', async () => {
+    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')), 'there.html': '' })
+    for (const [name, message] of [
       ['there.html', 'already exists; use another path, or add --force'],
       ['none/x.html', 'no such file or directory'],
     ] as const) {
       const { code, out, err } = await colloquy(['inspect', index('a.jsonl'), '--html', index(name)])
-      expect([code, out, err]).toEqual([1, '', `colloquy: ${index(name)}: ${says}\n`])
+      expect([code, out, err]).toEqual([1, '', `colloquy: ${index(name)}: ${message}\n`])
     }
   })
 })
 
 describe('inspect --db', () => {
-  it('says that older conversations are left out', async () => {
+  it('reports that it shows only the newest 2,000 conversations', async () => {
     const index = folder({})
-    await inFile(index('a.db'), async (store) => {
+    await withStore(index('a.db'), async (store) => {
       const many = Array.from({ length: 2000 }, (_, n) => store.createConversation({ id: `c${n}` }))
       await Promise.all(many)
     })
     expect((await colloquy(['inspect', '--db', index('a.db')])).err).toBe('')
-    await inFile(index('a.db'), (store) => store.createConversation({ id: 'one more' }))
+    await withStore(index('a.db'), (store) => store.createConversation({ id: 'one more' }))
     const { code, err } = await colloquy(['inspect', '--db', index('a.db')])
     expect(code).toBe(0)
     expect(err).toContain('shows the newest 2,000 conversations; pass --conversation ID for another one')
   })
 })
 
-describe('the cost of a conversation', () => {
-  it('counts an id that stands twice once, as the tree does', () => {
+describe('`usageIn`', () => {
+  it('counts a repeated id once, like `usageAt`', () => {
     const reply = {
       ...agent('g'),
       llm_message: { role: 'assistant', content: [], reply: { model: 'm', tokens: [1000, 50] } },
@@ -132,10 +132,10 @@ describe('the cost of a conversation', () => {
   })
 })
 
-describe('the lines of a file', () => {
-  it('are named where the library counts positions', async () => {
+describe('line numbers of a file', () => {
+  it('replace positions in the output of why and check', async () => {
     const index = folder({
-      'a.jsonl': `\n${lines(output('a', 'one'), output('b', 'two'), output('a', 'three'))}`,
+      'a.jsonl': `\n${lines(messageEvent('a', 'one'), messageEvent('b', 'two'), messageEvent('a', 'three'))}`,
     })
     const file = index('a.jsonl')
     const { out } = await colloquy(['why', file, '4'])
@@ -144,7 +144,9 @@ describe('the lines of a file', () => {
     expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
     const checked = await colloquy(['check', file, '--laws'])
     expect(checked.out).toContain('"a" is the id of the event on line 2 already')
-    const orphan = folder({ 'b.jsonl': lines(output('a', 'one', { parent_id: 'b' }), output('b', 'two')) })
+    const orphan = folder({
+      'b.jsonl': lines(messageEvent('a', 'one', { parent_id: 'b' }), messageEvent('b', 'two')),
+    })
     expect((await colloquy(['check', orphan('b.jsonl'), '--laws'])).out).toContain(
       'is later in the log, on line 2',
     )

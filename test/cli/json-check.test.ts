@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, output } from './world.ts'
+import { resultEvent, runJson, callEvent, colloquy, folder, lines, messageEvent } from './run-command.ts'
 
 const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
 describe('check', () => {
-  it('counts events and gives issues with line, kind, loc, msg and type only', async () => {
+  it('counts events and prints issues with line, kind, loc, msg and type only', async () => {
     const index = folder({
       'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', source: 1 })}`,
     })
-    const { code, all, err } = await answers(['check', index('a.jsonl')])
+    const { code, all, err } = await runJson(['check', index('a.jsonl')])
     expect({ code, err }).toEqual({ code: 1, err: '' })
     const [answer] = all
     expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues', 'warnings'])
@@ -25,8 +25,8 @@ describe('check', () => {
     })
   })
 
-  it('exits with 0 when every event loads, also in an older shape or with a repeated id', async () => {
-    const old = output('m', 'hi', { activated_microagents: ['a'] })
+  it('exits with 0 when every event loads, even in an older shape or with a repeated id', async () => {
+    const old = messageEvent('m', 'hi', { activated_microagents: ['a'] })
     const index = folder({
       'a.jsonl': lines(old, PAUSE, PAUSE, {
         id: 'q',
@@ -35,7 +35,7 @@ describe('check', () => {
         parent_id: 'nobody',
       }),
     })
-    const { code, all } = await answers(['check', index('a.jsonl')])
+    const { code, all } = await runJson(['check', index('a.jsonl')])
     expect({ code, all }).toEqual({
       code: 0,
       all: [{ file: index('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
@@ -44,23 +44,33 @@ describe('check', () => {
 })
 
 describe('check --laws', () => {
-  const call = called('a', 'ls')
+  const call = callEvent('a', 'ls')
   const wrong: readonly (readonly [string, readonly object[] | string, string, number])[] = [
-    ['a second result', [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y')], 'P4', 3],
-    ['a stray result', [answered('o', 'a', 'x')], 'P4', 1],
+    ['a second result', [call, resultEvent('o', 'a', 'x'), resultEvent('o2', 'a', 'y')], 'P4', 3],
+    ['a stray result', [resultEvent('o', 'a', 'x')], 'P4', 1],
     [
-      'a second result on another branch than that of HEAD',
-      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y'), output('m', 'x', { parent_id: '__root__' })],
+      'a second result outside the branch of HEAD',
+      [
+        call,
+        resultEvent('o', 'a', 'x'),
+        resultEvent('o2', 'a', 'y'),
+        messageEvent('m', 'x', { parent_id: '__root__' }),
+      ],
       'P4',
       3,
     ],
     ['a repeated id', [PAUSE, PAUSE], 'T6', 2],
     ['an unknown parent', [{ ...PAUSE, parent_id: 'nobody' }], 'T6', 1],
     ['a line that does not load', [{ id: 'x', kind: 'Odd' }], 'E2', 1],
-    ['a payload that drifts', [called('a', 'ls', { action: { kind: 'TerminalAction' } })], 'E7', 1],
-    ['a key that stands twice', '{"id":"p","id":"q","kind":"PauseEvent"}', 'E8', 1],
     [
-      'a number that changes',
+      'an action that differs from its tool call',
+      [callEvent('a', 'ls', { action: { kind: 'TerminalAction' } })],
+      'E7',
+      1,
+    ],
+    ['a duplicate key', '{"id":"p","id":"q","kind":"PauseEvent"}', 'E8', 1],
+    [
+      'a number that loses digits',
       '{"kind":"ConversationStateUpdateEvent","key":"k","value":1234567890123456789}',
       'E8',
       1,
@@ -68,10 +78,10 @@ describe('check --laws', () => {
   ]
 
   it.each(wrong)(
-    'exits with 1 for %s, and names its law; without it that is a note',
+    'exits with 1 for %s and names the law, where check alone prints a note',
     async (_, log, law, line) => {
       const file = folder({ 'a.jsonl': typeof log === 'string' ? log : lines(...log) })('a.jsonl')
-      const reports = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+      const reports = await runJson<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
       expect(reports.code).toBe(1)
       expect(reports.all[0].laws).toContainEqual({
         law,
@@ -79,9 +89,9 @@ describe('check --laws', () => {
         id: expect.any(String),
         message: expect.any(String),
       })
-      const shown = await colloquy(['check', '--laws', file])
-      expect(shown.code).toBe(1)
-      expect(shown.out).toMatch(new RegExp(`^  ${law}  [^]*line ${line}  `, 'm'))
+      const printed = await colloquy(['check', '--laws', file])
+      expect(printed.code).toBe(1)
+      expect(printed.out).toMatch(new RegExp(`^  ${law}  [^]*line ${line}  `, 'm'))
       const isIssue = law === 'E2'
       const plain = await colloquy(['check', file])
       expect(plain.code).toBe(isIssue ? 1 : 0)
@@ -89,7 +99,7 @@ describe('check --laws', () => {
     },
   )
 
-  it('knows with --ended that a call was left, and takes no other flag without --laws', async () => {
+  it('reports an unfinished call with --ended, and rejects its options without --laws', async () => {
     const file = folder({ 'a.jsonl': lines(call) })('a.jsonl')
     expect((await colloquy(['check', '--laws', file])).code).toBe(0)
     const { code, out } = await colloquy(['check', '--laws', '--ended', '--grammar', 'anthropic', file])
@@ -104,10 +114,10 @@ describe('check --laws', () => {
       expect((await colloquy(['check', ...wrong, file])).code).toBe(2)
   })
 
-  it('writes one document for all files as JUnit', async () => {
+  it('prints one JUnit document for all files', async () => {
     const evil = 'a"<&\u202e'
     const index = folder({
-      'a b.jsonl': lines(answered(evil, 'x', 'x'), PAUSE, PAUSE),
+      'a b.jsonl': lines(resultEvent(evil, 'x', 'x'), PAUSE, PAUSE),
       'good.jsonl': lines(PAUSE),
     })
     const report = (form: string) =>
@@ -129,10 +139,10 @@ describe('check --laws', () => {
     expect(out.replaceAll(/<\/?\??[a-z]+(?: [a-z]+="[^"<]*")*\??\/?>/g, '')).not.toMatch(/[<>\u202e]/)
   })
 
-  it('exits with 0 for what a correct server writes, in whatever shape', async () => {
-    const old = output('m', 'hi', { activated_microagents: ['a'] })
-    const file = folder({ 'a.jsonl': lines(old, call, answered('o', 'a', 'x')) })('a.jsonl')
-    const { code, all } = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+  it('exits with 0 for a valid log, even in an older shape', async () => {
+    const old = messageEvent('m', 'hi', { activated_microagents: ['a'] })
+    const file = folder({ 'a.jsonl': lines(old, call, resultEvent('o', 'a', 'x')) })('a.jsonl')
+    const { code, all } = await runJson<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
     expect([code, all.map(({ laws }) => laws)]).toEqual([0, [[]]])
     expect((await colloquy(['replay', '--laws', file])).code).toBe(2)
   })

@@ -1,13 +1,22 @@
 /** The `--json` contract of every command except `check`, field by field. */
 
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
+import {
+  resultEvent,
+  runJson,
+  callEvent,
+  colloquy,
+  folder,
+  lines,
+  SAMPLE,
+  messageEvent,
+} from './run-command.ts'
 
 const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
 describe('replay', () => {
-  it('tells the state', async () => {
-    const { code, all } = await answers(['replay', SAMPLE])
+  it('prints the state', async () => {
+    const { code, all } = await runJson(['replay', SAMPLE])
     expect(code).toBe(0)
     expect(Object.keys(all[0])).toEqual([
       'file',
@@ -31,7 +40,7 @@ describe('replay', () => {
     expect(all[0].pending).toHaveLength(1)
   })
 
-  it('tells the error', async () => {
+  it('prints the error', async () => {
     const failure = {
       id: 'f',
       source: 'environment',
@@ -39,27 +48,27 @@ describe('replay', () => {
       detail: 'it broke',
       kind: 'ConversationErrorEvent',
     }
-    const index = folder({ 'a.jsonl': lines(output('m', 'hi'), failure) })
-    const { all } = await answers(['replay', index('a.jsonl')])
+    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi'), failure) })
+    const { all } = await runJson(['replay', index('a.jsonl')])
     expect(all[0]).toMatchObject({
       status: 'error',
       error: { code: 'Boom', detail: 'it broke', event_id: 'f' },
     })
   })
 
-  it('lists open calls in log order, forgotten ones too', async () => {
+  it('lists pending calls in log order, including forgotten ones', async () => {
     const forget = { id: 'c', llm_response_id: 'r', forgotten_event_ids: ['b'], kind: 'Condensation' }
     const index = folder({
-      'a.jsonl': lines(output('m', 'hi'), called('b', 'ls'), called('a', 'pwd'), forget),
+      'a.jsonl': lines(messageEvent('m', 'hi'), callEvent('b', 'ls'), callEvent('a', 'pwd'), forget),
     })
-    expect((await answers(['replay', index('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
+    expect((await runJson(['replay', index('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
   })
 
-  it('--at tells the state as it was', async () => {
+  it('prints the state at the event of --at', async () => {
     const index = folder({
-      'a.jsonl': lines(output('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done'), PAUSE),
+      'a.jsonl': lines(messageEvent('m', 'hi'), callEvent('a', 'ls'), resultEvent('o', 'a', 'done'), PAUSE),
     })
-    const { code, all } = await answers(['replay', index('a.jsonl'), '--at', 'a'])
+    const { code, all } = await runJson(['replay', index('a.jsonl'), '--at', 'a'])
     expect(code).toBe(0)
     expect(all[0]).toMatchObject({
       events: 2,
@@ -71,10 +80,10 @@ describe('replay', () => {
     })
   })
 
-  it('has null for HEAD before every event, and no branch in an empty file', async () => {
+  it('prints a null HEAD before the first event, and 0 branches for an empty file', async () => {
     const move = { id: 'h', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' }
     const index = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
-    const { code, all } = await answers(['replay', index('a.jsonl'), index('empty.jsonl')])
+    const { code, all } = await runJson(['replay', index('a.jsonl'), index('empty.jsonl')])
     expect(code).toBe(0)
     expect(all).toMatchObject([
       { events: 2, head: null, branches: 1 },
@@ -85,11 +94,11 @@ describe('replay', () => {
 
 describe('view', () => {
   const log = lines(
-    output('m', 'hi'),
-    called('a', 'ls'),
-    answered('o', 'a', 'done'),
-    answered('o2', 'a', 'done again'),
-    answered('o3', 'nobody', 'who?'),
+    messageEvent('m', 'hi'),
+    callEvent('a', 'ls'),
+    resultEvent('o', 'a', 'done'),
+    resultEvent('o2', 'a', 'done again'),
+    resultEvent('o3', 'nobody', 'who?'),
     {
       id: 'c',
       llm_response_id: 'r',
@@ -98,13 +107,13 @@ describe('view', () => {
       summary_offset: 0,
       kind: 'Condensation',
     },
-    called('b', 'pwd'),
+    callEvent('b', 'pwd'),
     { id: 'q', kind: 'CondensationRequest' },
   )
 
-  it('lists ids in order with derived summaries, pending and dropped answers apart', async () => {
+  it('lists ids in order, with summaries, pending calls and dropped results', async () => {
     const index = folder({ 'a.jsonl': log })
-    const { code, all } = await answers(['view', index('a.jsonl')])
+    const { code, all } = await runJson(['view', index('a.jsonl')])
     expect(code).toBe(0)
     expect(all).toEqual([
       {
@@ -129,9 +138,9 @@ describe('view', () => {
     ])
   })
 
-  it('--leaf looks from another event', async () => {
+  it('starts at the event of --leaf', async () => {
     const index = folder({ 'a.jsonl': log })
-    const { all } = await answers(['view', index('a.jsonl'), '--leaf', 'a'])
+    const { all } = await runJson(['view', index('a.jsonl'), '--leaf', 'a'])
     expect(all[0]).toMatchObject({ view: ['m'], pending: ['a'], dropped: [], cut_points: [0, 1] })
   })
 })
@@ -148,9 +157,9 @@ describe('messages', () => {
     'ai-sdk',
   ]
 
-  it('gives an array, or for five grammars an object with the system prompt apart', async () => {
+  it('prints an array, or for five formats an object with a separate system prompt', async () => {
     for (const format of FORMATS) {
-      const { code, all } = await answers(['messages', SAMPLE, '--format', format])
+      const { code, all } = await runJson(['messages', SAMPLE, '--format', format])
       expect(code).toBe(0)
       expect(Object.keys(all[0])).toEqual(['file', 'messages'])
       const messages = all[0].messages
@@ -164,64 +173,64 @@ describe('messages', () => {
         expect(Object.keys(messages).toSorted()).toEqual(['input', 'system_instruction'])
       else expect(messages[0]?.role).toBe('system')
     }
-    expect((await answers(['messages', SAMPLE])).all).toEqual(
-      (await answers(['messages', SAMPLE, '--format', 'neutral'])).all,
+    expect((await runJson(['messages', SAMPLE])).all).toEqual(
+      (await runJson(['messages', SAMPLE, '--format', 'neutral'])).all,
     )
   })
 
-  it('has the same fields without a system prompt', async () => {
-    const index = folder({ 'a.jsonl': lines(output('m', 'hi')) })
+  it('prints the same fields without a system prompt', async () => {
+    const index = folder({ 'a.jsonl': lines(messageEvent('m', 'hi')) })
     expect(
-      (await answers(['messages', index('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
+      (await runJson(['messages', index('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
     ).toMatchObject({ system: [] })
     expect(
-      (await answers(['messages', index('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
+      (await runJson(['messages', index('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
     ).toMatchObject({ instructions: null })
     expect(
-      (await answers(['messages', index('a.jsonl'), '--format', 'google'])).all[0].messages,
+      (await runJson(['messages', index('a.jsonl'), '--format', 'google'])).all[0].messages,
     ).toMatchObject({
       systemInstruction: null,
     })
   })
 
-  it('has no neutral message for an empty view, and an error in a provider’s grammar', async () => {
+  it('prints no neutral message for an empty view, and fails in a provider’s format', async () => {
     const index = folder({ 'a.jsonl': lines(PAUSE) })
     for (const format of FORMATS) {
-      const { code, all } = await answers(['messages', index('a.jsonl'), '--format', format])
+      const { code, all } = await runJson(['messages', index('a.jsonl'), '--format', format])
       if (format === 'neutral')
         expect({ code, all }).toEqual({ code: 0, all: [{ file: index('a.jsonl'), messages: [] }] })
       else expect({ code, error: all[0].error?.code }).toEqual({ code: 1, error: 'empty_view' })
     }
   })
 
-  it('--leaf writes another branch', async () => {
+  it('prints the branch of --leaf', async () => {
     const index = folder({
       'a.jsonl': lines(
-        output('m', 'one'),
-        output('n', 'two', { parent_id: 'm' }),
-        output('o', 'three', { parent_id: 'm' }),
+        messageEvent('m', 'one'),
+        messageEvent('n', 'two', { parent_id: 'm' }),
+        messageEvent('o', 'three', { parent_id: 'm' }),
       ),
     })
-    const { all } = await answers(['messages', index('a.jsonl'), '--leaf', 'n'])
+    const { all } = await runJson(['messages', index('a.jsonl'), '--leaf', 'n'])
     expect(JSON.stringify(all[0].messages)).toMatch(/one.*two/)
     expect(JSON.stringify(all[0].messages)).not.toContain('three')
   })
 })
 
 describe('tree', () => {
-  it('gives roots, and every event that stands with its effective parent', async () => {
+  it('prints the roots, and each event in the tree with its effective parent', async () => {
     const index = folder({
       'a.jsonl': lines(
-        output('m', 'one'),
+        messageEvent('m', 'one'),
         { id: 'u', key: 'x', value: 1, kind: 'ConversationStateUpdateEvent' },
-        output('n', 'two'),
+        messageEvent('n', 'two'),
         { id: 'odd', kind: 'Odd', parent_id: 'm' },
         { id: 7 },
-        output('r', 'a root', { parent_id: '__root__' }),
-        output('r', 'again'),
+        messageEvent('r', 'a root', { parent_id: '__root__' }),
+        messageEvent('r', 'again'),
       ),
     })
-    const { code, all } = await answers(['tree', index('a.jsonl')])
+    const { code, all } = await runJson(['tree', index('a.jsonl')])
     expect(code).toBe(0)
     expect(all[0]).toEqual({
       file: index('a.jsonl'),
@@ -239,9 +248,9 @@ describe('tree', () => {
 })
 
 describe('several files', () => {
-  it('are answered in the order given, the bad ones with an error, and the worst exit code counts', async () => {
+  it('are read in order, each invalid one with an error, and exit with 1', async () => {
     const index = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
-    const { code, all, err } = await answers([
+    const { code, all, err } = await runJson([
       'replay',
       index('good.jsonl'),
       index('none.jsonl'),
@@ -262,14 +271,14 @@ describe('several files', () => {
     expect(err.split('\n')).toHaveLength(3)
   })
 
-  it('an unknown event is an error of the file that lacks it', async () => {
+  it('fail with unknown_event only where the event is missing', async () => {
     const index = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
     for (const argv of [
       ['replay', '--at'],
       ['view', '--leaf'],
       ['messages', '--leaf'],
     ]) {
-      const { code, all, err } = await answers([...argv, 'q', index('a.jsonl'), index('b.jsonl')])
+      const { code, all, err } = await runJson([...argv, 'q', index('a.jsonl'), index('b.jsonl')])
       expect(code).toBe(1)
       expect(all.map((answer) => answer.error?.code ?? null)).toEqual(['unknown_event', null])
       expect(err).toMatch(
@@ -279,10 +288,10 @@ describe('several files', () => {
   })
 })
 
-it('prints nothing that could drive a terminal or break the line, and the same values', async () => {
+it('--json prints only printable ASCII characters, and keeps the values', async () => {
   const text = '\u001b[2J\u009b31m\u007f\u2028\u202e\ufeff end'
-  const index = folder({ 'a.jsonl': lines(output('m', text)) })
-  const { all } = await answers(['messages', index('a.jsonl')])
+  const index = folder({ 'a.jsonl': lines(messageEvent('m', text)) })
+  const { all } = await runJson(['messages', index('a.jsonl')])
   expect(all[0].messages[0]?.content[0]?.text).toBe(text)
   expect((await colloquy(['messages', index('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
 })

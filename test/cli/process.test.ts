@@ -5,12 +5,12 @@ import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, inject, it } from 'vitest'
-import { inFile, stored } from './database.ts'
-import { colloquy, folder, lines, type Outcome, SAMPLE, output } from './world.ts'
+import { withStore, readConversation } from './database.ts'
+import { colloquy, folder, lines, type Outcome, SAMPLE, messageEvent } from './run-command.ts'
 
 /**
- * The unbuilt command. `prints and exits` covers it once, with the command that runs a separate file; the
- * other tests use the built one.
+ * The unbuilt command. Only the first test runs it, with `demo`, which starts a separate file; the other
+ * tests use the built command.
  */
 const SOURCE = resolve(import.meta.dirname, '../../src/cli/main.ts')
 const MAIN = join(inject('built'), 'cli/main.js')
@@ -27,7 +27,7 @@ function start(
   } = {},
 ): Promise<Outcome> {
   const { stdin = '', env = {}, closeAfter = Infinity, node = [], main = MAIN } = options
-  return new Promise((done, fail) => {
+  return new Promise((done, reject) => {
     const child = spawn(process.execPath, [...node, main, ...argv], {
       env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...env },
     })
@@ -40,23 +40,23 @@ function start(
     child.stderr.on('data', (chunk) => (err += chunk))
     child.stdin.on('error', () => {})
     child.stdin.end(stdin)
-    child.on('error', fail)
+    child.on('error', reject)
     child.on('close', (code) => done({ code: code ?? -1, out, err }))
   })
 }
 
-const many = () =>
+const manyFiles = () =>
   folder(
     Object.fromEntries(
-      Array.from({ length: 30 }, (_, i) => [`all/c${i}.jsonl`, lines(output('m', `hello ${i}`))]),
+      Array.from({ length: 30 }, (_, i) => [`all/c${i}.jsonl`, lines(messageEvent('m', `hello ${i}`))]),
     ),
   )
 
-const listed = async (db: string): Promise<number> =>
+const countConversations = async (db: string): Promise<number> =>
   JSON.parse((await colloquy(['conversations', '--db', db, '--json'])).out).items.length
 
 /** Runs the real command with its output on a full disk. */
-const full = (argv: readonly string[]) => {
+const runOnFullDisk = (argv: readonly string[]) => {
   const sink = openSync('/dev/full', 'w')
   try {
     const { status, stderr } = spawnSync(process.execPath, [MAIN, ...argv], {
@@ -69,23 +69,23 @@ const full = (argv: readonly string[]) => {
   }
 }
 
-/** An import that is killed once it has written. */
+/** Starts an import of `total` events and kills it after its first writes. */
 async function killedImport(total: number) {
-  const log = lines(...Array.from({ length: total }, (_, i) => output(`m${i}`, 'hello '.repeat(100))))
+  const log = lines(...Array.from({ length: total }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(100))))
   const index = folder({ 'c.jsonl': log })
   const argv = ['import', index('c.jsonl'), '--db', index('x.db')]
   const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
-  const gone = new Promise((done) => victim.once('exit', done))
+  const exited = new Promise((done) => victim.once('exit', done))
   const written = () => statSync(index('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
   while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
   victim.kill('SIGKILL')
-  await gone
-  const half = await inFile(index('x.db'), (store) => store.getConversation('c'))
-  return { total, log, index, argv, half, isWhole: half?.version === total }
+  await exited
+  const partial = await withStore(index('x.db'), (store) => store.getConversation('c'))
+  return { total, log, index, argv, partial, isWhole: partial?.version === total }
 }
 
 describe('the process', () => {
-  it('prints and exits as run() says', async () => {
+  it('prints and exits like `run()`', async () => {
     const commands = [
       ['replay', SAMPLE, '--json'],
       ['check', SAMPLE],
@@ -99,29 +99,34 @@ describe('the process', () => {
     for (const [index, argv] of commands.entries()) expect(outcomes[index]).toEqual(await colloquy(argv))
   })
 
-  it.each(['20.19.5', '22.12.0'])('says which Node it needs before it loads what %s has not', async (old) => {
-    const versions = `data:text/javascript,Object.defineProperty(process,'versions',{value:{node:'${old}'}})`
-    const { code, out, err } = await start(['replay', SAMPLE], { node: ['--import', versions] })
-    expect([code, out]).toEqual([1, ''])
-    expect(err).toMatch(new RegExp(`^colloquy needs Node [\\d.]+ or newer; this is ${old}\n$`))
-  })
+  it.each(['20.19.5', '22.12.0'])(
+    'names the required version of Node when it runs in Node %s',
+    async (old) => {
+      const versions = `data:text/javascript,Object.defineProperty(process,'versions',{value:{node:'${old}'}})`
+      const { code, out, err } = await start(['replay', SAMPLE], { node: ['--import', versions] })
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toMatch(new RegExp(`^colloquy needs Node [\\d.]+ or newer; this is ${old}\n$`))
+    },
+  )
 
   it('reads standard input', async () => {
-    const log = lines(output('m', 'hi'))
+    const log = lines(messageEvent('m', 'hi'))
     expect(await start(['tree', '-', '--json'], { stdin: log })).toEqual(
       await colloquy(['tree', '-', '--json'], { stdin: log }),
     )
   })
 
-  it('heeds FORCE_COLOR and NO_COLOR', async () => {
+  it('respects FORCE_COLOR and NO_COLOR', async () => {
     const envs = [{ FORCE_COLOR: '1' }, { FORCE_COLOR: '1', NO_COLOR: '1' }, {}]
     const outcomes = await Promise.all(envs.map((env) => start(['replay', SAMPLE], { env })))
     expect(outcomes.map(({ out }) => out.includes('\u001b['))).toEqual([true, false, false])
   })
 
-  it('ends quietly when nobody reads on', async () => {
+  it('exits with 0 when its output is closed early', async () => {
     const file = folder({
-      'a.jsonl': lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10)))),
+      'a.jsonl': lines(
+        ...Array.from({ length: 6_000 }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(10))),
+      ),
     })('a.jsonl')
     const commands = [
       ['tree', file],
@@ -135,33 +140,33 @@ describe('the process', () => {
     }
   })
 
-  it('answers a log of a hundred thousand events, piped in', async () => {
+  it('reads a log of 100,000 events from a pipe', async () => {
     const log = lines(...Array.from({ length: 100_000 }, (_, i) => ({ id: `p${i}`, kind: 'PauseEvent' })))
     const { code, out, err } = await start(['tree', '-', '--json'], { stdin: log })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(JSON.parse(out)).toMatchObject({ roots: ['p0'], events: { length: 100_000 } })
   })
 
-  it('imports, searches and exports, and says nothing on the side', async () => {
+  it('imports, searches and exports without a warning', async () => {
     const index = folder({})
-    const stored = ['--db', index('x.db'), '--conversation', 'sample']
-    const made = await start(['import', SAMPLE, '--db', index('x.db')])
-    expect(made).toMatchObject({ code: 0, err: '' })
-    expect(made.out).toContain('47 events, 47 added')
+    const readConversation = ['--db', index('x.db'), '--conversation', 'sample']
+    const imported = await start(['import', SAMPLE, '--db', index('x.db')])
+    expect(imported).toMatchObject({ code: 0, err: '' })
+    expect(imported.out).toContain('47 events, 47 added')
     for (const argv of [
-      ['search', ...stored, '--kind', 'MessageEvent', '--limit', '2', '--json'],
-      ['export', ...stored],
-      ['export', ...stored, '--format', 'zip', '--output', index('x.db')],
+      ['search', ...readConversation, '--kind', 'MessageEvent', '--limit', '2', '--json'],
+      ['export', ...readConversation],
+      ['export', ...readConversation, '--format', 'zip', '--output', index('x.db')],
     ])
       expect(await start(argv)).toEqual(await colloquy(argv))
-    const zip = ['export', ...stored, '--format', 'zip', '--output', index('sample.zip')]
+    const zip = ['export', ...readConversation, '--format', 'zip', '--output', index('sample.zip')]
     expect(await start(zip)).toMatchObject({ code: 0, err: '' })
-    const back = await start(['import', index('sample.zip'), '--db', index('zip.db'), '--json'])
-    expect(back.err).toBe('')
-    expect(JSON.parse(back.out)).toMatchObject({ conversation: 'sample', added: 47 })
+    const reimported = await start(['import', index('sample.zip'), '--db', index('zip.db'), '--json'])
+    expect(reimported.err).toBe('')
+    expect(JSON.parse(reimported.out)).toMatchObject({ conversation: 'sample', added: 47 })
   })
 
-  it('says in one line that the PostgreSQL driver is missing', async () => {
+  it('reports a missing PostgreSQL driver in one line', async () => {
     const withoutPg = `import { registerHooks } from 'node:module'
       registerHooks({ resolve(name, context, next) {
         if (name === 'pg') throw new Error('Cannot find package')
@@ -175,8 +180,8 @@ describe('the process', () => {
     )
   })
 
-  it('exports as much as is read', async () => {
-    const log = lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10))))
+  it('stops an export when its output is closed early', async () => {
+    const log = lines(...Array.from({ length: 6_000 }, (_, i) => messageEvent(`m${i}`, 'hello '.repeat(10))))
     const db = folder({})('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', 'c'], { stdin: log })
     const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })
@@ -184,41 +189,44 @@ describe('the process', () => {
     expect(out.length).toBeLessThan(log.length)
   })
 
-  it('imports all of a folder when nobody reads its reports on', async () => {
-    const index = many()
+  it('imports a whole folder even if its output is closed early', async () => {
+    const index = manyFiles()
     const { code, out, err } = await start(['import', index('all'), '--db', index('x.db')], { closeAfter: 1 })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out.split('\n').length).toBeLessThan(60)
-    expect(await listed(index('x.db'))).toBe(30)
+    expect(await countConversations(index('x.db'))).toBe(30)
   })
 
-  it.skipIf(!existsSync('/dev/full'))('tells a full disk once, as none of its inputs', async () => {
-    const index = many()
-    const report = 'colloquy: standard output: the disk is full; free space, and repeat the command\n'
-    for (const argv of [
-      ['replay', SAMPLE, SAMPLE],
-      ['tree', SAMPLE, SAMPLE, '--json'],
-      ['import', index('all'), '--db', index('x.db')],
-      ['conversations', '--db', index('x.db')],
-      ['export', '--db', index('x.db'), '--conversation', 'c1'],
-    ])
-      expect([argv, full(argv)]).toEqual([argv, { status: 1, stderr: report }])
-    expect(await listed(index('x.db'))).toBe(30)
-  })
+  it.skipIf(!existsSync('/dev/full'))(
+    'reports a full disk once, and not as the error of an input',
+    async () => {
+      const index = manyFiles()
+      const report = 'colloquy: standard output: the disk is full; free space, and repeat the command\n'
+      for (const argv of [
+        ['replay', SAMPLE, SAMPLE],
+        ['tree', SAMPLE, SAMPLE, '--json'],
+        ['import', index('all'), '--db', index('x.db')],
+        ['conversations', '--db', index('x.db')],
+        ['export', '--db', index('x.db'), '--conversation', 'c1'],
+      ])
+        expect([argv, runOnFullDisk(argv)]).toEqual([argv, { status: 1, stderr: report }])
+      expect(await countConversations(index('x.db'))).toBe(30)
+    },
+  )
 
-  it('imports the rest after it was killed', async () => {
+  it('imports the remaining events after a killed import', async () => {
     let attempt = await killedImport(10_000)
-    // On a busy machine the kill can follow the end.
+    // On a busy machine the import can end before the kill.
     while (attempt.isWhole && attempt.total < 100_000) attempt = await killedImport(2 * attempt.total)
-    const { total, log, index, argv, half } = attempt
-    expect(half?.version).toBeGreaterThan(0)
-    expect(half?.version).toBeLessThan(total)
+    const { total, log, index, argv, partial } = attempt
+    expect(partial?.version).toBeGreaterThan(0)
+    expect(partial?.version).toBeLessThan(total)
     const { code, out } = await start([...argv, '--json'])
     expect({ code, report: JSON.parse(out) }).toMatchObject({
       code: 0,
-      report: { events: total, present: half?.version, created: false },
+      report: { events: total, present: partial?.version, created: false },
     })
-    const { record } = await inFile(index('x.db'), (store) => stored(store, 'c'))
+    const { record } = await withStore(index('x.db'), (store) => readConversation(store, 'c'))
     expect(record).toMatchObject({ version: total, headId: `m${total - 1}` })
     const exported = await start(['export', '--db', index('x.db'), '--conversation', 'c'])
     expect(exported.out === log).toBe(true)

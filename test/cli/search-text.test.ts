@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { colloquy, folder, lines } from './world.ts'
+import { colloquy, folder, lines } from './run-command.ts'
 
 const message = (id: string, text: string, second: number) => ({
   id,
@@ -9,7 +9,7 @@ const message = (id: string, text: string, second: number) => ({
   llm_message: { role: 'user', content: [{ type: 'text', text }] },
 })
 
-it('text is found once the database has an index, a page at a time', async () => {
+it('search-text requires an index, and finds text in pages', async () => {
   const index = folder({
     'one.jsonl': lines(message('m1', 'Deploy the crème', 1), message('m2', 'nothing here', 2)),
     'two.jsonl': lines(message('m3', 'deploy, then deploy again', 3)),
@@ -42,23 +42,26 @@ it('text is found once the database has an index, a page at a time', async () =>
     ],
     cursor: null,
   })
-  const shown = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
-  expect(shown.out).toContain('1 event, more follow')
-  expect(shown.out).toContain('deploy, then deploy again')
-  expect(shown.out).toContain('For the next page, repeat the command with --cursor=')
-  const none = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
-  expect([none.code, none.out]).toEqual([0, expect.stringContaining('nothing')])
+  const printed = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
+  expect(printed.out).toContain('1 event, more follow')
+  expect(printed.out).toContain('deploy, then deploy again')
+  expect(printed.out).toContain('For the next page, repeat the command with --cursor=')
+  const empty = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
+  expect([empty.code, empty.out]).toEqual([0, expect.stringContaining('nothing')])
   const unknown = await colloquy([...argv, '--query', 'deploy', '--conversation', 'three'])
   expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('no conversation "three"')])
 })
 
-it.each(['text', '"not an event"', 'deploy it'])('the number of a hit after %j is its line', async (line) => {
-  const hit = message('hit', 'Deploy now', 4)
-  const index = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
-  const stored = ['--db', index('x.db')]
-  await colloquy(['import', index('log.jsonl'), ...stored])
-  const { out } = await colloquy(['search-text', '--query', 'now', '--index', ...stored])
-  const number = /#(\d+)/.exec(out)?.[1] ?? ''
-  const why = await colloquy(['why', '--conversation', 'log', number, ...stored])
-  expect(why.out).toContain(`line ${number}, hit`)
-})
+it.each(['text', '"not an event"', 'deploy it'])(
+  'search-text prints the line number of a hit after the line %j',
+  async (line) => {
+    const hit = message('hit', 'Deploy now', 4)
+    const index = folder({ 'log.jsonl': lines(message('first', line, 1), message('second', line, 2), hit) })
+    const database = ['--db', index('x.db')]
+    await colloquy(['import', index('log.jsonl'), ...database])
+    const { out } = await colloquy(['search-text', '--query', 'now', '--index', ...database])
+    const number = /#(\d+)/.exec(out)?.[1] ?? ''
+    const why = await colloquy(['why', '--conversation', 'log', number, ...database])
+    expect(why.out).toContain(`line ${number}, hit`)
+  },
+)

@@ -2,15 +2,15 @@
 
 import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
-import { answered, called, colloquy, folder, lines, output } from './world.ts'
+import { resultEvent, callEvent, colloquy, folder, lines, messageEvent } from './run-command.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
 const item = { id: 'rs_1', summary: ['thought'], encrypted_content: SECRET, status: 'completed' }
 const quoted = JSON.stringify({ deep: [{ encrypted_content: SECRET }] })
 
 const EVENTS = [
-  output('m', `my log says ${quoted}`),
-  called('a', quoted, {
+  messageEvent('m', `my log says ${quoted}`),
+  callEvent('a', quoted, {
     responses_reasoning_item: item,
     action: { kind: 'CustomAction', command: quoted, nested: { encrypted_content: SECRET } },
     tool_call: {
@@ -21,14 +21,14 @@ const EVENTS = [
       responses_item_id: 'fc_1',
     },
   }),
-  answered('o', 'a', quoted, {
+  resultEvent('o', 'a', quoted, {
     observation: {
       kind: 'Custom',
       content: [{ type: 'text', text: `${quoted}\n${quoted}` }],
       encrypted_content: SECRET,
     },
   }),
-  called('n', 'x', {
+  callEvent('n', 'x', {
     action: null,
     responses_reasoning_item: item,
     tool_call: { id: 'call-n', name: 'x', arguments: quoted, origin: 'completion' },
@@ -47,8 +47,8 @@ const EVENTS = [
   { id: 'v', kind: 'PauseEvent', encrypted_content: SECRET, timestamp: quoted, parent_id: quoted },
 ]
 
-describe('encrypted content is never printed', () => {
-  const asks = [
+describe('encrypted content', () => {
+  const commands = [
     ['check'],
     ['replay'],
     ['view'],
@@ -57,17 +57,20 @@ describe('encrypted content is never printed', () => {
     ['replay', '--at', quoted],
   ]
 
-  it.each(asks.flatMap((ask) => [ask, [...ask, '--json']]))('%s %s %s %s', async (...ask) => {
-    const broken = `${lines(...EVENTS)}{"id":"w","encrypted_content":"${SECRET}","kin`
-    const file = folder({ 'a.jsonl': broken })('a.jsonl')
-    const { out, err } = await colloquy([...ask.filter((word) => word !== undefined), file], {
-      columns: 4000,
-    })
-    expect(out + err).not.toContain('secretsecret')
-    expect(out.length + err.length).toBeGreaterThan(100)
-  })
+  it.each(commands.flatMap((argv) => [{ argv }, { argv: [...argv, '--json'] }]))(
+    'is not printed by $argv',
+    async ({ argv }) => {
+      const broken = `${lines(...EVENTS)}{"id":"w","encrypted_content":"${SECRET}","kin`
+      const file = folder({ 'a.jsonl': broken })('a.jsonl')
+      const { out, err } = await colloquy([...argv, file], {
+        columns: 4000,
+      })
+      expect(out + err).not.toContain('secretsecret')
+      expect(out.length + err.length).toBeGreaterThan(100)
+    },
+  )
 
-  it('while the reasoning around it still is', async () => {
+  it('is replaced by null in a reasoning item, which is printed', async () => {
     const file = folder({ 'a.jsonl': lines(...EVENTS) })('a.jsonl')
     const { out } = await colloquy(['messages', file, '--format', 'openai-responses', '--json'])
     expect(out).toContain('"encrypted_content":null')

@@ -3,8 +3,8 @@
  */
 
 import { expect, it } from 'vitest'
-import { served } from './served.ts'
-import { colloquy, folder } from './world.ts'
+import { startServer } from './start-server.ts'
+import { colloquy, folder } from './run-command.ts'
 
 const STEP = `async function* () {
   const llm_message = { role: 'assistant', content: [{ text: 'Of my own.' }] }
@@ -12,11 +12,11 @@ const STEP = `async function* () {
 }`
 
 it.each([
-  ['a name', `export const step = ${STEP}`],
-  ['the default', `export default ${STEP}`],
-])('takes the step under %s', async (_, code) => {
+  ['a named export', `export const step = ${STEP}`],
+  ['the default export', `export default ${STEP}`],
+])('serve --agent runs the step of %s', async (_, code) => {
   const path = folder({ 'agent.mjs': code })
-  const { url, stop } = await served(['--agent', 'agent.mjs'], { cwd: path() })
+  const { url, stop } = await startServer(['--agent', 'agent.mjs'], { cwd: path() })
   const started = await fetch(`${url}/api/v1/app-conversations/stream-start`, {
     method: 'POST',
     body: JSON.stringify({ initial_message: { content: [{ text: 'Hello' }] } }),
@@ -31,7 +31,7 @@ it.each([
   ['no.mjs', null, /no\.mjs: cannot be loaded/],
   ['bad.mjs', 'export const a = 1', /exports no step/],
   ['thrown.mjs', 'throw new Error("no key")', /cannot be loaded: no key/],
-])('refuses %s', async (name, code, why) => {
+])('serve --agent rejects %s', async (name, code, message) => {
   const path = folder(code === null ? {} : { [name]: code })
   const { code: exit, err } = await colloquy([
     'serve',
@@ -43,5 +43,5 @@ it.each([
     path(name),
   ])
   expect(exit).toBe(1)
-  expect(err).toMatch(why)
+  expect(err).toMatch(message)
 })

@@ -8,12 +8,12 @@ import { sandboxFolder } from '../../src/cli/serve/serve.ts'
 import { DEFAULT_PORT } from '../../src/service/node/server.ts'
 import { blocks } from '../pages.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
-import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
-import { SECRET, served } from './served.ts'
-import { colloquy, folder } from './world.ts'
+import { processesIn, server as serverCommand, until } from '../service/sandbox-commands.ts'
+import { SECRET, startServer } from './start-server.ts'
+import { colloquy, folder } from './run-command.ts'
 
 /** Sends a request and returns the JSON response. */
-async function ask<T>(url: string, method = 'GET', body?: object): Promise<T> {
+async function request<T>(url: string, method = 'GET', body?: object): Promise<T> {
   const init = body === undefined ? {} : { body: JSON.stringify(body) }
   return (await fetch(url, { method, ...init })).json() as Promise<T>
 }
@@ -32,21 +32,23 @@ interface Task {
 }
 
 /** Waits for a sandbox to reach a status. */
-const reached = (url: string, id: string, status: string): Promise<Sandbox> =>
+const sandboxIn = (url: string, id: string, status: string): Promise<Sandbox> =>
   until(async () => {
-    const [matches] = await ask<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
-    return matches?.status === status ? matches : null
+    const [sandbox] = await request<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
+    return sandbox?.status === status ? sandbox : null
   })
 
-describe('colloquy serve, with nothing said', () => {
-  it('keeps all that it has in the folder it is started in, and makes no folder before there is a sandbox', async () => {
+describe('colloquy serve without options', () => {
+  it('stores everything in the working directory, with a folder once there is a sandbox', async () => {
     const path = folder({})
-    const server = await served([], { cwd: path() })
+    const server = await startServer([], { cwd: path() })
     expect(readdirSync(path()).filter((name) => !name.startsWith('colloquy.db'))).toEqual([])
-    const { id } = await ask<Task>(`${server.url}/api/v1/app-conversations`, 'POST', {})
+    const { id } = await request<Task>(`${server.url}/api/v1/app-conversations`, 'POST', {})
     const task = await until(async () => {
-      const [matches] = await ask<Task[]>(`${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`)
-      return matches?.status === 'READY' ? matches : null
+      const [startTask] = await request<Task[]>(
+        `${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`,
+      )
+      return startTask?.status === 'READY' ? startTask : null
     })
     expect(readdirSync(path('colloquy-sandboxes'))).toEqual([task.sandbox_id])
     const { code, out } = await server.stop('SIGTERM')
@@ -56,50 +58,59 @@ describe('colloquy serve, with nothing said', () => {
     expect(readdirSync(path()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
   })
 
-  it('has no workspace, no editor, and keeps no API key', async () => {
+  it('has no workspace and no editor, and rejects an API key', async () => {
     const path = folder({})
-    const { url } = await served([], { cwd: path() })
-    const makes = `${url}/api/file/create_directory?path=${path('new')}`
-    expect((await fetch(makes, { method: 'POST' })).status).toBe(403)
-    expect(await ask(`${url}/api/vscode/url`)).toEqual({ url: null })
+    const { url } = await startServer([], { cwd: path() })
+    const createUrl = `${url}/api/file/create_directory?path=${path('new')}`
+    expect((await fetch(createUrl, { method: 'POST' })).status).toBe(403)
+    expect(await request(`${url}/api/vscode/url`)).toEqual({ url: null })
     const profile = { method: 'POST', body: JSON.stringify({ llm: { model: 'm', api_key: 'the-key' } }) }
     expect((await fetch(`${url}/api/profiles/p`, profile)).status).toBe(409)
     expect(existsSync(path('new'))).toBe(false)
   })
 
-  it('ends when its port is in use', async () => {
+  it('exits with an error when its port is in use', async () => {
     const path = folder({})
-    const { url } = await served([], { cwd: path() })
+    const { url } = await startServer([], { cwd: path() })
     const { port } = new URL(url)
-    const second = served(['--db', 'b.db', '--port', port], { cwd: path() })
+    const second = startServer(['--db', 'b.db', '--port', port], { cwd: path() })
     await expect(second).rejects.toThrow(
       `ended: colloquy: port ${port} of 127.0.0.1 is in use: use another port, or 0 for any free one\n`,
     )
   })
 })
 
-describe('colloquy serve, configured', () => {
+describe('colloquy serve --config', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'runs sandboxes as the file says, of which nothing is left after %s',
+    'runs the configured sandboxes, whose processes end after %s',
     async (signal) => {
       const specs = [
-        { id: 'server', command: answering(), health: '/', initial_env: { GIVEN: 'yes' }, working_dir: 'w' },
+        {
+          id: 'server',
+          command: serverCommand(),
+          health: '/',
+          initial_env: { GIVEN: 'yes' },
+          working_dir: 'w',
+        },
         { id: 'empty', command: null },
       ]
       const file = { sandbox_specs: specs, sandbox_directory: 'boxes', max_sandboxes: 2 }
       const path = folder({ 'etc/serve.json': JSON.stringify(file) })
-      const server = await served(['--db', path('x.db'), '--config', path('etc/serve.json')])
+      const server = await startServer(['--db', path('x.db'), '--config', path('etc/serve.json')])
       const sandboxes = `${server.url}/api/v1/sandboxes`
-      const known = await ask<{ items: object[] }>(`${server.url}/api/v1/sandbox-specs/search`)
-      expect(known.items).toMatchObject([{ id: 'server', working_dir: 'w' }, { id: 'empty' }])
-      const { id } = await ask<Sandbox>(sandboxes, 'POST')
-      const { exposed_urls: urls } = await reached(server.url, id, 'RUNNING')
-      const reports = await ask<{ cwd: string; env: string[] }>(urls?.[0]?.url ?? '')
-      expect(reports.cwd).toBe(path(`etc/boxes/${id}/w`))
-      expect(reports.env).toContain('GIVEN')
-      const others = [await ask<Sandbox>(sandboxes, 'POST'), await ask<Sandbox>(sandboxes, 'POST')]
-      await reached(server.url, id, 'PAUSED')
-      await reached(server.url, others[1]?.id ?? '', 'RUNNING')
+      const { items } = await request<{ items: object[] }>(`${server.url}/api/v1/sandbox-specs/search`)
+      expect(items).toMatchObject([{ id: 'server', working_dir: 'w' }, { id: 'empty' }])
+      const { id } = await request<Sandbox>(sandboxes, 'POST')
+      const { exposed_urls: urls } = await sandboxIn(server.url, id, 'RUNNING')
+      const reply = await request<{ cwd: string; env: string[] }>(urls?.[0]?.url ?? '')
+      expect(reply.cwd).toBe(path(`etc/boxes/${id}/w`))
+      expect(reply.env).toContain('GIVEN')
+      const otherSandboxes = [
+        await request<Sandbox>(sandboxes, 'POST'),
+        await request<Sandbox>(sandboxes, 'POST'),
+      ]
+      await sandboxIn(server.url, id, 'PAUSED')
+      await sandboxIn(server.url, otherSandboxes[1]?.id ?? '', 'RUNNING')
       expect(processesIn(path()).length).toBeGreaterThan(0)
       const { code } = await server.stop(signal)
       expect(code).toBe(signal === 'SIGKILL' ? null : 0)
@@ -108,7 +119,7 @@ describe('colloquy serve, configured', () => {
     },
   )
 
-  it('tells webhooks, with secrets out of the environment, and logs what they do not take', async () => {
+  it('signs webhook deliveries with a secret from the environment, and logs failed ones', async () => {
     const receiver = await new Receiver().start()
     onTestFinished(() => receiver.stop())
     receiver.answers.push(500)
@@ -120,11 +131,14 @@ describe('colloquy serve, configured', () => {
       retry_delay: 10,
     }
     const path = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
-    const server = await served(['--db', path('x.db'), '--config', path('c.json')], {
+    const server = await startServer(['--db', path('x.db'), '--config', path('c.json')], {
       env: { HOOK: HOOK_SECRET },
     })
-    await ask(`${server.url}/api/conversations`, 'POST', { conversation_id: 'c' })
-    await ask(`${server.url}/api/conversations/c/events`, 'POST', { role: 'user', content: [{ text: 'Hi' }] })
+    await request(`${server.url}/api/conversations`, 'POST', { conversation_id: 'c' })
+    await request(`${server.url}/api/conversations/c/events`, 'POST', {
+      role: 'user',
+      content: [{ text: 'Hi' }],
+    })
     await until(() => receiver.events('c').length > 0)
     const { out, log } = await server.stop('SIGTERM')
     expect(receiver.forged).toBe(0)
@@ -140,13 +154,13 @@ describe('colloquy serve, configured', () => {
     expect(out + JSON.stringify(log)).not.toContain(HOOK_SECRET)
   })
 
-  it('logs a start that comes to nothing, with the reason of its sandbox', async () => {
+  it('logs a failed start of a conversation with the error of its sandbox', async () => {
     const specs = [{ id: 'none', command: ['no-such-program-of-mine'], health: '/alive' }]
     const path = folder({ 'c.json': JSON.stringify({ sandbox_specs: specs }) })
-    const server = await served(['--db', path('x.db'), '--config', path('c.json')])
-    const { id } = await ask<{ id: string }>(`${server.url}/api/v1/app-conversations`, 'POST', {})
+    const server = await startServer(['--db', path('x.db'), '--config', path('c.json')])
+    const { id } = await request<{ id: string }>(`${server.url}/api/v1/app-conversations`, 'POST', {})
     const tasks = `${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`
-    await until(async () => (await ask<{ status: string }[]>(tasks))[0]?.status === 'ERROR')
+    await until(async () => (await request<{ status: string }[]>(tasks))[0]?.status === 'ERROR')
     const { log } = await server.stop('SIGTERM')
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
       {
@@ -158,7 +172,7 @@ describe('colloquy serve, configured', () => {
     ])
   })
 
-  it('has a workspace, an editor, sealed keys and limits', async () => {
+  it('applies the workspace, the editor, the encryption of keys and the limits', async () => {
     const file = {
       editor: { port: 8443, token_env: 'TOKEN', base_path: 'code' },
       max_profiles: 1,
@@ -169,10 +183,10 @@ describe('colloquy serve, configured', () => {
     const location = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
     const args = ['--db', location('x.db'), '--config', location('c.json'), '--workspace', location('work')]
     const env = { TOKEN: 'the-token', [SECRET]: 'a secret of some length' }
-    const first = await served(args, { env })
+    const first = await startServer(args, { env })
     const post = async (path: string, body: object): Promise<number> =>
       (await fetch(`${first.url}${path}`, { method: 'POST', body: JSON.stringify(body) })).status
-    expect(await ask(`${first.url}/api/vscode/url`)).toEqual({
+    expect(await request(`${first.url}/api/vscode/url`)).toEqual({
       url: 'http://localhost:8443/code/?tkn=the-token&folder=workspace',
     })
     expect(await post(`/api/file/create_directory?path=${location('work/b/c')}`, {})).toBe(200)
@@ -184,15 +198,15 @@ describe('colloquy serve, configured', () => {
     expect(await post('/api/conversations', { conversation_id: 'c' })).toBe(201)
     expect(await inMemory(first.url)).toBe('1')
     const stream = `${first.url}/api/conversations/c/events/stream`
-    const current = await fetch(stream)
-    expect([current.status, (await fetch(stream)).status]).toEqual([200, 429])
+    const openStream = await fetch(stream)
+    expect([openStream.status, (await fetch(stream)).status]).toEqual([200, 429])
     const { out } = await first.stop('SIGTERM')
     expect(out).toContain(`clients may create directories in ${location('work')}\n`)
     expect(out).toContain(`API keys of models are stored, encrypted with ${SECRET}\n`)
     expect(readFileSync(location('x.db'), 'latin1')).not.toContain('sk-the-api-key')
-    const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
+    const second = await startServer(args, { env: { ...env, [SECRET]: 'another secret than before' } })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
-    const third = await served([...args, '--memory', '16'], { env })
+    const third = await startServer([...args, '--memory', '16'], { env })
     expect(await inMemory(third.url)).toBe('3')
     expect((await fetch(`${third.url}/api/profiles/one`)).status).toBe(200)
   })
@@ -201,28 +215,28 @@ describe('colloquy serve, configured', () => {
 const sendJson = async (url: string, method: string, body: object): Promise<number> =>
   (await fetch(url, { method, body: JSON.stringify(body) })).status
 
-const texts = async (url: string): Promise<readonly [own: string, shared: string]> => [
+const readTexts = async (url: string): Promise<readonly [own: string, shared: string]> => [
   await (await fetch(`${url}/api/conversations/c/events/search`)).text(),
   await (await fetch(`${url}/api/shared-events/search?conversation_id=c`)).text(),
 ]
 
-describe('a service that redacts', () => {
+describe('colloquy serve with redaction', () => {
   const TOKEN = 'sk-ant-REALKEY0123456789abcdef'
   const text = { content: [{ type: 'text', text: `The key is ${TOKEN}.` }] }
   it.each([
     [['--redact'], '{}', true],
     [[], '{"redact":["stored"]}', true],
     [[], '{"redact":["public"]}', false],
-  ])('with %j and %s masks what it should', async (flags, file, stored) => {
+  ])('with %j and %s masks shared events, and stored events: %s', async (flags, file, stored) => {
     const path = folder({ 'c.json': file })
     const args = ['--db', path('x.db'), '--config', path('c.json'), ...flags]
-    const { url, stop } = await served(args, {})
+    const { url, stop } = await startServer(args, {})
     const api = `${url}/api/conversations`
     expect(await sendJson(api, 'POST', { conversation_id: 'c', title: `On ${TOKEN}` })).toBe(201)
     expect(await sendJson(`${api}/c/events`, 'POST', text)).toBeLessThan(300)
     expect(await sendJson(`${url}/api/v1/app-conversations/c`, 'PATCH', { public: true })).toBe(200)
-    const [ownUrl, shared] = await texts(url)
-    expect([ownUrl.includes('REALKEY'), ownUrl.includes('The key is')]).toEqual([!stored, true])
+    const [privateText, shared] = await readTexts(url)
+    expect([privateText.includes('REALKEY'), privateText.includes('The key is')]).toEqual([!stored, true])
     expect(shared).not.toContain('REALKEY')
     expect(shared).toContain('The key is [redacted].')
     await stop('SIGTERM')
@@ -248,11 +262,11 @@ it.each([
   ['plain', null, 'plain-sandboxes'],
   ['postgres://u@h/d', null, 'colloquy-sandboxes'],
   ['postgres://u@h/d', 'work', 'work/colloquy-sandboxes'],
-])('the sandboxes of %s, with the workspace %s, are in %s', (db, workspace, result) => {
+])('the sandboxes of the database %s with the workspace %s are in %s', (db, workspace, result) => {
   expect(sandboxFolder(addressOf(db), workspace ?? undefined)).toBe(resolve(result))
 })
 
-it('the help page names every field of the file', async () => {
+it('the help page of serve names every field of the configuration file', async () => {
   const names = new Set<string>()
   const collect = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return
@@ -264,16 +278,16 @@ it('the help page names every field of the file', async () => {
   collect(z.toJSONSchema(settings, { io: 'input' }))
   expect(names.size).toBeGreaterThan(30)
   const { out } = await colloquy(['serve', '--help'])
-  const words = new Set(out.match(/\w+/g))
-  for (const name of names) expect(words).toContain(name)
+  const helpWords = new Set(out.match(/\w+/g))
+  for (const name of names) expect(helpWords).toContain(name)
 })
 
-it('the help page has the default port', async () => {
+it('the help page of serve contains the default port', async () => {
   const { out } = await colloquy(['serve', '--help'])
   expect(out.replaceAll(/\s+/g, ' ')).toContain(`PORT ${DEFAULT_PORT};`)
 })
 
-it('the file on the page is one', () => {
+it('the example in docs/service.md is a valid configuration file', () => {
   const [{ code: file = '' } = {}] = blocks('json', 'docs/service.md')
   expect(settings.parse(JSON.parse(file))).toEqual(JSON.parse(file))
 })

@@ -1,26 +1,26 @@
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../postgres/database.ts'
-import { KEYS, served } from './served.ts'
-import { colloquy, folder, output, lines, SAMPLE } from './world.ts'
+import { KEYS, startServer } from './start-server.ts'
+import { colloquy, folder, messageEvent, lines, SAMPLE } from './run-command.ts'
 
 describe('colloquy serve', () => {
-  it('serves a database that other commands write, keeps what it is given, and ends when it is asked', async () => {
-    const path = folder({ 'one.jsonl': lines(output('u1', 'Hello')) })
+  it('serves an imported database, stores new conversations, and exits with 0 on a signal', async () => {
+    const path = folder({ 'one.jsonl': lines(messageEvent('u1', 'Hello')) })
     const db = path('events.db')
     expect((await colloquy(['import', path('one.jsonl'), '--db', db])).code).toBe(0)
-    const first = await served(['--db', db])
-    const ownUrl = `${first.url}/api/v1/conversation/one/events/search`
-    const response = await fetch(ownUrl)
+    const first = await startServer(['--db', db])
+    const searchUrl = `${first.url}/api/v1/conversation/one/events/search`
+    const response = await fetch(searchUrl)
     expect([response.status, await response.json()]).toMatchObject([
       200,
       { items: [{ id: 'u1' }], next_page_id: null },
     ])
-    const made = await fetch(`${first.url}/api/conversations`, {
+    const created = await fetch(`${first.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'two' }),
     })
-    expect(made.status).toBe(201)
+    expect(created.status).toBe(201)
     const { code, out, log } = await first.stop('SIGTERM')
     expect(code).toBe(0)
     expect(out).toContain(first.url)
@@ -29,31 +29,31 @@ describe('colloquy serve', () => {
       { level: 'info', message: 'request', path: '/api/conversations', status: 201 },
     ])
     expect(log[0]?.request_id).toBe(response.headers.get('x-request-id'))
-    const second = await served(['--db', db])
+    const second = await startServer(['--db', db])
     expect((await fetch(`${second.url}/api/v1/conversation/two/events/count`)).status).toBe(200)
     expect((await second.stop('SIGINT')).code).toBe(0)
     expect((await colloquy(['conversations', '--db', db])).out).toContain('two')
   })
 
-  it('serves a PostgreSQL database, and shows its password to nobody', async () => {
+  it('serves a PostgreSQL database without printing its password', async () => {
     const database = await testDatabase()
     onTestFinished(() => database.drop())
-    const server = await served(['--db', database.url])
-    const made = await fetch(`${server.url}/api/conversations`, {
+    const server = await startServer(['--db', database.url])
+    const created = await fetch(`${server.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'c' }),
     })
     const count = await fetch(`${server.url}/api/v1/conversation/c/events/count`)
-    expect([made.status, count.status]).toEqual([201, 200])
+    expect([created.status, count.status]).toEqual([201, 200])
     const { code, out } = await server.stop('SIGTERM')
     const { password } = new URL(database.url)
     expect(code).toBe(0)
     expect(password === '' || !out.includes(`:${password}@`)).toBe(true)
   })
 
-  it('closes sockets with a code when it ends', async () => {
+  it('closes sockets with the code 1001 when it stops', async () => {
     const path = folder({})
-    const server = await served(['--db', path('events.db')])
+    const server = await startServer(['--db', path('events.db')])
     await fetch(`${server.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'c' }),
@@ -66,24 +66,27 @@ describe('colloquy serve', () => {
     expect([code, event.code]).toEqual([0, 1001])
   })
 
-  it('asks for one of the keys that are set, and tells nobody of them', async () => {
+  it('requires one of the configured keys, and logs none of them', async () => {
     const path = folder({})
-    const server = await served(['--db', path('events.db'), '--host', '0.0.0.0'], {
+    const server = await startServer(['--db', path('events.db'), '--host', '0.0.0.0'], {
       env: { [KEYS]: 'first-key, second-key ,' },
     })
-    const ask = async (key: string): Promise<number> =>
+    const statusWith = async (key: string): Promise<number> =>
       (await fetch(`${server.url}/api/keys`, { headers: { 'X-Session-API-Key': key } })).status
-    expect([await ask('first-key'), await ask('second-key'), await ask('third-key'), await ask('')]).toEqual([
-      200, 200, 401, 401,
-    ])
+    expect([
+      await statusWith('first-key'),
+      await statusWith('second-key'),
+      await statusWith('third-key'),
+      await statusWith(''),
+    ]).toEqual([200, 200, 401, 401])
     const { out, log } = await server.stop('SIGTERM')
     expect(log).toHaveLength(4)
     expect(out + JSON.stringify(log)).not.toMatch(/(first|second|third)-key/)
   })
 
-  it('says in one line that its port is in use', async () => {
+  it('reports a port in use in one line', async () => {
     const path = folder({})
-    const { url } = await served(['--db', path('a.db')])
+    const { url } = await startServer(['--db', path('a.db')])
     const { port } = new URL(url)
     const { code, out, err } = await colloquy(['serve', '--db', path('b.db'), '--port', port])
     expect([code, out, err]).toEqual([
@@ -95,16 +98,16 @@ describe('colloquy serve', () => {
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
     [
-      'another address without keys',
+      'the host 0.0.0.0 without keys',
       ['--host', '0.0.0.0'],
       {},
       2,
       /gives other machines access without a key: set COLLOQUY_SESSION_API_KEYS/,
     ],
-    ['a wildcard without keys', ['--host', '::'], {}, 2, /gives other machines access/],
-    ['keys that are none', [], { [KEYS]: ' , ' }, 2, /contains no key: add one/],
-    ['a port that is none', ['--port', '65536'], {}, 2, /--port must be an integer from 0 to 65535/],
-    ['a file', ['a.jsonl'], {}, 2, /accepts no FILE/],
+    ['the host :: without keys', ['--host', '::'], {}, 2, /gives other machines access/],
+    ['a blank list of keys', [], { [KEYS]: ' , ' }, 2, /contains no key: add one/],
+    ['the port 65536', ['--port', '65536'], {}, 2, /--port must be an integer from 0 to 65535/],
+    ['a FILE', ['a.jsonl'], {}, 2, /accepts no FILE/],
     ['a database in memory', ['--db', ':memory:'], {}, 2, /use a file/],
     [
       'an address of another machine',
@@ -114,28 +117,28 @@ describe('colloquy serve', () => {
       /is not an address of this machine/,
     ],
     [
-      'a folder that is not there',
+      'a database in a missing folder',
       ['--db', '/nowhere/at/all.db'],
       {},
       1,
       /^colloquy: \/nowhere\/at\/all\.db: The database file cannot be opened\. Check that its folder exists/m,
     ],
-    ['a folder', ['--db', '.'], {}, 1, /^colloquy: \.: is a directory, not a database$/m],
+    ['a folder as the database', ['--db', '.'], {}, 1, /^colloquy: \.: is a directory, not a database$/m],
     [
-      'a file that is no database',
+      'a file that is not a database',
       ['--db', SAMPLE],
       {},
       1,
       /^colloquy: \S+sample\.jsonl: The file is not an SQLite database/,
     ],
     [
-      'a server that is not there',
+      'an unreachable PostgreSQL server',
       ['--db', 'postgres://u:pass-word@127.0.0.1:1/x'],
       {},
       1,
       /^colloquy: postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: PostgreSQL rejected the call or is unreachable/,
     ],
-  ])('refuses %s in one line', async (_what, args, env, code, message) => {
+  ])('rejects %s in one line', async (_what, args, env, code, message) => {
     const port = args.includes('--port') ? [] : ['--port', '0']
     const outcome = await colloquy(['serve', ...port, ...args], { env })
     expect([outcome.code, outcome.out]).toEqual([code, ''])

@@ -1,4 +1,4 @@
-/** Sessions of other agents: the content decides the format, and nothing is dropped silently. */
+/** Sessions of other agents as input: detection of the format, import, conversion and compression. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,10 +11,10 @@ import { replay } from '../../src/index.ts'
 import { isQuarantined } from '../../src/event/index.ts'
 import { readSession } from '../../src/sessions/index.ts'
 import { checkGrammars } from '../../properties/checks/messages.ts'
-import { answers, colloquy, folder, output } from './world.ts'
+import { runJson, colloquy, folder, messageEvent } from './run-command.ts'
 
 const call = { name: 'bash', input: { path: 'a' }, result: 'done', isError: false }
-const TALK: Talk = [
+const SCRIPT: Talk = [
   {
     back: 0,
     user: 'list the files',
@@ -31,15 +31,15 @@ const asLines = (values: readonly unknown[]): string =>
   values.map((value) => `${JSON.stringify(value)}\n`).join('')
 
 describe('a session as a FILE', () => {
-  it('is told by what stands in it, in a file of lines, an array, a document and a pipe', async () => {
+  it('is recognized by its content, as lines, an array, a document and a pipe', async () => {
     const index = folder({
-      'c.jsonl': asLines(claudeCode(TALK)),
-      'x.txt': asLines(codex(TALK)),
-      'array.json': JSON.stringify(openaiChat(TALK)),
-      'request.json': JSON.stringify({ model: 'm', messages: openaiChat(TALK) }),
+      'c.jsonl': asLines(claudeCode(SCRIPT)),
+      'x.txt': asLines(codex(SCRIPT)),
+      'array.json': JSON.stringify(openaiChat(SCRIPT)),
+      'request.json': JSON.stringify({ model: 'm', messages: openaiChat(SCRIPT) }),
     })
     const files = ['c.jsonl', 'x.txt', 'array.json', 'request.json'].map((name) => index(name))
-    const { code, all } = await answers<{ file: string; session: { format: string }; events: number }>([
+    const { code, all } = await runJson<{ file: string; session: { format: string }; events: number }>([
       'replay',
       ...files,
     ])
@@ -51,14 +51,14 @@ describe('a session as a FILE', () => {
       'openai-chat',
     ])
     const piped = await colloquy(['messages', '--format', 'openai-chat', '-'], {
-      stdin: asLines(codex(TALK)),
+      stdin: asLines(codex(SCRIPT)),
     })
     expect(piped.out).toContain('"there are two"')
   })
 
-  it('is what --from says, and events when it says so', async () => {
-    const index = folder({ 'a.json': JSON.stringify(openaiChat(TALK).slice(0, 1)) })
-    const one = await answers<{ file: string; session: { format: string } }>([
+  it('is read in the format of --from, which also accepts events', async () => {
+    const index = folder({ 'a.json': JSON.stringify(openaiChat(SCRIPT).slice(0, 1)) })
+    const one = await runJson<{ file: string; session: { format: string } }>([
       'view',
       index('a.json'),
       '--from',
@@ -72,8 +72,8 @@ describe('a session as a FILE', () => {
     expect(refused.err).toContain('contains no record of a session of claude-code: change --from')
     expect(refused.code).toBe(1)
     expect((await colloquy(argv)).code).toBe(0)
-    const wrong = await colloquy(['check', index('a.json'), '--from', 'cursor'])
-    expect(wrong).toMatchObject({
+    const invalid = await colloquy(['check', index('a.json'), '--from', 'cursor'])
+    expect(invalid).toMatchObject({
       code: 2,
       err: expect.stringContaining("unknown --from 'cursor': use one of events, claude-code"),
     })
@@ -81,9 +81,9 @@ describe('a session as a FILE', () => {
     expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from applies to a FILE') })
   })
 
-  it('tells what says nothing new, and what nothing is known of', async () => {
+  it('is checked for repeated blocks and unknown record types', async () => {
     const odd = { type: 'hologram', sessionId: 's', uuid: 'u', parentUuid: null }
-    const index = folder({ 'c.jsonl': asLines([...claudeCode(TALK), odd]) })
+    const index = folder({ 'c.jsonl': asLines([...claudeCode(SCRIPT), odd]) })
     const { out, code } = await colloquy(['check', index('c.jsonl')])
     expect(code).toBe(1)
     expect(out).toContain('written twice: a block of a reply')
@@ -94,8 +94,8 @@ describe('a session as a FILE', () => {
 const item = (payload: object) => ({ type: 'response_item', payload })
 
 describe('a rollout of Codex', () => {
-  it('has a call and its result where the agent has searched for tools', async () => {
-    const requests = {
+  it('has a call and a result for a local tool search, and text for a remote one', async () => {
+    const toolSearch = {
       type: 'tool_search_call',
       call_id: 'c1',
       execution: 'local',
@@ -104,10 +104,10 @@ describe('a rollout of Codex', () => {
     const result = [{ type: 'function_group', name: 'maps' }]
     const lines = [
       { type: 'session_meta', payload: { id: 's' } },
-      item(requests),
+      item(toolSearch),
       item({ type: 'tool_search_output', call_id: 'c1', status: 'completed', tools: result }),
       // The provider executed this call, so it is part of the reply.
-      item({ ...requests, call_id: 'c2' }),
+      item({ ...toolSearch, call_id: 'c2' }),
       item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] }),
     ]
     const index = folder({ 'r.jsonl': asLines(lines) })
@@ -120,11 +120,11 @@ describe('a rollout of Codex', () => {
 })
 
 describe('convert', () => {
-  it('writes a trajectory that is read again, and spans without words unless they are asked for', async () => {
-    const index = folder({ 'c.jsonl': asLines(claudeCode(TALK)) })
+  it('writes a readable trajectory, and spans with text only with --content', async () => {
+    const index = folder({ 'c.jsonl': asLines(claudeCode(SCRIPT)) })
     const { out } = await colloquy(['convert', index('c.jsonl')])
     const again = folder({ 't.json': out })
-    const { all } = await answers<{ file: string; session: { format: string; id: string } }>([
+    const { all } = await runJson<{ file: string; session: { format: string; id: string } }>([
       'replay',
       again('t.json'),
     ])
@@ -134,8 +134,8 @@ describe('convert', () => {
     expect(bare.out).not.toContain('there are two')
     const whole = await colloquy(['convert', '--to', 'otel', '--content', index('c.jsonl')])
     expect(whole.out).toContain('there are two')
-    const wrong = await colloquy(['convert', '--to', 'csv', index('c.jsonl')])
-    expect(wrong).toMatchObject({
+    const invalid = await colloquy(['convert', '--to', 'csv', index('c.jsonl')])
+    expect(invalid).toMatchObject({
       code: 2,
       out: '',
       err: expect.stringContaining("unknown --to 'csv': use one of atif, otel"),
@@ -143,9 +143,9 @@ describe('convert', () => {
   })
 })
 
-describe('importing sessions', () => {
-  it('a folder of many, with the chains that stand in a file, and nothing the second time', async () => {
-    const side = claudeCode(TALK).map((line) => ({
+describe('import of sessions', () => {
+  it('imports a folder with the side chains of a file, and adds nothing the second time', async () => {
+    const side = claudeCode(SCRIPT).map((line) => ({
       ...(line as object),
       isSidechain: true,
       agentId: 'helper',
@@ -156,11 +156,11 @@ describe('importing sessions', () => {
       parentUuid: index === 0 ? null : `side-${index - 1}`,
     }))
     const index = folder({
-      'all/p/one.jsonl': asLines([...claudeCode(TALK), ...renamed]),
-      'all/q/chat.json': JSON.stringify(openaiChat(TALK)),
-      'all/r/chat.json': JSON.stringify(openaiChat([...TALK, ...TALK])),
+      'all/p/one.jsonl': asLines([...claudeCode(SCRIPT), ...renamed]),
+      'all/q/chat.json': JSON.stringify(openaiChat(SCRIPT)),
+      'all/r/chat.json': JSON.stringify(openaiChat([...SCRIPT, ...SCRIPT])),
       'all/r/notes.json': '{"a":1}',
-      'all/r/only.json': JSON.stringify([...openaiChat(TALK), 7]),
+      'all/r/only.json': JSON.stringify([...openaiChat(SCRIPT), 7]),
       'all/r/none.json': '',
     })
     const first = await colloquy(['import', '--db', index('x.db'), index('all')])
@@ -168,8 +168,10 @@ describe('importing sessions', () => {
     expect(first.err).toContain(
       'notes.json: the file contains an object, not an array of events or a session',
     )
-    const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
-    const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
+    const conversations = await colloquy(['conversations', '--db', index('x.db'), '--json'])
+    const { items } = JSON.parse(conversations.out) as {
+      items: { id: string; parent_conversation_id?: string }[]
+    }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])
     const empty = await colloquy(['import', '--db', index('x.db'), folder({})('.')])
     expect(empty.err).toContain('the directory contains no event-NNNNN-<id>.json')
@@ -180,22 +182,22 @@ describe('importing sessions', () => {
     expect(alone.out).toContain(', 0 added')
   })
 
-  it('tells two files of one name apart', async () => {
+  it('rejects a second file with the name of an imported one', async () => {
     const other = JSON.stringify([{ role: 'user', content: 'another' }])
-    const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
+    const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(SCRIPT)), 'b/chat.json': other })
     await colloquy(['import', '--db', index('x.db'), index('a/chat.json')])
     const { code, err } = await colloquy(['import', '--db', index('x.db'), index('b/chat.json')])
     expect([code, err]).toEqual([1, expect.stringContaining(', which was imported from another file;')])
   })
 })
 
-describe('importing a session that has grown', () => {
-  it('adds what came, and tells of the line where a reply was cut off the time before', async () => {
-    const lines = claudeCode(TALK).map((line) => JSON.stringify(line))
+describe('import of a session that has grown', () => {
+  it('adds the new events, or names the line where a reply was incomplete before', async () => {
+    const lines = claudeCode(SCRIPT).map((line) => JSON.stringify(line))
     const outcomes = new Set<string>()
     for (let cut = 1; cut < lines.length; cut += 1) {
-      const parts = { 'cut.jsonl': lines.slice(0, cut).join('\n'), 'whole.jsonl': lines.join('\n') }
-      const index = folder(parts)
+      const contents = { 'cut.jsonl': lines.slice(0, cut).join('\n'), 'whole.jsonl': lines.join('\n') }
+      const index = folder(contents)
       const into = ['import', '--db', index('x.db'), '--conversation', 'c']
       await colloquy([...into, index('cut.jsonl')])
       const { code, out, err } = await colloquy([...into, index('whole.jsonl')])
@@ -210,10 +212,10 @@ describe('importing a session that has grown', () => {
   })
 })
 
-describe('importing a folder with empty files', () => {
-  it('makes no conversation of them, and names them', async () => {
+describe('import of a folder with empty files', () => {
+  it('skips the empty files and names them', async () => {
     const index = folder({
-      'all/chat.json': JSON.stringify(openaiChat(TALK)),
+      'all/chat.json': JSON.stringify(openaiChat(SCRIPT)),
       'all/p/empty.jsonl': '',
       'all/blank.jsonl': '\ufeff\n \t\n',
       'all/blank.json': ' \n',
@@ -225,23 +227,23 @@ describe('importing a folder with empty files', () => {
         `colloquy: ${index('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
       )
     }
-    const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
-    expect(JSON.parse(listed.out).items).toHaveLength(1)
+    const conversations = await colloquy(['conversations', '--db', index('x.db'), '--json'])
+    expect(JSON.parse(conversations.out).items).toHaveLength(1)
   })
 })
 
 const withoutFile = (text: string): string => text.replaceAll(/"file":"[^"]*"/g, '"file":""')
 
-describe('a file that is compressed with zstd', () => {
+describe('a zstd-compressed file', () => {
   const texts: Readonly<Record<string, string>> = {
     'events.jsonl': Array.from({ length: 3000 }, (_, nth) =>
-      JSON.stringify(output(`m${nth}`, `${nth}`)),
+      JSON.stringify(messageEvent(`m${nth}`, `${nth}`)),
     ).join('\n'),
-    'claude.jsonl': asLines(claudeCode(TALK)),
-    'bom.jsonl': `\ufeff${asLines(claudeCode(TALK))}\r\n`,
-    'chat.json': JSON.stringify(openaiChat(TALK), null, 2),
+    'claude.jsonl': asLines(claudeCode(SCRIPT)),
+    'bom.jsonl': `\ufeff${asLines(claudeCode(SCRIPT))}\r\n`,
+    'chat.json': JSON.stringify(openaiChat(SCRIPT), null, 2),
   }
-  it.each(Object.keys(texts))('%s is read as the file is, also from standard input', async (name) => {
+  it.each(Object.keys(texts))('is read like the plain %s, also from standard input', async (name) => {
     const compressed = zstdCompressSync(texts[name] ?? '')
     const index = folder({ [name]: texts[name] ?? '', [`${name}.zst`]: compressed })
     for (const command of ['replay', 'messages', 'check']) {
@@ -254,7 +256,7 @@ describe('a file that is compressed with zstd', () => {
     }
   })
 
-  it('is imported with its folder, under the id of the file', async () => {
+  it('is imported under the id of the plain file', async () => {
     const packed = Object.entries(texts).map(([name, text]) => [`all/${name}.zst`, zstdCompressSync(text)])
     const index = folder({ ...Object.fromEntries(packed), 'chat.json': texts['chat.json'] ?? '' })
     const { code, out } = await colloquy(['import', '--db', index('x.db'), index('all')])
@@ -263,7 +265,7 @@ describe('a file that is compressed with zstd', () => {
     expect(again.out).toContain(', 0 added')
   })
 
-  it('is invalid as the file is', async () => {
+  it('fails with the error of the plain file', async () => {
     const text = '{\n"messages": ['
     const index = folder({ 'x.json': text, 'x.json.zst': zstdCompressSync(text) })
     const plain = await colloquy(['replay', index('x.json')])
@@ -272,7 +274,7 @@ describe('a file that is compressed with zstd', () => {
     expect({ ...packed, err: packed.err.replaceAll('.zst', '') }).toEqual(plain)
   })
 
-  it('is named if it is damaged, or has several frames', async () => {
+  it('fails if it is damaged or has several frames', async () => {
     const bytes = zstdCompressSync(texts['events.jsonl'] ?? '')
     const flipped = Buffer.from(bytes.map((byte, at) => (at > 20 && at < 40 ? byte ^ 0xff : byte)))
     // The decompressor of Node.js drops a second frame in a chunk.
@@ -300,11 +302,11 @@ const title = hasSessions
   : 'recorded sessions (none here: the folder shared/sessions is missing)'
 
 describe.skipIf(!hasSessions)(title, () => {
-  it('there are some', () => {
+  it('exists in the folder shared/sessions', () => {
     expect(files.length).toBeGreaterThan(0)
   })
 
-  it.each(files)('%s reads twice alike, and is valid in every grammar', (name) => {
+  it.each(files)('%s is read the same twice, and is valid in every grammar', (name) => {
     const text = readFileSync(join(SESSIONS, name), 'utf8')
     const raws = name.endsWith('.jsonl') ? text.split('\n').filter((line) => line !== '') : [text]
     const records = () => raws.map((raw, index) => ({ line: index + 1, raw, value: valueOf(raw) }))
@@ -314,7 +316,7 @@ describe.skipIf(!hasSessions)(title, () => {
       const events = facts.map(({ fact }) => fact)
       const state = replay(events)
       expect(state.log.entries.length).toBe(facts.length)
-      // The longest log takes long in all grammars; its beginning is representative.
+      // Checking the longest log takes long; its beginning is representative.
       checkGrammars(events.slice(0, 300))
       // Only unknown lines are quarantined: two files were damaged by hand, one catalogue has masked steps.
       const strange = events.filter(isQuarantined).length

@@ -9,8 +9,8 @@ import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
 import { width } from '../../src/cli/print/text.ts'
 import { loadLine } from '../../src/index.ts'
-import { fill, inFile } from './database.ts'
-import { answered, called, colloquy, folder, lines, output, SAMPLE } from './world.ts'
+import { createStore, withStore } from './database.ts'
+import { resultEvent, callEvent, colloquy, folder, lines, messageEvent, SAMPLE } from './run-command.ts'
 
 const ESCAPE = '\u001b'
 const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree', 'stuck', 'why'] as const
@@ -19,31 +19,31 @@ const stripped = (text: string): string => stripVTControlCharacters(text)
 const pause = (id: string, parent: string): object => ({ id, parent_id: parent, kind: 'PauseEvent' })
 
 /** Output of a command for these events. */
-async function shown(command: string, events: readonly object[], ...flags: string[]): Promise<string> {
+async function printed(command: string, events: readonly object[], ...flags: string[]): Promise<string> {
   const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
   const { out } = await colloquy([command, file, ...flags], { columns: 200 })
   return out.replaceAll(file, 'log.jsonl')
 }
 
-const coloured = async (tty: boolean, env: Readonly<Record<string, string>>): Promise<boolean> =>
+const printsColours = async (tty: boolean, env: Readonly<Record<string, string>>): Promise<boolean> =>
   (await colloquy(['replay', SAMPLE], { tty, env })).out.includes(ESCAPE)
 
 describe('colours', () => {
-  it('are for terminals', async () => {
-    expect(await coloured(true, {})).toBe(true)
-    expect(await coloured(false, {})).toBe(false)
-    expect(await coloured(true, { TERM: 'dumb' })).toBe(false)
+  it('are printed only on terminals, except dumb ones', async () => {
+    expect(await printsColours(true, {})).toBe(true)
+    expect(await printsColours(false, {})).toBe(false)
+    expect(await printsColours(true, { TERM: 'dumb' })).toBe(false)
   })
 
-  it('heed NO_COLOR and FORCE_COLOR', async () => {
-    expect(await coloured(true, { NO_COLOR: '1' })).toBe(false)
-    expect(await coloured(true, { NO_COLOR: '' })).toBe(true)
-    expect(await coloured(false, { FORCE_COLOR: '1' })).toBe(true)
-    expect(await coloured(true, { FORCE_COLOR: '0' })).toBe(false)
-    expect(await coloured(true, { NO_COLOR: '1', FORCE_COLOR: '1' })).toBe(false)
+  it('respect NO_COLOR and FORCE_COLOR', async () => {
+    expect(await printsColours(true, { NO_COLOR: '1' })).toBe(false)
+    expect(await printsColours(true, { NO_COLOR: '' })).toBe(true)
+    expect(await printsColours(false, { FORCE_COLOR: '1' })).toBe(true)
+    expect(await printsColours(true, { FORCE_COLOR: '0' })).toBe(false)
+    expect(await printsColours(true, { NO_COLOR: '1', FORCE_COLOR: '1' })).toBe(false)
   })
 
-  it('are never in JSON', async () => {
+  it('are not printed in JSON', async () => {
     for (const command of COMMANDS) {
       const { out } = await colloquy([command, SAMPLE, '--json'], { tty: true, env: { FORCE_COLOR: '1' } })
       expect(out).not.toContain(ESCAPE)
@@ -51,26 +51,26 @@ describe('colours', () => {
     }
   })
 
-  it('change no letter', async () => {
+  it('do not change the text', async () => {
     for (const command of [...COMMANDS, 'demo']) {
       const argv = command === 'demo' ? [command] : [command, SAMPLE]
       const plain = await colloquy(argv, { tty: true, columns: 90, env: { NO_COLOR: '1' } })
-      const painted = await colloquy(argv, { tty: true, columns: 90 })
-      expect(painted.out).not.toBe(plain.out)
-      expect(stripped(painted.out)).toBe(plain.out)
+      const colored = await colloquy(argv, { tty: true, columns: 90 })
+      expect(colored.out).not.toBe(plain.out)
+      expect(stripped(colored.out)).toBe(plain.out)
     }
   })
 })
 
 describe('the width of the terminal', () => {
-  it.each([72, 100, 160])('%i is kept', async (columns) => {
+  it.each([72, 100, 160])('limits the lines to %i columns', async (columns) => {
     for (const command of COMMANDS) {
       const { out } = await colloquy([command, SAMPLE], { tty: true, columns, env: { NO_COLOR: '1' } })
       for (const line of out.split('\n').slice(1)) expect(width(line)).toBeLessThanOrEqual(columns)
     }
   })
 
-  it('is 100 where there is none, or where it is not known', async () => {
+  it('defaults to 100 without a terminal, or with an unknown width', async () => {
     const { out } = await colloquy(['view', SAMPLE])
     expect(Math.max(...out.split('\n').map(width))).toBeLessThanOrEqual(100)
     expect((await colloquy(['view', SAMPLE], { columns: 0 })).out).toBe(out)
@@ -81,11 +81,11 @@ describe('the width of the terminal', () => {
 describe('event text', () => {
   const evil = `${ESCAPE}]0;title\u0007${ESCAPE}[2J\u009b31m\u202eevil\u2028\nnext`
   const events = [
-    output(`id${'\u202e'}`, evil),
-    called('a', evil, { summary: evil, tool_name: evil, llm_response_id: evil }),
+    messageEvent(`id${'\u202e'}`, evil),
+    callEvent('a', evil, { summary: evil, tool_name: evil, llm_response_id: evil }),
     { id: 'e', tool_name: evil, tool_call_id: evil, error: evil, kind: 'AgentErrorEvent' },
-    called('b', evil),
-    answered('o', 'b', evil),
+    callEvent('b', evil),
+    resultEvent('o', 'b', evil),
     { id: 'k', kind: evil },
     { id: 's', key: evil, value: evil, kind: 'ConversationStateUpdateEvent' },
     {
@@ -102,20 +102,20 @@ describe('event text', () => {
     { id: 'p', [evil]: 1, kind: 'PauseEvent' },
   ]
 
-  it('never drives the terminal', async () => {
+  it('is printed without control characters', async () => {
     // `stuck` shows only events of a loop, and has its own test.
     for (const command of COMMANDS.filter((name) => name !== 'stuck')) {
       for (const flags of command === 'messages'
         ? [[], ['--format', 'anthropic'], ['--format', 'openai-chat']]
         : [[]]) {
-        const out = await shown(command, events, ...flags)
+        const out = await printed(command, events, ...flags)
         expect(out).toContain('evil')
         expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u)
       }
     }
   })
 
-  it('nor does a file’s name', async () => {
+  it('a file name is printed without control characters', async () => {
     const { err } = await colloquy(['check', `no${evil}`])
     expect(err.slice(0, -1)).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u)
   })
@@ -138,14 +138,14 @@ const sessionLine = (
 })
 
 describe('tree', () => {
-  it('draws a branch beside the line that it leaves, and marks HEAD', async () => {
-    const out = await shown('tree', [
-      output('a', 'first'),
-      output('b', 'left alone'),
+  it('draws a branch next to the line it leaves, and marks HEAD', async () => {
+    const out = await printed('tree', [
+      messageEvent('a', 'first'),
+      messageEvent('b', 'left alone'),
       { id: 'u', key: 'leaf_event_id', value: 'a', kind: 'ConversationStateUpdateEvent' },
       pause('x', 'b'),
-      output('c', 'second try', { parent_id: 'a' }),
-      output('d', 'a new root', { parent_id: '__root__' }),
+      messageEvent('c', 'second try', { parent_id: 'a' }),
+      messageEvent('d', 'a new root', { parent_id: '__root__' }),
       { id: 'v', key: 'leaf_event_id', value: 'c', kind: 'ConversationStateUpdateEvent' },
     ])
     expect(out.split('\n').map((line) => line.replace(/ +(.)$/, ' $1'))).toEqual([
@@ -187,10 +187,10 @@ describe('tree', () => {
     }
   })
 
-  it('lists the subagents of a database without their logs', async () => {
+  it('lists the subagents of a database without reading their logs', async () => {
     const file = folder({})('x.db')
-    await fill(file, 'p', [loadLine('{"kind":"PauseEvent","id":"a"}').fact])
-    await inFile(file, async (store) => {
+    await createStore(file, 'p', [loadLine('{"kind":"PauseEvent","id":"a"}').fact])
+    await withStore(file, async (store) => {
       for (const [id, parentConversationId] of [
         ['damaged', 'p'],
         ['grandchild', 'damaged'],
@@ -210,35 +210,35 @@ describe('tree', () => {
     expect(await idsIn('own')).toEqual([])
   })
 
-  it('says what does not stand in it', async () => {
-    const out = await shown('tree', [pause('a', '__root__'), pause('a', 'a'), { kind: 'Odd' }])
+  it('names the lines that are not in the tree', async () => {
+    const out = await printed('tree', [pause('a', '__root__'), pause('a', 'a'), { kind: 'Odd' }])
     expect(out).toContain('line 2 is not in the tree: its id a exists already')
     expect(out).toContain('line 3 is not in the tree: it has no id that can be read')
   })
 
-  it('of 10,000 events in a line is not indented', async () => {
+  it('does not indent a chain of 10,000 events', async () => {
     const events = Array.from({ length: 10_000 }, (_, i) =>
       pause(`e${i}`, i === 0 ? '__root__' : `e${i - 1}`),
     )
-    const rows = (await shown('tree', events)).split('\n').slice(1, -1)
+    const rows = (await printed('tree', events)).split('\n').slice(1, -1)
     expect(rows).toHaveLength(10_000)
     for (const row of rows) expect(row).toMatch(/^ +\d+ ● pause /)
   })
 
-  it('of 20,000 events that fork everywhere is narrow', async () => {
+  it('stays narrow for 20,000 events with many forks', async () => {
     // The parent is the event before, or the one at half or a third of the index.
     const events = Array.from({ length: 20_000 }, (_, i) =>
       pause(`e${i}`, i === 0 ? '__root__' : `e${Math.floor((i - 1) / (1 + (i % 3)))}`),
     )
-    const out = await shown('tree', events)
+    const out = await printed('tree', events)
     expect(Math.max(...out.split('\n').map((line) => line.indexOf('○ ')))).toBeLessThan(
       8 + 2 * Math.log2(20_000),
     )
   })
 
-  it('without HEAD says so', async () => {
-    const out = await shown('tree', [
-      output('a', 'x'),
+  it('reports a HEAD before every event', async () => {
+    const out = await printed('tree', [
+      messageEvent('a', 'x'),
       { id: 'u', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' },
     ])
     expect(out).toContain('HEAD is before every event')
@@ -246,16 +246,16 @@ describe('tree', () => {
 })
 
 describe('view', () => {
-  it('brackets batches, marks cuts, and lists what is pending and what was left out', async () => {
+  it('brackets batches, marks cuts, and lists pending calls and dropped results', async () => {
     const batch = { llm_response_id: 'r' }
-    const out = await shown('view', [
-      output('m', 'do it'),
-      called('a', 'ls', batch),
-      called('b', 'pwd', batch),
-      answered('oa', 'a', 'one\nfiles'),
-      answered('ob', 'b', '/'),
-      answered('again', 'a', 'late'),
-      called('c', 'sleep'),
+    const out = await printed('view', [
+      messageEvent('m', 'do it'),
+      callEvent('a', 'ls', batch),
+      callEvent('b', 'pwd', batch),
+      resultEvent('oa', 'a', 'one\nfiles'),
+      resultEvent('ob', 'b', '/'),
+      resultEvent('again', 'a', 'late'),
+      callEvent('c', 'sleep'),
     ])
     expect(out.split('\n').map((line) => line.replace(/ +(\S+)$/, ' $1'))).toEqual([
       'log.jsonl  the view at c: 5 events',
@@ -275,19 +275,19 @@ describe('view', () => {
     ])
   })
 
-  it('of nothing says so', async () => {
-    expect(await shown('view', [])).toContain('nothing')
+  it('prints "nothing" for an empty log', async () => {
+    expect(await printed('view', [])).toContain('nothing')
   })
 })
 
 describe('replay', () => {
-  it('tells what was repaired, by line', async () => {
-    const out = await shown('replay', [
-      output('m', 'hi', { activated_microagents: ['x'] }),
+  it('lists the repairs by line', async () => {
+    const out = await printed('replay', [
+      messageEvent('m', 'hi', { activated_microagents: ['x'] }),
       { id: 'm', kind: 'PauseEvent' },
       { id: 'n', parent_id: 'nobody', kind: 'PauseEvent', timestamp: 'noon' },
       { id: 'q', kind: 'Odd' },
-      answered('o', 'nobody', 'x'),
+      resultEvent('o', 'nobody', 'x'),
       { id: 'u', key: 'leaf_event_id', value: 'nobody', kind: 'ConversationStateUpdateEvent' },
     ])
     for (const row of [
@@ -303,8 +303,8 @@ describe('replay', () => {
     }
   })
 
-  it('shows the first dozen of very many repairs, and counts the others', async () => {
-    const out = await shown(
+  it('lists the first 12 of 40 repairs, and counts the others', async () => {
+    const out = await printed(
       'replay',
       Array.from({ length: 40 }, () => ({ kind: 'Odd' })),
     )
@@ -312,22 +312,22 @@ describe('replay', () => {
     expect(out).toContain('and 28 more')
   })
 
-  it('says when it looks back', async () => {
-    expect(await shown('replay', [output('a', 'x'), output('b', 'y')], '--at', 'a')).toContain(
+  it('names the event of --at', async () => {
+    expect(await printed('replay', [messageEvent('a', 'x'), messageEvent('b', 'y')], '--at', 'a')).toContain(
       'as it was at a',
     )
   })
 })
 
 describe('check', () => {
-  it('tells good from bad, and notes what replaying would repair', async () => {
-    expect(await shown('check', [output('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
+  it('reports valid and invalid events, and notes what a replay repairs', async () => {
+    expect(await printed('check', [messageEvent('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
     expect((await colloquy(['check', '-'])).out).toBe('-  0 events  nothing to check: there is no event\n')
     const bad = [
       { kind: 'PauseEvent', extra: 1 },
       { kind: 'PauseEvent', timestamp: 1 },
     ]
-    const out = await shown('check', [output('a', 'x'), output('a', 'y'), ...bad])
+    const out = await printed('check', [messageEvent('a', 'x'), messageEvent('a', 'y'), ...bad])
     expect(out).toContain('4 events  ✗ 1 cannot be loaded')
     expect(out).toMatch(/line 4 {2}PauseEvent {2}timestamp: Must be a string/)
     expect(out).toContain('note: line 2  duplicate id')
@@ -336,14 +336,14 @@ describe('check', () => {
 })
 
 describe('messages', () => {
-  it('shows a transcript, long texts cut', async () => {
-    const out = await shown('messages', [
-      output('m', Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')),
-      called('a', 'ls', {
+  it('prints a transcript and truncates long text', async () => {
+    const out = await printed('messages', [
+      messageEvent('m', Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')),
+      callEvent('a', 'ls', {
         thought: [{ text: 'looking' }],
         thinking_blocks: [{ type: 'thinking', thinking: 'hmm', signature: 's' }],
       }),
-      answered('o', 'a', '', { observation: { kind: 'Custom', is_error: true } }),
+      resultEvent('o', 'a', '', { observation: { kind: 'Custom', is_error: true } }),
     ])
     expect(out).toContain('user       line 0\n             line 1\n')
     expect(out).toContain('… 14 more lines')
@@ -353,8 +353,8 @@ describe('messages', () => {
     expect(out).toMatch(/tool {7}terminal call-a {2}failed/)
   })
 
-  it('shows a provider’s request as indented JSON', async () => {
-    const log = folder({ 'log.jsonl': lines(output('m', 'hi')) })('log.jsonl')
+  it('prints a provider’s request on a terminal as indented JSON', async () => {
+    const log = folder({ 'log.jsonl': lines(messageEvent('m', 'hi')) })('log.jsonl')
     const argv = ['messages', log, '--format', 'openai-chat']
     const { out } = await colloquy(argv, { tty: true, env: { NO_COLOR: '1' } })
     const [heading, ...json] = out.split('\n')
@@ -364,9 +364,9 @@ describe('messages', () => {
   })
 
   it.each(FORMATS.filter((format) => format !== 'neutral'))(
-    'pipes a request to %s as one JSON document',
+    'prints a request in the format %s to a pipe as one JSON document',
     async (format) => {
-      const log = [output('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done')]
+      const log = [messageEvent('m', 'hi'), callEvent('a', 'ls'), resultEvent('o', 'a', 'done')]
       const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
       const argv = ['messages', '--format', format, file]
       const { code, out, err } = await colloquy(argv)
@@ -376,15 +376,15 @@ describe('messages', () => {
   )
 })
 
-describe('a log of nothing', () => {
-  it('has no events to count', async () => {
-    const out = await shown('replay', [])
+describe('an empty log', () => {
+  it('has "none" as its number of events', async () => {
+    const out = await printed('replay', [])
     expect(out).toMatch(/^ {2}events +none$/m)
     expect(out).not.toMatch(/: *$/m)
   })
 })
 
-it('several files are set apart by a blank line', async () => {
+it('check separates several files with a blank line', async () => {
   const { out } = await colloquy(['check', SAMPLE, SAMPLE])
   expect(out.match(/^$/gm)).toHaveLength(2)
 })

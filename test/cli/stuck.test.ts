@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
+import {
+  resultEvent,
+  runJson,
+  callEvent,
+  colloquy,
+  folder,
+  lines,
+  SAMPLE,
+  messageEvent,
+} from './run-command.ts'
 
 interface StuckAnswer {
   readonly file: string
@@ -10,15 +19,15 @@ interface StuckAnswer {
   readonly nudge: string | null
 }
 
-const user = output('u', 'List them.')
+const user = messageEvent('u', 'List them.')
 const listing = (times: number): object[] =>
   Array.from({ length: times }, (_, index) => [
-    called(`a${index}`, 'ls'),
-    answered(`o${index}`, `a${index}`, 'one file'),
+    callEvent(`a${index}`, 'ls'),
+    resultEvent(`o${index}`, `a${index}`, 'one file'),
   ]).flat()
 const failing = (times: number, error = 'no shell'): object[] =>
   Array.from({ length: times }, (_, index) => [
-    called(`a${index}`, 'ls'),
+    callEvent(`a${index}`, 'ls'),
     {
       id: `e${index}`,
       tool_name: 'terminal',
@@ -31,8 +40,8 @@ const failing = (times: number, error = 'no shell'): object[] =>
 const fileOf = (...events: readonly object[]): string => folder({ 'a.jsonl': lines(...events) })('a.jsonl')
 
 describe('stuck --json', () => {
-  it('says that nothing is wrong', async () => {
-    const { code, all, err } = await answers<StuckAnswer>(['stuck', SAMPLE])
+  it('prints stuck: false for the sample', async () => {
+    const { code, all, err } = await runJson<StuckAnswer>(['stuck', SAMPLE])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(Object.keys(all[0])).toEqual(['file', 'stuck', 'pattern', 'event_ids', 'reason', 'nudge'])
     expect(all[0]).toEqual({
@@ -47,7 +56,7 @@ describe('stuck --json', () => {
 
   it('names the pattern and the events that prove it, and exits with 0', async () => {
     const [loop, fine] = [fileOf(user, ...listing(5)), fileOf(user, ...listing(3))]
-    const { code, all } = await answers<StuckAnswer>(['stuck', loop, fine])
+    const { code, all } = await runJson<StuckAnswer>(['stuck', loop, fine])
     expect(code).toBe(0)
     expect(all).toEqual([
       {
@@ -62,20 +71,20 @@ describe('stuck --json', () => {
     ])
   })
 
-  it('gives the nudge that is due', async () => {
-    const [answer] = (await answers<StuckAnswer>(['stuck', fileOf(user, ...failing(3))])).all
+  it('prints the nudge for a repeated error', async () => {
+    const [answer] = (await runJson<StuckAnswer>(['stuck', fileOf(user, ...failing(3))])).all
     expect(answer).toMatchObject({ stuck: false, pattern: null, nudge: expect.stringContaining('no shell') })
   })
 
-  it('looks at another branch with --leaf', async () => {
-    const file = fileOf(user, ...listing(4), output('v', 'Stop.'))
+  it('checks another branch with --leaf', async () => {
+    const file = fileOf(user, ...listing(4), messageEvent('v', 'Stop.'))
     const requests = async (...more: string[]) =>
-      (await answers<StuckAnswer>(['stuck', file, ...more])).all[0].stuck
+      (await runJson<StuckAnswer>(['stuck', file, ...more])).all[0].stuck
     expect([await requests(), await requests('--leaf', 'o3')]).toEqual([false, true])
   })
 
-  it('says what is wrong with a file, as every command does', async () => {
-    const { code, all } = await answers<StuckAnswer & { error: { code: string } }>([
+  it('reports a missing file, and rejects --at', async () => {
+    const { code, all } = await runJson<StuckAnswer & { error: { code: string } }>([
       'stuck',
       fileOf(user),
       'nowhere.jsonl',
@@ -86,8 +95,8 @@ describe('stuck --json', () => {
   })
 })
 
-describe('stuck for people', () => {
-  it('shows the events of the loop', async () => {
+describe('stuck as text', () => {
+  it('lists the events of the loop', async () => {
     const file = fileOf(user, ...listing(4))
     const { code, out } = await colloquy(['stuck', file], { columns: 160 })
     expect(code).toBe(0)
@@ -99,7 +108,7 @@ describe('stuck for people', () => {
     expect(rows[7]).toMatch(/^ {2}result +terminal {2}one file +o3$/)
   })
 
-  it('shows what is to be sent to the model, on the width of the page', async () => {
+  it('prints the message for the model within the width of the page', async () => {
     const { out } = await colloquy(['stuck', fileOf(user, ...failing(3, 'e\u001b[2J'.repeat(90)))], {
       columns: 72,
     })
@@ -108,7 +117,7 @@ describe('stuck for people', () => {
     for (const line of out.split('\n').slice(1)) expect(line.length).toBeLessThanOrEqual(72)
   })
 
-  it('prints no secret that an error quotes', async () => {
+  it('prints no encrypted content that an error quotes', async () => {
     const error = '{"encrypted_content":"gAAAAAsecret"}'
     for (const times of [3, 4]) {
       const file = fileOf(user, ...failing(times, error))

@@ -3,23 +3,23 @@ import { fit, pad, plain, toJson, width } from '../../src/cli/print/text.ts'
 import { glimpse, hideSecrets, safe } from '../../src/inspector/glimpse.ts'
 import { overgrowth } from '../growth.ts'
 
-describe('text on a terminal', () => {
-  it('has pictures in place of controls', () => {
+describe('terminal text', () => {
+  it('has symbols in place of control characters', () => {
     expect(safe('\u001b[31mred\u0007\u007f\u009b2J\r\n')).toBe('␛[31mred␇␡�2J␍␊')
     expect(safe('left\u202eright\u2066\u200bhidden\u{e0041}\ud800')).toBe('left�right��hidden��')
     expect(plain(' a\n\t b\u2028c\u0085')).toBe('a b c')
   })
 
-  it('keeps what only looks unusual', () => {
+  it('keeps printable Unicode characters', () => {
     for (const text of ['naïve', '日本語', '👩‍🔬', 'e\u0301', '→ ✓ …']) expect(safe(text)).toBe(text)
   })
 
-  it('has a width', () => {
+  it('has a width in columns and is padded to it', () => {
     expect([width('abc'), width('日本'), width('e\u0301'), width('👍'), width('')]).toEqual([3, 4, 1, 2, 0])
     expect(pad('日本', 6)).toBe('日本  ')
   })
 
-  it('is cut with … to fit', () => {
+  it('is truncated to a width with …', () => {
     expect(fit('abcdef', 6)).toBe('abcdef')
     expect(fit('abcdef', 5)).toBe('abcd…')
     expect(fit('abc def', 5)).toBe('abc…')
@@ -32,14 +32,14 @@ describe('text on a terminal', () => {
     }
   })
 
-  it('of any length is glanced at for the same time', () => {
+  it('is shortened by `glimpse` in constant time for any length', () => {
     expect(glimpse(`a  b${'\n'.repeat(20_000_000)}`)).toBe('a b…')
     expect(overgrowth(glimpse, (length) => `a  b${'\n'.repeat(length)}`)).toBe(null)
   })
 })
 
 describe('encrypted content', () => {
-  it('is hidden wherever a text quotes it', () => {
+  it('is hidden where text quotes it', () => {
     for (const quoted of [
       '{"encrypted_content":"gAAA"}',
       'see: {"encrypted_content" : "gAAA", "x": 1}',
@@ -56,7 +56,7 @@ describe('encrypted content', () => {
     }
   })
 
-  it('leaves other text alone', () => {
+  it('is the only text that is hidden', () => {
     const text = 'the field encrypted_content is null: {"encrypted_content":null}'
     expect(hideSecrets(text)).toBe(text)
     expect(toJson({ text, encrypted_content: null })).toBe(JSON.stringify({ text, encrypted_content: null }))

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import { claudeCode } from '../../properties/sessions/agents.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
-import { answers, colloquy, folder, lines, SAMPLE } from './world.ts'
+import { runJson, colloquy, folder, lines, SAMPLE } from './run-command.ts'
 
-interface Said {
+interface WhyAnswer {
   readonly file: string
   readonly event: { readonly id: string | null; readonly line: number; readonly kind: string | null }
   readonly in_view: boolean
@@ -18,10 +18,10 @@ interface Said {
 const CALL = '01KJW1XNKCSFF51AY33W2HER1B'
 const CONDENSATION = '01KJW218SXXXB9VTTB58SBZWPE'
 
-const why = async (...argv: readonly string[]) => (await answers<Said>(['why', SAMPLE, ...argv])).all[0]
+const why = async (...argv: readonly string[]) => (await runJson<WhyAnswer>(['why', SAMPLE, ...argv])).all[0]
 
 describe('why FILE EVENT_ID', () => {
-  it('says what took it out, by the beginning of its id', async () => {
+  it('accepts an id prefix, and names the condensation that removed the event', async () => {
     expect(await why(CALL.slice(0, 9))).toMatchObject({
       event: { id: CALL, line: 12, kind: 'ActionEvent' },
       in_view: false,
@@ -35,7 +35,7 @@ describe('why FILE EVENT_ID', () => {
     expect(out).toContain('U6: A Condensation removes the events it lists')
   })
 
-  it('takes a line, a summary, another branch and a budget', async () => {
+  it('accepts a line, a summary, --leaf and --budget', async () => {
     expect(await why('35')).toMatchObject({ event: { line: 35 }, why: { code: 'quarantined' } })
     expect(await why(`${CONDENSATION}-summary`)).toMatchObject({ in_view: true })
     expect(await why(CALL, '--leaf', '01KJW1Z83C5E0P2PNK8E2R4CBP')).toMatchObject({ in_view: true })
@@ -43,7 +43,7 @@ describe('why FILE EVENT_ID', () => {
     expect(out).toContain('the budget of 600 tokens omits')
   })
 
-  it('refuses what is not there, what is not told apart, and a second event', async () => {
+  it('rejects an unknown id, an ambiguous prefix and a second event', async () => {
     expect(await colloquy(['why', SAMPLE, 'nope'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('No event'),
@@ -54,17 +54,17 @@ describe('why FILE EVENT_ID', () => {
   })
 })
 
-describe('replay --at and a --leaf', () => {
+describe('replay --at and view --leaf', () => {
   const index = ['replay', SAMPLE, '--at']
   const view = ['view', SAMPLE, '--leaf']
 
-  it('take an event as why does: by the beginning of its id, or its line', async () => {
+  it('accept an id prefix or a line, like why', async () => {
     for (const argv of [index, view]) {
       const whole = await colloquy([...argv, CALL])
       expect(whole.code).toBe(0)
       for (const typed of [CALL.slice(0, 9), '12']) {
         expect(await colloquy([...argv, typed])).toEqual(whole)
-        expect(await answers([...argv, typed])).toEqual(await answers([...argv, CALL]))
+        expect(await runJson([...argv, typed])).toEqual(await runJson([...argv, CALL]))
       }
     }
     const stored = folder({})
@@ -73,7 +73,7 @@ describe('replay --at and a --leaf', () => {
     expect(await colloquy([...argv, CALL.slice(0, 9)])).toEqual(await colloquy([...argv, CALL]))
   })
 
-  it('refuse what is not told apart, what is not there, and a line beside the tree', async () => {
+  it('reject an ambiguous prefix, an unknown id and a line outside the tree', async () => {
     for (const [typed, says] of [
       ['01KJW2', 'and 22 more: type more of the id'],
       ['nope', 'No event "nope" in this conversation'],
@@ -92,7 +92,7 @@ describe('replay --at and a --leaf', () => {
 })
 
 describe('why FILE', () => {
-  it('begins with what is worst', async () => {
+  it('lists the expected finding of each field bug first', async () => {
     const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, index) => [`${index}.jsonl`, lines(...log)]))
     const index = folder(logs)
     for (const [n, { kind, says, ids }] of FIELD_BUGS.entries()) {
@@ -103,7 +103,7 @@ describe('why FILE', () => {
     }
   })
 
-  it('reads the sessions of other agents', async () => {
+  it('reads a session of another agent', async () => {
     const call = { name: 'bash', input: { path: 'a' }, result: 'done', isError: false }
     const replies = [{ thinking: null, text: 'looking', calls: [call] }]
     const drift = [true, true, false, true, true, false, false, false]

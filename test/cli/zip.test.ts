@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type NewFile, openZip, writeZip } from '../../src/cli/input/zip.ts'
-import { colloquy, folder } from './world.ts'
+import { colloquy, folder } from './run-command.ts'
 import { type Claims, makeZip } from './zip.ts'
 
 const EVENT = JSON.stringify({ id: 'p', kind: 'PauseEvent' })
@@ -11,8 +11,8 @@ async function* numbered(count: number): AsyncIterableIterator<NewFile> {
     yield { path: `events/event-${String(i).padStart(5, '0')}-${i}.json`, text: `{"n":${i}}` }
 }
 
-describe('an archive that is written', () => {
-  it('is read back with as many files as it can count, and refused with more', async () => {
+describe('`writeZip`', () => {
+  it('writes 65,535 readable files, and rejects one more', async () => {
     const index = folder({})
     const count = 2 ** 16 - 1
     await writeZip(index('x.zip'), 'c', numbered(count))
@@ -26,14 +26,14 @@ describe('an archive that is written', () => {
     await expect(writeZip(index('y.zip'), 'c', numbered(count + 1))).rejects.toThrow('use --format directory')
   })
 
-  it('is the same whenever it is written', async () => {
+  it('writes the same bytes each time', async () => {
     const index = folder({})
     for (const name of ['a', 'b']) await writeZip(index(name), 'c', numbered(10))
     expect(readFileSync(index('a')).equals(readFileSync(index('b')))).toBe(true)
   })
 })
 
-describe('an archive that is', () => {
+describe('import of an invalid archive', () => {
   const event = 'events/event-00000-p.json'
   const big = 'x'.repeat(100_000)
   const many = Object.fromEntries(
@@ -42,52 +42,56 @@ describe('an archive that is', () => {
   const shared: Record<string, Claims> = Object.fromEntries(
     Object.keys(many).map((name, i) => [name, { unpacked: 100 << 20, ...(i > 0 && { sameAs: 0 }) }]),
   )
-  it.each<{ name: string; zip: Buffer; says: string; code?: string }>([
-    { name: 'cut short', zip: makeZip({ [event]: EVENT }).subarray(0, 80), says: 'cannot be read' },
+  it.each<{ name: string; zip: Buffer; message: string; code?: string }>([
     {
-      name: 'of a wrong checksum',
+      name: 'a truncated archive',
+      zip: makeZip({ [event]: EVENT }).subarray(0, 80),
+      message: 'cannot be read',
+    },
+    {
+      name: 'a wrong checksum',
       zip: makeZip({ [event]: EVENT }, { [event]: { crc: 1 } }),
-      says: `${event} is damaged`,
+      message: `${event} is damaged`,
     },
     {
-      name: 'encrypted',
+      name: 'an encrypted file',
       zip: makeZip({ [event]: EVENT }, { [event]: { flags: 0x0801, crc: 1 } }),
-      says: 'is damaged',
+      message: 'is damaged',
     },
     {
-      name: 'said to be smaller',
+      name: 'an unpacked size that is too small',
       zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 3 } }),
-      says: 'is damaged',
+      message: 'is damaged',
     },
     {
-      name: 'of an unknown method',
+      name: 'an unknown compression method',
       zip: makeZip({ [event]: EVENT }, { [event]: { method: 99 } }),
-      says: 'unknown compression type 99',
+      message: 'unknown compression type 99',
     },
     {
-      name: 'claiming more than a disk',
+      name: 'an unpacked size of 4 GiB',
       zip: makeZip({ [event]: EVENT }, { [event]: { unpacked: 0xfffffff0 } }),
-      says: 'unpacks to more than 1 GiB',
+      message: 'unpacks to more than 1 GiB',
     },
     {
-      name: 'a pile of one file under many names',
+      name: 'one file under 60 names',
       zip: makeZip(many, shared),
-      says: 'unpacks to more than 1 GiB',
+      message: 'unpacks to more than 1 GiB',
     },
     {
-      name: 'of several conversations',
+      name: 'several conversations',
       zip: makeZip({ [`a/${event}`]: EVENT, [`b/${event}`]: EVENT }),
-      says: '2 folders',
+      message: '2 folders',
       code: 'several_conversations',
     },
     {
-      name: 'without events',
+      name: 'an archive without events',
       zip: makeZip({ 'readme.txt': 'x' }),
-      says: 'contains no event',
+      message: 'contains no event',
       code: 'no_events',
     },
-    { name: 'empty', zip: makeZip({}), says: 'contains no event', code: 'no_events' },
-  ])('$name is one clear line', async ({ zip, says, code = 'not_a_zip' }) => {
+    { name: 'an empty archive', zip: makeZip({}), message: 'contains no event', code: 'no_events' },
+  ])('fails in one line for $name', async ({ zip, message, code = 'not_a_zip' }) => {
     const index = folder({})
     writeFileSync(index('x.zip'), zip)
     const {
@@ -97,6 +101,6 @@ describe('an archive that is', () => {
     } = await colloquy(['import', index('x.zip'), '--db', index('x.db'), '--json'])
     expect({ exit, error: JSON.parse(out).error.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
-    expect(err).toContain(says)
+    expect(err).toContain(message)
   })
 })

@@ -4,8 +4,8 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { serve } from '../../src/service/node/server.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { served } from '../cli/served.ts'
-import { folder } from '../cli/world.ts'
+import { startServer } from '../cli/start-server.ts'
+import { folder } from '../cli/run-command.ts'
 import { gate } from './gate.ts'
 
 /** Kinds and status of a conversation whose service closes during its first reply. */
@@ -153,7 +153,7 @@ it('is not ready from the beginning of its end', async () => {
 })
 
 it('connections that only the kernel has accepted get a response', async () => {
-  const { url, child, stop } = await served(['--db', folder({})('events.db')])
+  const { url, child, stop } = await startServer(['--db', folder({})('events.db')])
   child.kill('SIGSTOP')
   const sent: Promise<void>[] = []
   const clients = [

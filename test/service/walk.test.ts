@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
-import { served } from '../cli/served.ts'
-import { folder } from '../cli/world.ts'
+import { startServer } from '../cli/start-server.ts'
+import { folder } from '../cli/run-command.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -27,7 +27,7 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   expect(walk).toHaveLength(1)
   const path = folder({})
   const [args, env] = which === 'of its own' ? await ownAgent() : [[], {}]
-  const { url } = await served(args, { cwd: path(), env })
+  const { url } = await startServer(args, { cwd: path(), env })
   const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
   // In its own process group, so that the open stream ends with it.
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {

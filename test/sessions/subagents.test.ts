@@ -5,8 +5,8 @@ import { recordsOf } from '../../properties/sessions/lines.ts'
 import { readSession, type Session } from '../../src/sessions/index.ts'
 import { createEngine } from '../../src/conversation/index.ts'
 import { recordedSession } from '../recorded.ts'
-import { colloquy, folder } from '../cli/world.ts'
-import { inFile } from '../cli/database.ts'
+import { colloquy, folder } from '../cli/run-command.ts'
+import { withStore } from '../cli/database.ts'
 
 const events = ({ facts }: Session) =>
   facts.map(({ fact }) => fact as object as Readonly<Record<string, unknown>>)
@@ -174,7 +174,7 @@ it('an import links children as subagent() does', async () => {
   ]
   const index = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
   expect((await colloquy(['import', index('s.jsonl'), '--db', index('x.db')])).code).toBe(0)
-  await inFile(index('x.db'), async (store) => {
+  await withStore(index('x.db'), async (store) => {
     const engine = createEngine({ store })
     const children = await (await engine.open('s')).children()
     expect(children).toMatchObject([
@@ -209,7 +209,7 @@ async function callsAfter(files: readonly (readonly object[])[]): Promise<unknow
       expect(await colloquy(['import', index(`${n}.jsonl`), '--db', index('x.db')])).toMatchObject({
         code: 0,
       })
-  return inFile(index('x.db'), async (store) => {
+  return withStore(index('x.db'), async (store) => {
     const engine = createEngine({ store })
     const tree = await (await engine.open('s')).tree()
     await engine.close()

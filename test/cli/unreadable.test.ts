@@ -6,16 +6,16 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { fromSystem } from '../../src/cli/failure.ts'
-import { answers, colloquy, folder } from './world.ts'
+import { runJson, colloquy, folder } from './run-command.ts'
 import { makeZip } from './zip.ts'
 
 const A = '{"id":"a","kind":"PauseEvent"}'
 
-describe('what is quarantined whole', () => {
+describe('a fully quarantined log', () => {
   const odd = '{"kind":"X"}\n{"kind":"Y"}\n{"a":1}\n'
 
   it.each(['messages', 'view', 'replay', 'tree', 'import --db x.db'])(
-    'is told on one line by %s, as what is no JSON',
+    'makes %s fail with one line',
     async (command) => {
       const index = folder({ 'a.jsonl': odd, 'b.jsonl': '{"kind":"X"}' })
       const argv = command.split(' ').map((word) => (word === 'x.db' ? index(word) : word))
@@ -32,7 +32,7 @@ describe('what is quarantined whole', () => {
     },
   )
 
-  it('is told of a conversation in a database, too', async () => {
+  it('makes messages fail for a database too', async () => {
     const index = folder({ 'a.jsonl': odd })
     const stored = ['--db', index('x.db'), '--conversation', 'a']
     await colloquy(['import', index('a.jsonl'), ...stored])
@@ -41,7 +41,7 @@ describe('what is quarantined whole', () => {
     expect(err).toBe(`colloquy: a in ${index('x.db')}: all 3 records were quarantined; see colloquy check\n`)
   })
 
-  it('is what check shows anyway, and is not told of a file with one event in it', async () => {
+  it('is reported by check as issues, and one readable event makes replay succeed', async () => {
     const index = folder({ 'a.jsonl': odd, 'b.jsonl': odd + A, 'c.jsonl': '' })
     expect(await colloquy(['check', index('a.jsonl')])).toMatchObject({ code: 1, err: '' })
     for (const name of ['b.jsonl', 'c.jsonl'])
@@ -49,7 +49,7 @@ describe('what is quarantined whole', () => {
   })
 })
 
-it('a line that is longer than any string can be is named', () => {
+it('`fromSystem` reports text over the maximum length of a string', () => {
   const failure = expect.objectContaining({
     code: 'unreadable',
     message: expect.stringContaining('split it'),
@@ -62,26 +62,26 @@ it('a line that is longer than any string can be is named', () => {
   expect.assertions(1)
 })
 
-describe('a file of another form', () => {
+describe('a file in an unsupported format', () => {
   it.each<[string, Buffer, string]>([
     ['first.db', Buffer.from('SQLite format 3\0 and more'), 'is a SQLite database: use --db'],
     ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip: unpack it first'],
     ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text: save it as UTF-8'],
     ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text: save it as UTF-8'],
-  ])('%s is named', async (name, bytes, says) => {
+  ])('fails and is named: %s', async (name, bytes, message) => {
     const file = folder({ [name]: bytes })(name)
     for (const [word, stdin] of [
       [file, ''],
       ['-', bytes],
     ] as const) {
-      const { code, all, err } = await answers(['check', word], { stdin })
+      const { code, all, err } = await runJson(['check', word], { stdin })
       expect(code).toBe(1)
-      expect(all[0].error).toEqual({ code: 'not_json', message: says })
-      expect(err).toBe(`colloquy: ${word}: ${says}\n`)
+      expect(all[0].error).toEqual({ code: 'not_json', message: message })
+      expect(err).toBe(`colloquy: ${word}: ${message}\n`)
     }
   })
 
-  it('a zip of sessions is said not to be read', async () => {
+  it('fails with a hint for a zip of sessions', async () => {
     const bytes = makeZip({ 'x/a.jsonl': `${A}\n` })
     const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
     expect(code).toBe(1)

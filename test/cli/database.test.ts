@@ -1,12 +1,21 @@
-/** Database commands give the same answers as those over the imported file, in pages. */
+/** Commands print the same for a database as for the imported file, and page through databases. */
 
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { recordedLogs } from '../recorded.ts'
-import { inFile } from './database.ts'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
+import { withStore } from './database.ts'
+import {
+  resultEvent,
+  runJson,
+  callEvent,
+  colloquy,
+  folder,
+  lines,
+  SAMPLE,
+  messageEvent,
+} from './run-command.ts'
 
 let postgres: TestDatabase
 
@@ -20,8 +29,8 @@ const SECRET = 'gAAAAABsecretsecretsecret'
 
 const item = { id: 'rs_1', summary: ['thought'], encrypted_content: SECRET, status: 'completed' }
 
-/** Every command over conversations. */
-const ASKS = [
+/** Every command that reads a conversation. */
+const COMMANDS = [
   'check',
   'replay',
   'view',
@@ -52,24 +61,24 @@ async function pages(argv: readonly string[]): Promise<string[]> {
 }
 
 describe.each([
-  { over: 'SQLite', db: (index: (name: string) => string) => index('x.db') },
-  { over: 'PostgreSQL', db: () => postgres.url },
-])('over $over', ({ db }) => {
-  it('every command answers as over the file', async () => {
+  { backend: 'SQLite', db: (index: (name: string) => string) => index('x.db') },
+  { backend: 'PostgreSQL', db: () => postgres.url },
+])('a conversation in $backend', ({ db }) => {
+  it('has the output of its file in every command', async () => {
     const index = folder({})
     const stored = ['--db', db(index), '--conversation', 'sample']
     expect((await colloquy(['import', SAMPLE, '--db', db(index)])).code).toBe(0)
     const { events } = JSON.parse((await colloquy(['tree', SAMPLE, '--json'])).out)
-    for (const ask of [...ASKS, `replay --at ${events[5].id}`, `view --leaf ${events[9].id}`]) {
-      const argv = ask.split(' ')
+    for (const filters of [...COMMANDS, `replay --at ${events[5].id}`, `view --leaf ${events[9].id}`]) {
+      const argv = filters.split(' ')
       const [file, from] = [
         await colloquy([...argv, SAMPLE, '--json']),
         await colloquy([...argv, ...stored, '--json']),
       ]
       const { file: _name, ...expected } = JSON.parse(file.out)
       const { file: label, conversation, ...answer } = JSON.parse(from.out)
-      expect({ ask, code: from.code, conversation, answer }).toEqual({
-        ask,
+      expect({ filters, code: from.code, conversation, answer }).toEqual({
+        filters,
         code: file.code,
         conversation: 'sample',
         answer: expected,
@@ -84,14 +93,13 @@ describe.each([
 const logs = recordedLogs().filter(({ file }) => file !== 'snippets.jsonl')
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
-  it.each(logs)('$file answers from a database as from its file', async ({ file, path }) => {
+  it.each(logs)('$file has the same output in a database as in its file', async ({ file, path }) => {
     const index = folder({})
     expect((await colloquy(['import', path, '--db', index('x.db')])).code).toBe(0)
     const stored = ['--db', index('x.db'), '--conversation', file.replace('.jsonl', '')]
-    // Law E covers that the database has the file's log, and the tests above that every command reads both
-    // alike.
-    for (const ask of ['check', 'replay', 'why', 'messages --format anthropic']) {
-      const argv = [...ask.split(' '), '--json']
+    // A few commands are enough: law E covers the imported log, and the test above covers every command.
+    for (const filters of ['check', 'replay', 'why', 'messages --format anthropic']) {
+      const argv = [...filters.split(' '), '--json']
       const { file: _a, ...expected } = JSON.parse((await colloquy([...argv, path])).out)
       const { file: _b, conversation: _c, ...answer } = JSON.parse((await colloquy([...argv, ...stored])).out)
       expect(answer).toEqual(expected)
@@ -101,43 +109,52 @@ describe.skipIf(logs.length === 0)('recorded logs', () => {
 
 describe('search', () => {
   const log = lines(
-    output('m', 'Hello there', { timestamp: '2026-01-01T00:00:00Z' }),
-    called('a', 'ls', { timestamp: '2026-01-01T00:00:01.000002' }),
-    answered('o', 'a', 'done', { timestamp: '2026-01-01T00:00:02Z' }),
-    output('n', 'it’s HELLO again', { timestamp: '2026-01-02T01:00:00+01:00', parent_id: 'm' }),
+    messageEvent('m', 'Hello there', { timestamp: '2026-01-01T00:00:00Z' }),
+    callEvent('a', 'ls', { timestamp: '2026-01-01T00:00:01.000002' }),
+    resultEvent('o', 'a', 'done', { timestamp: '2026-01-01T00:00:02Z' }),
+    messageEvent('n', 'it’s HELLO again', { timestamp: '2026-01-02T01:00:00+01:00', parent_id: 'm' }),
     { kind: 'PauseEvent' },
   )
 
-  async function filled(): Promise<readonly string[]> {
+  async function createDatabase(): Promise<readonly string[]> {
     const index = folder({ 'c.jsonl': log })
     await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
     return ['search', '--db', index('x.db'), '--conversation', 'c']
   }
 
   it.each([
-    { ask: [], ids: ['m', 'a', 'o', 'n', expect.stringMatching(/^derived-4-/)] },
-    { ask: ['--desc'], ids: [expect.any(String), 'n', 'o', 'a', 'm'] },
-    { ask: ['--kind', 'MessageEvent'], ids: ['m', 'n'] },
-    { ask: ['--kind', 'ActionEvent', '--kind', 'ObservationEvent'], ids: ['a', 'o'] },
-    { ask: ['--source', 'agent'], ids: ['a'] },
-    { ask: ['--source', 'environment'], ids: ['o'] },
-    { ask: ['--since', '2026-01-01T00:00:01.000002Z', '--until', '2026-01-02'], ids: ['a', 'o'] },
-    { ask: ['--since', '2026-01-01T00:00:01.000003Z', '--kind', 'ActionEvent'], ids: [] },
-    { ask: ['--since', '2026-01-01T00:01', '--kind', 'MessageEvent'], ids: ['n'] },
-    { ask: ['--until', '2026-01-01 01:01+01:00'], ids: ['m', 'a', 'o'] },
-    { ask: ['--text', 'hello'], ids: ['m', 'n'] },
-    { ask: ['--leaf', 'n'], ids: ['m', 'n'] },
-  ])('finds what is asked for: $ask', async ({ ask, ids }) => {
-    const argv = [...(await filled()), ...ask]
+    { filters: [], ids: ['m', 'a', 'o', 'n', expect.stringMatching(/^derived-4-/)] },
+    { filters: ['--desc'], ids: [expect.any(String), 'n', 'o', 'a', 'm'] },
+    { filters: ['--kind', 'MessageEvent'], ids: ['m', 'n'] },
+    { filters: ['--kind', 'ActionEvent', '--kind', 'ObservationEvent'], ids: ['a', 'o'] },
+    { filters: ['--source', 'agent'], ids: ['a'] },
+    { filters: ['--source', 'environment'], ids: ['o'] },
+    { filters: ['--since', '2026-01-01T00:00:01.000002Z', '--until', '2026-01-02'], ids: ['a', 'o'] },
+    { filters: ['--since', '2026-01-01T00:00:01.000003Z', '--kind', 'ActionEvent'], ids: [] },
+    { filters: ['--since', '2026-01-01T00:01', '--kind', 'MessageEvent'], ids: ['n'] },
+    { filters: ['--until', '2026-01-01 01:01+01:00'], ids: ['m', 'a', 'o'] },
+    { filters: ['--text', 'hello'], ids: ['m', 'n'] },
+    { filters: ['--leaf', 'n'], ids: ['m', 'n'] },
+  ])('finds $ids with $filters', async ({ filters, ids }) => {
+    const argv = [...(await createDatabase()), ...filters]
     expect(await pages(argv)).toEqual(ids)
     expect(await pages([...argv, '--limit', '1'])).toEqual(ids)
-    const shown = await colloquy(argv)
-    expect(shown.code).toBe(0)
-    for (const id of ids) expect(shown.out).toContain(typeof id === 'string' ? id : 'derived-4-')
+    const printed = await colloquy(argv)
+    expect(printed.code).toBe(0)
+    for (const id of ids) expect(printed.out).toContain(typeof id === 'string' ? id : 'derived-4-')
   })
 
-  it('gives people a row for each event, and the cursor of the next page, which works', async () => {
-    const argv = [...(await filled()), '--text', 'hello', '--kind', 'MessageEvent', '--desc', '--limit', '1']
+  it('prints a row for each event, and a working cursor of the next page', async () => {
+    const argv = [
+      ...(await createDatabase()),
+      '--text',
+      'hello',
+      '--kind',
+      'MessageEvent',
+      '--desc',
+      '--limit',
+      '1',
+    ]
     const { out } = await colloquy(argv)
     expect(out).toContain('2026-01-02 00:00:00  user        it’s HELLO again')
     const cursor = /--cursor=\S+$/.exec(out.trimEnd())?.[0] ?? ''
@@ -146,10 +163,12 @@ describe('search', () => {
     expect(next.out).not.toContain('--cursor')
   })
 
-  it('shows no secret, and nothing that drives a terminal', async () => {
+  it('prints no encrypted content and no control characters', async () => {
     const events = [
-      called('a', `x \u001b[2J \u202e {"encrypted_content":"${SECRET}"}`, { responses_reasoning_item: item }),
-      output('m', `said {"encrypted_content": "${SECRET}"}`),
+      callEvent('a', `x \u001b[2J \u202e {"encrypted_content":"${SECRET}"}`, {
+        responses_reasoning_item: item,
+      }),
+      messageEvent('m', `said {"encrypted_content": "${SECRET}"}`),
       { id: 'bad \u202e id', kind: 'PauseEvent' },
     ]
     const index = folder({ 'c.jsonl': lines(...events) })
@@ -166,17 +185,17 @@ describe('search', () => {
       expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     }
     expect((await colloquy([...argv, '--json'])).out).toContain('"encrypted_content":null')
-    for (const ask of ASKS.flatMap((ask) => [ask, `${ask} --json`])) {
-      const { out, err } = await colloquy([...ask.split(' '), ...argv.slice(1)], { columns: 4000 })
+    for (const filters of COMMANDS.flatMap((filters) => [filters, `${filters} --json`])) {
+      const { out, err } = await colloquy([...filters.split(' '), ...argv.slice(1)], { columns: 4000 })
       expect(out + err).not.toContain('secretsecret')
     }
-    // An export keeps it: a provider will receive it again.
+    // An export keeps it, since a provider needs it again.
     expect((await colloquy(['export', ...argv.slice(1)])).out).toContain(SECRET)
   })
 })
 
 describe('conversations', () => {
-  it('are listed, the newest first, a page at a time', async () => {
+  it('are listed in pages, newest first', async () => {
     const names = ['one', 'two', 'three']
     const index = folder({
       ...Object.fromEntries(names.map((name) => [`${name}.jsonl`, lines({ id: 'p', kind: 'PauseEvent' })])),
@@ -207,22 +226,22 @@ describe('conversations', () => {
       events: 1,
       head: 'p',
     })
-    const shown = await colloquy([...argv, '--limit', '3'])
-    expect(shown.out).toContain('3 conversations, more follow')
+    const printed = await colloquy([...argv, '--limit', '3'])
+    expect(printed.out).toContain('3 conversations, more follow')
     const next = await colloquy([
       ...argv,
       '--limit',
       '3',
-      /--cursor=\S+$/.exec(shown.out.trimEnd())?.[0] ?? '',
+      /--cursor=\S+$/.exec(printed.out.trimEnd())?.[0] ?? '',
     ])
     expect(next.out).toContain('2020-02-03 04:05:06  An ␛[2J old one')
     for (const json of [[], ['--json']])
       expect((await colloquy([...argv, ...json])).out).not.toContain('verysecret')
   })
 
-  it('are listed, every page full', async () => {
+  it('are listed without an empty last page', async () => {
     const index = folder({})
-    await inFile(index('x.db'), async (store) => {
+    await withStore(index('x.db'), async (store) => {
       for (const id of ['a', 'b']) await store.createConversation({ id })
     })
     const argv = ['conversations', '--db', index('x.db')]
@@ -240,8 +259,8 @@ describe('conversations', () => {
   })
 })
 
-describe('an input that changes', () => {
-  it('of a name with a control character is told of harmlessly', async () => {
+describe('a file name with a control character', () => {
+  it('is printed without it, and makes a hash the id', async () => {
     const index = folder({})
     writeFileSync(index('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
     const { code, out } = await colloquy(['import', index('a\u001b[2J.jsonl'), '--db', index('x.db')])
@@ -254,7 +273,7 @@ describe('an input that changes', () => {
     )
     expect(
       (
-        await answers<{ file: string; added: number }>([
+        await runJson<{ file: string; added: number }>([
           'import',
           index('a\u001b[2J.jsonl'),
           '--db',

@@ -10,7 +10,7 @@ import { run } from '../../src/cli/run.ts'
 export const SAMPLE = resolve(import.meta.dirname, '../../src/cli/sample.jsonl')
 
 /** Overrides of the default: a pipe with empty standard input. */
-export interface World {
+export interface IoOptions {
   readonly stdin?: string | Uint8Array | readonly (string | Uint8Array)[]
   readonly tty?: boolean
   readonly columns?: number
@@ -23,15 +23,15 @@ export interface Outcome {
   readonly err: string
 }
 
-export async function colloquy(argv: readonly string[], world: World = {}): Promise<Outcome> {
+export async function colloquy(argv: readonly string[], options: IoOptions = {}): Promise<Outcome> {
   let out = ''
   let err = ''
-  const { tty = false, columns } = world
+  const { tty = false, columns } = options
   const io: Io = {
-    stdin: chunksOf(world.stdin ?? ''),
+    stdin: chunksOf(options.stdin ?? ''),
     stdout: { isTTY: tty, columns, write: async (text) => void (out += text) },
     stderr: { isTTY: tty, columns, write: async (text) => void (err += text) },
-    env: world.env ?? {},
+    env: options.env ?? {},
   }
   const code = await run(argv, io)
   return { code, out, err }
@@ -50,11 +50,11 @@ export interface Answer {
 }
 
 /** Parses output that must consist of one JSON object per line. */
-export async function answers<T extends { readonly file: string } = Answer>(
+export async function runJson<T extends { readonly file: string } = Answer>(
   argv: readonly string[],
-  world: World = {},
+  options: IoOptions = {},
 ): Promise<{ code: number; all: [T, ...T[]]; err: string }> {
-  const { code, out, err } = await colloquy([...argv, '--json'], world)
+  const { code, out, err } = await colloquy([...argv, '--json'], options)
   if (!out.endsWith('\n')) throw new Error(`no line: ${out}`)
   const all = out
     .slice(0, -1)
@@ -68,7 +68,7 @@ export interface TreeAnswer extends Answer {
   readonly events: readonly { readonly id: string; readonly parent: string | null }[]
 }
 
-async function* chunksOf(stdin: NonNullable<World['stdin']>): AsyncIterableIterator<Buffer> {
+async function* chunksOf(stdin: NonNullable<IoOptions['stdin']>): AsyncIterableIterator<Buffer> {
   const parts = typeof stdin === 'string' || stdin instanceof Uint8Array ? [stdin] : stdin
   for (const part of parts) yield Buffer.from(part)
 }
@@ -85,13 +85,13 @@ export function folder(files: Readonly<Record<string, string | Uint8Array>>): (n
 }
 
 /** Exports the conversation `c 1` of a folder's database. */
-export const exported = (index: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
+export const runExport = (index: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
   colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1', ...argv])
 
 export const lines = (...events: readonly object[]): string =>
   events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
-export const output = (id: string, text: string, more: object = {}): object => ({
+export const messageEvent = (id: string, text: string, more: object = {}): object => ({
   id,
   source: 'user',
   llm_message: { role: 'user', content: [{ type: 'text', text }] },
@@ -99,7 +99,7 @@ export const output = (id: string, text: string, more: object = {}): object => (
   kind: 'MessageEvent',
 })
 
-export const called = (id: string, command: string, more: object = {}): object => ({
+export const callEvent = (id: string, command: string, more: object = {}): object => ({
   id,
   thought: [],
   action: { kind: 'TerminalAction', command },
@@ -116,7 +116,7 @@ export const called = (id: string, command: string, more: object = {}): object =
   kind: 'ActionEvent',
 })
 
-export const answered = (id: string, action: string, text: string, more: object = {}): object => ({
+export const resultEvent = (id: string, action: string, text: string, more: object = {}): object => ({
   id,
   tool_name: 'terminal',
   tool_call_id: `call-${action}`,

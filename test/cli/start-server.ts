@@ -11,13 +11,13 @@ export const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 /** Environment variable with the secret that seals API keys. */
 export const SECRET = 'COLLOQUY_SECRET'
 
-export interface Start {
+export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Working directory. */
   readonly cwd?: string
 }
 
-export interface Served {
+export interface Server {
   readonly url: string
   readonly child: ChildProcessByStdio<null, Readable, Readable>
   /** Sends a signal, waits for the exit and returns the output. */
@@ -36,7 +36,10 @@ export interface Line {
 }
 
 /** Starts the command and waits until it prints its address. */
-export async function served(args: readonly string[], { env = {}, cwd }: Start = {}): Promise<Served> {
+export async function startServer(
+  args: readonly string[],
+  { env = {}, cwd }: ServerOptions = {},
+): Promise<Server> {
   const port = args.includes('--port') ? [] : ['--port', '0']
   const child = spawn(process.execPath, [MAIN, 'serve', ...port, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],

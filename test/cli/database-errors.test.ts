@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
-import { colloquy, folder, lines, SAMPLE } from './world.ts'
+import { colloquy, folder, lines, SAMPLE } from './run-command.ts'
 
 let postgres: TestDatabase
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => postgres.drop())
 
-describe('what has no answer', () => {
+describe('failed database commands', () => {
   it.each([
     { argv: ['replay', '--db', 'none.db', '--conversation', 'c'], code: 'not_found' },
     { argv: ['search', '--db', 'none.db', '--conversation', 'c'], code: 'not_found' },
@@ -31,7 +31,7 @@ describe('what has no answer', () => {
     { argv: ['import', 'c.jsonl', '--db', 'text.db'], code: 'store_unavailable' },
     { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'store_unavailable' },
     { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
-  ])('$argv is one line, $code', async ({ argv, code }) => {
+  ])('$argv fails with $code in one line', async ({ argv, code }) => {
     const index = folder({
       'c.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),
       'text.db': 'no database, but some text that is long enough to be looked at. '.repeat(20),
@@ -40,13 +40,13 @@ describe('what has no answer', () => {
     })
     await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
     const before = readdirSync(index()).filter((name) => !name.startsWith('x.db'))
-    const words = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? index(word) : word))
-    const { code: exit, out, err } = await colloquy([...words, '--json'])
+    const resolvedArgv = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? index(word) : word))
+    const { code: exit, out, err } = await colloquy([...resolvedArgv, '--json'])
     expect(exit).toBe(1)
     expect(JSON.parse(out)).toMatchObject({ error: { code } })
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
-    expect((await colloquy(words)).out).toBe('')
+    expect((await colloquy(resolvedArgv)).out).toBe('')
     // Reading creates no database and damages none.
     expect(readdirSync(index()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
     expect(existsSync(index('none.db'))).toBe(false)
@@ -73,11 +73,11 @@ describe('the password of a URL', () => {
     [],
   ]
 
-  it.each(urls)('is in no output: %s', async (url) => {
+  it.each(urls)('is not printed: %s', async (url) => {
     for (const command of commands) {
       const json = command[0] === 'export' ? [[]] : [[], ['--json']]
-      for (const more of json) {
-        const { code, out, err } = await colloquy([...command, url, ...more])
+      for (const flags of json) {
+        const { code, out, err } = await colloquy([...command, url, ...flags])
         expect(code).toBeGreaterThan(0)
         expect(out + err).not.toMatch(/pass( |%20)word/)
         expect(err).toMatch(/^colloquy: [^\n]+\n$/)
@@ -85,7 +85,7 @@ describe('the password of a URL', () => {
     }
   })
 
-  it('is taken out of what a driver says', () => {
+  it('is removed from messages of the driver', () => {
     const { label, withoutPassword } = addressOf('postgres://me:pass%20word@h/db?password=other')
     expect(label).toBe('postgres://me:***@h/db?password=***')
     expect(
@@ -95,7 +95,7 @@ describe('the password of a URL', () => {
     expect(addressOf('postgres:///db').label).toBe('postgres:///db')
   })
 
-  it('is in no output of a database that answers', async () => {
+  it('is not printed by a reachable database, even if it is wrong', async () => {
     const url = new URL(postgres.url)
     const wrong = new URL(postgres.url)
     wrong.password = 'wr0ng!pass'
@@ -123,69 +123,72 @@ it('a read-only PostgreSQL database is reported as such', async () => {
   expect(err).toContain('PostgreSQL does not allow this write.')
 })
 
-describe('a command over a database that makes no sense', () => {
+describe('invalid database commands', () => {
   it.each([
-    { argv: ['import', SAMPLE], says: 'import needs --db' },
-    { argv: ['import', '--db', 'x.db'], says: 'import needs a FILE' },
-    { argv: ['import', '-', '--db', 'x.db'], says: 'add --conversation ID' },
+    { argv: ['import', SAMPLE], message: 'import needs --db' },
+    { argv: ['import', '--db', 'x.db'], message: 'import needs a FILE' },
+    { argv: ['import', '-', '--db', 'x.db'], message: 'add --conversation ID' },
     {
       argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
-      says: 'applies to a single FILE',
+      message: 'applies to a single FILE',
     },
     {
       argv: ['import', SAMPLE, '--db', 'x.db', '--timezone', 'Mars/Base'],
-      says: '--timezone must be an IANA time zone',
+      message: '--timezone must be an IANA time zone',
     },
-    { argv: ['inspect', '--db', 'x.db', '--html', 'x.html'], says: 'add --conversation ID' },
-    { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'use a file' },
-    { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'must be a file or a postgres:// URL' },
-    { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },
+    { argv: ['inspect', '--db', 'x.db', '--html', 'x.html'], message: 'add --conversation ID' },
+    { argv: ['import', SAMPLE, '--db', ':memory:'], message: 'use a file' },
+    { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], message: 'must be a file or a postgres:// URL' },
+    { argv: ['export', '--db', 'x.db'], message: 'export needs --conversation ID' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--format', 'zip'],
-      says: 'needs --output PATH',
+      message: 'needs --output PATH',
     },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--format', 'tar'],
-      says: "unknown --format 'tar'",
+      message: "unknown --format 'tar'",
     },
-    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], says: 'PATH.jsonl' },
-    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], says: '--force needs --output' },
-    { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export accepts no FILE' },
+    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], message: 'PATH.jsonl' },
+    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], message: '--force needs --output' },
+    { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], message: 'export accepts no FILE' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--json'],
-      says: 'export has no option --json',
+      message: 'export has no option --json',
     },
-    { argv: ['search', '--db', 'x.db'], says: 'search needs --conversation ID' },
+    { argv: ['search', '--db', 'x.db'], message: 'search needs --conversation ID' },
     {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--kind', 'Odd'],
-      says: "unknown --kind 'Odd'",
+      message: "unknown --kind 'Odd'",
     },
     {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--source', 'me'],
-      says: "unknown --source 'me'",
+      message: "unknown --source 'me'",
     },
     {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--since', 'noon'],
-      says: '--since must be a date',
+      message: '--since must be a date',
     },
     {
       argv: ['search', '--db', 'x.db', '--conversation', 'c', '--until', '2026-02-30'],
-      says: '--until must be a date',
+      message: '--until must be a date',
     },
     ...['0', '101', '-1', '1.5', 'x', '1e1'].map((limit) => ({
       argv: ['search', '--db', 'x.db', '--conversation', 'c', `--limit=${limit}`],
-      says: '--limit must be an integer from 1 to 100',
+      message: '--limit must be an integer from 1 to 100',
     })),
-    { argv: ['conversations'], says: 'conversations needs --db' },
-    { argv: ['conversations', '--db', 'x.db', '--conversation', 'c'], says: 'has no option --conversation' },
-    { argv: ['replay', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'a FILE or --db, not both' },
-    { argv: ['replay', '--db', 'x.db'], says: '--db needs --conversation ID' },
-    { argv: ['replay', SAMPLE, '--conversation', 'c'], says: '--conversation needs --db' },
-  ])('$argv exits with 2 and one line', async ({ argv, says }) => {
+    { argv: ['conversations'], message: 'conversations needs --db' },
+    {
+      argv: ['conversations', '--db', 'x.db', '--conversation', 'c'],
+      message: 'has no option --conversation',
+    },
+    { argv: ['replay', SAMPLE, '--db', 'x.db', '--conversation', 'c'], message: 'a FILE or --db, not both' },
+    { argv: ['replay', '--db', 'x.db'], message: '--db needs --conversation ID' },
+    { argv: ['replay', SAMPLE, '--conversation', 'c'], message: '--conversation needs --db' },
+  ])('$argv exits with 2 and prints one line', async ({ argv, message }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+ \(see: colloquy help [a-z]+\)\n$/)
-    expect(err).toContain(says)
+    expect(err).toContain(message)
   })
 })

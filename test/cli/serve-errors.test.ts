@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { SECRET } from './served.ts'
-import { colloquy, folder } from './world.ts'
+import { SECRET } from './start-server.ts'
+import { colloquy, folder } from './run-command.ts'
 
 const URL_OF = { url: 'http://127.0.0.1:1/hook' }
 const HOOK = { ...URL_OF, secret: 'a secret of the two' }
@@ -9,8 +9,8 @@ const SPEC = { id: 's', command: ['true'] }
 const spec = (more: object): object => ({ sandbox_specs: [{ ...SPEC, ...more }] })
 const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
 
-describe('a file that is refused', () => {
-  it.each<[says: string, file: object | string]>([
+describe('an invalid configuration file', () => {
+  it.each<[message: string, file: object | string]>([
     ['is not JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
     ['is not JSON', ''],
     ['Invalid input: expected object', '[]'],
@@ -76,18 +76,18 @@ describe('a file that is refused', () => {
       'webhooks: must not contain two webhooks with the same id; the default id is the url without its query',
       { webhooks: [HOOK, { ...HOOK, url: `${HOOK.url}?a=1` }] },
     ],
-  ])('%s', async (says, file) => {
+  ])('fails with "%s"', async (message, file) => {
     const path = folder({ 'c.json': typeof file === 'string' ? file : JSON.stringify(file) })
     const argv = ['serve', '--port', '0', '--db', path('x.db'), '--config', path('c.json')]
     const { code, out, err } = await colloquy(argv, { env: { SHORT: 'pass-word' } })
     expect([code, out]).toEqual([1, ''])
     expect(err.trimEnd().split('\n')).toHaveLength(1)
-    expect(err.slice(0, -1)).toContain(`colloquy: ${path('c.json')}: ${says}`)
+    expect(err.slice(0, -1)).toContain(`colloquy: ${path('c.json')}: ${message}`)
     expect(err).not.toMatch(/pass-word/)
     expect(readdirSync(path())).toEqual(['c.json'])
   })
 
-  it('is told all that is wrong with it', async () => {
+  it('fails with all its errors', async () => {
     const path = folder({
       'c.json': JSON.stringify({ a: 1, b: 2, max_body_bytes: 0, ...hook({ max_batch_events: 0 }) }),
     })
@@ -102,52 +102,58 @@ describe('a file that is refused', () => {
   })
 })
 
-describe('what else is refused', () => {
+describe('serve', () => {
   const short = { [SECRET]: 'pass-word' }
   it.each<
-    [what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, says: string]
-  >([
-    ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
-    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
-    ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help serve)'],
     [
-      'a workspace that is not there',
-      ['--workspace', 'none'],
+      what: string,
+      args: readonly string[],
+      env: Readonly<Record<string, string>>,
+      code: number,
+      message: string,
+    ]
+  >([
+    [
+      'a missing configuration file',
+      ['--config', 'none.json'],
       {},
       1,
-      '--workspace none: no such file or directory',
+      'none.json: no such file or directory',
     ],
-    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: not a directory'],
+    ['a folder as the configuration file', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
+    ['--config without a value', ['--config'], {}, 2, '--config needs a value (see: colloquy help serve)'],
+    ['a missing workspace', ['--workspace', 'none'], {}, 1, '--workspace none: no such file or directory'],
+    ['a file as the workspace', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: not a directory'],
     [
-      'a workspace without a name',
+      '--workspace without a value',
       ['--workspace='],
       {},
       2,
       '--workspace needs a value (see: colloquy help serve)',
     ],
     [
-      'a secret that is short',
+      'a secret of 9 characters',
       [],
       short,
       2,
       `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help serve)`,
     ],
     [
-      'a secret that is empty',
+      'an empty secret',
       [],
       { [SECRET]: '' },
       2,
       `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help serve)`,
     ],
-  ])('%s', async (_what, args, env, code, says) => {
+  ])('rejects %s in one line', async (_what, args, env, code, message) => {
     const path = folder({ 'a.txt': '' })
     mkdirSync(path('work'))
-    const named = args.map((word) => (/^[a-z]/.test(word) ? path(word) : word))
-    const outcome = await colloquy(['serve', '--port', '0', '--db', path('x.db'), ...named], { env })
+    const resolvedArgs = args.map((word) => (/^[a-z]/.test(word) ? path(word) : word))
+    const outcome = await colloquy(['serve', '--port', '0', '--db', path('x.db'), ...resolvedArgs], { env })
     expect(outcome).toEqual({
       code,
       out: '',
-      err: `colloquy: ${says.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => path(name))}\n`,
+      err: `colloquy: ${message.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => path(name))}\n`,
     })
     expect(readdirSync(path()).toSorted()).toEqual(['a.txt', 'work'])
   })

@@ -3,14 +3,14 @@
 import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
 import { recordedLogs } from '../recorded.ts'
-import { answers, colloquy } from './world.ts'
+import { runJson, colloquy } from './run-command.ts'
 
 const logs = recordedLogs()
 const title =
   logs.length > 0 ? 'every recorded log' : 'recorded logs (none here: the folder shared/logs is missing)'
 
 describe.skipIf(logs.length === 0)(title, () => {
-  it.each(logs)('$file answers every command', async ({ file, path }) => {
+  it.each(logs)('$file is accepted by every command', async ({ file, path }) => {
     for (const command of [
       'check',
       'replay',
@@ -21,7 +21,7 @@ describe.skipIf(logs.length === 0)(title, () => {
       ...FORMATS.map((format) => `messages --format ${format}`),
     ]) {
       const argv = [...command.split(' '), path]
-      const { code, all, err } = await answers(argv)
+      const { code, all, err } = await runJson(argv)
       const bad = command === 'check' && file === 'snippets.jsonl'
       expect({ command, code, err, files: all.map((answer) => answer.file) }).toEqual({
         command,
@@ -32,14 +32,14 @@ describe.skipIf(logs.length === 0)(title, () => {
       expect(all[0].error ?? null).toEqual(command === 'replay' ? (all[0].error ?? null) : null)
       // All formats are printed alike.
       if (command.startsWith('messages') && !command.endsWith('neutral')) continue
-      const shown = await colloquy(argv)
-      expect(shown.code).toBe(code)
-      expect(shown.out.length).toBeGreaterThan(path.length)
+      const printed = await colloquy(argv)
+      expect(printed.code).toBe(code)
+      expect(printed.out.length).toBeGreaterThan(path.length)
     }
   })
 
-  it('are told about together', async () => {
-    const { code, all } = await answers(['replay', ...logs.map(({ path }) => path)])
+  it('is accepted by one replay of all files', async () => {
+    const { code, all } = await runJson(['replay', ...logs.map(({ path }) => path)])
     expect({ code, files: all.map(({ file }) => file) }).toEqual({
       code: 0,
       files: logs.map(({ path }) => path),

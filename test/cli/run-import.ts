@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { inFile, stored } from './database.ts'
-import { colloquy } from './world.ts'
+import { withStore, readConversation } from './database.ts'
+import { colloquy } from './run-command.ts'
 
 export const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
@@ -10,7 +10,7 @@ export interface Report {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-export async function imported(
+export async function runImport(
   argv: readonly string[],
   stdin = '',
 ): Promise<{ code: number; err: string; report: Report }> {
@@ -19,4 +19,5 @@ export async function imported(
   return { code, err, report: JSON.parse(out) }
 }
 
-export const conversation = (file: string, id: string) => inFile(file, (store) => stored(store, id))
+export const storedConversation = (file: string, id: string) =>
+  withStore(file, (store) => readConversation(store, id))

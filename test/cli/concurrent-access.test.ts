@@ -1,4 +1,4 @@
-/** Several commands read a database at once, also while it is written. */
+/** Commands read a database concurrently with each other and with a writer. */
 
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
@@ -7,18 +7,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { colloquy, folder, lines, output } from './world.ts'
+import { colloquy, folder, lines, messageEvent } from './run-command.ts'
 
 const MAIN = join(inject('built'), 'cli/main.js')
 
-const LOG = lines(output('m', 'Hello'), output('n', 'Hello again'))
+const LOG = lines(messageEvent('m', 'Hello'), messageEvent('n', 'Hello again'))
 
 /** Runs a command; rejects if it fails. */
-const start = (...argv: readonly string[]): Promise<{ stdout: string }> =>
+const runProcess = (...argv: readonly string[]): Promise<{ stdout: string }> =>
   promisify(execFile)(process.execPath, [MAIN, ...argv])
 
 /** A folder with `db/my.db`, which has one conversation, `c`. */
-async function position(): Promise<(name?: string) => string> {
+async function createDatabase(): Promise<(name?: string) => string> {
   const index = folder({ 'c.jsonl': LOG })
   mkdirSync(index('db'))
   expect((await colloquy(['import', index('c.jsonl'), '--db', index('db/my.db')])).code).toBe(0)
@@ -26,21 +26,21 @@ async function position(): Promise<(name?: string) => string> {
 }
 
 describe('reading a database', () => {
-  it('works for several at once', async () => {
-    const index = await position()
+  it('prints the same in four concurrent processes', async () => {
+    const index = await createDatabase()
     const argv = ['search', '--db', index('db/my.db'), '--conversation', 'c']
-    const outcomes = await Promise.all(Array.from({ length: 4 }, () => start(...argv)))
+    const outcomes = await Promise.all(Array.from({ length: 4 }, () => runProcess(...argv)))
     expect(new Set(outcomes.map(({ stdout }) => stdout)).size).toBe(1)
   })
 
-  it('takes nothing from those who use it', async () => {
-    const index = await position()
+  it('creates no files, and leaves another open store writable', async () => {
+    const index = await createDatabase()
     const database = new DatabaseSync(index('db/my.db'))
     onTestFinished(() => database.close())
     const store = sqliteStore({ database })
     await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
     const names = readdirSync(index('db')).toSorted()
-    const { stdout } = await start('conversations', '--db', index('db/my.db'), '--json')
+    const { stdout } = await runProcess('conversations', '--db', index('db/my.db'), '--json')
     expect(JSON.parse(stdout).items).toMatchObject([{ id: 'c', events: 3 }])
     expect(readdirSync(index('db')).toSorted()).toEqual(names)
     expect((await store.append('c', [{ kind: 'PauseEvent', id: 'q' }])).version).toBe(4)
