@@ -7,7 +7,7 @@ import { isPending, type Unit } from '../../src/view/units.ts'
 import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import type { BranchReading } from '../../test/model/branch.ts'
 import { cutPointsOf, pendingOf, viewOf } from '../../test/model/naive.ts'
-import { pending, type Unit as NaiveUnit } from '../../test/model/unit.ts'
+import { hasPendingCall, type Unit as NaiveUnit } from '../../test/model/unit.ts'
 
 const described = new WeakMap<Branch, string>()
 
@@ -78,7 +78,7 @@ function describeNaive(unit: NaiveUnit): object {
     response: unit.response,
     calls: unit.calls.map((call) => call.position),
     results: unit.results.map((answer) => [answer.position, answer.call]),
-    pending: pending(unit),
+    pending: hasPendingCall(unit),
   }
 }
 

@@ -14,7 +14,7 @@ import { isPending, stretchStarts, type Unit, unitEvents, type ViewItem } from '
 import { cutPointsIn, replyPlace, viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
-import { readTree, realAt } from '../../test/model/tree.ts'
+import { readTree, skipUpdates } from '../../test/model/tree.ts'
 import { describeBranch, describeReading, describeUnit } from './describe.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
@@ -41,7 +41,7 @@ export function checkViews(facts: readonly Fact[]): void {
         naive(node.position),
       )
       const there = total('V1', 'switchTo', () => switchTo(state, node.id ?? ''))
-      const real = naive(realAt(nodes, node.position))
+      const real = naive(skipUpdates(nodes, node.position))
       same('V1', `the view from ${node.position}, after ${length} facts`, describeBranch(there.branch), real)
     }
   }

@@ -1,4 +1,4 @@
-/** Signed parts that can no longer be sent are found, with the reason. */
+/** Tests the search for signed reply parts that can no longer be sent (M13). */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -34,23 +34,23 @@ function conversation(turns: number): Event[] {
   return log
 }
 
-const matches = (log: readonly Event[]) =>
+const violations = (log: readonly Event[]) =>
   checkLog(log, { grammars: ['anthropic'] }).map(({ law, id }) => [law, id])
 
-it('finds a past that was changed behind the log, and nothing where it was appended to or condensed', () => {
+it('checkLog reports M13 after a changed or inserted event, not after a condensation', () => {
   const log = conversation(4)
-  expect(matches(log)).toEqual([])
-  expect(matches([...log, condensation('c', ['u0', 'r0'])])).toEqual([])
+  expect(violations(log)).toEqual([])
+  expect(violations([...log, condensation('c', ['u0', 'r0'])])).toEqual([])
   const altered = log.with(2, user('u1', 'something else'))
-  expect(matches(altered)).toContainEqual(['M13', 'r1'])
+  expect(violations(altered)).toContainEqual(['M13', 'r1'])
   expect(checkLog(altered)).toEqual([])
   const steered = log.toSpliced(2, 0, { ...user('late'), parent_id: 'r0' })
-  expect(matches(steered).map(([law]) => law)).toContain('M13')
+  expect(violations(steered).map(([law]) => law)).toContain('M13')
 })
 
-it('looks at the latest places, and at doublings before them', () => {
+it('sampled() returns the last positions and ever sparser ones before them', () => {
   expect(sampled([1, 2, 3])).toEqual([1, 2, 3])
-  const places = sampled(Array.from({ length: 100_000 }, (_, index) => index))
-  expect(places.slice(-6)).toEqual([99_994, 99_995, 99_996, 99_997, 99_998, 99_999])
-  expect(places.length).toBeLessThan(24)
+  const positions = sampled(Array.from({ length: 100_000 }, (_, index) => index))
+  expect(positions.slice(-6)).toEqual([99_994, 99_995, 99_996, 99_997, 99_998, 99_999])
+  expect(positions.length).toBeLessThan(24)
 })

@@ -1,4 +1,4 @@
-/** Programs print laws as `properties/laws.md` words them. */
+/** Compares the sentences of laws in src with `properties/laws.md`. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -14,7 +14,7 @@ const sentences = Object.fromEntries(
   ),
 )
 
-it('COLLOQUY_UPDATE=1 writes them anew', () => {
+it('COLLOQUY_UPDATE=1 rewrites the sentences in src', () => {
   if (process.env['COLLOQUY_UPDATE'] === undefined) return
   const rows = Object.entries(sentences).map(([law, text]) => `  ${law}: ${JSON.stringify(text)},\n`)
   const file = readFileSync(FILE, 'utf8')
@@ -22,7 +22,7 @@ it('COLLOQUY_UPDATE=1 writes them anew', () => {
   writeFileSync(FILE, file.slice(0, start) + rows.join('') + file.slice(file.indexOf('\n}', start - 1) + 1))
 })
 
-it('are those of the page', () => {
+it('the sentences in src equal those of properties/laws.md', () => {
   expect(Object.keys(sentences).length).toBeGreaterThan(100)
   expect(LAWS).toEqual(sentences)
   expect(sentenceOf('R2')).toBe(sentences['R2'])

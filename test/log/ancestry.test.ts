@@ -1,10 +1,10 @@
-/** Counts the jumps of a search along a long path. */
+/** Counts the jumps from a leaf to the root of a long path. */
 
 import { expect, it } from 'vitest'
 import type { Entry } from '../../src/log/entry.ts'
 import { jumpFrom } from '../../src/log/place.ts'
 
-/** The last entry of a path of this length. */
+/** The last entry of a path with `length` entries. */
 function endOf(length: number): Entry {
   let parent: Entry | null = null
   for (let depth = 0; depth < length; depth += 1) {
@@ -27,7 +27,7 @@ function endOf(length: number): Entry {
   return parent as unknown as Entry
 }
 
-it('few jumps lead along a path of 100,000', () => {
+it('fewer than 60 jumps lead from the end to the root of a path of 100,000', () => {
   const leaf = endOf(100_000)
   expect(leaf.depth).toBe(99_999)
   let steps = 0

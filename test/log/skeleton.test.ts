@@ -1,4 +1,4 @@
-/** The columns under a skeleton against plain lists, and the seal around them. */
+/** Compares the columns of an evicted log with plain lists, and tests the seal around them. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ import {
 import { aligned, seal, sealOf, unseal } from '../../src/log/columnar/sealed.ts'
 import { character } from '../../src/testing/text.ts'
 
-/** Any text: lone surrogates, pairs split between texts, byte order marks. */
+/** Any text, with lone surrogates, pairs split between texts, and byte order marks. */
 const text = fc.oneof(
   fc.string({ unit: character(), maxLength: 12 }),
   fc.constantFrom('', '\uFEFF', '\uD83D', '\uDE00', '\uD83D\uDE00', 'é\u0000'),
@@ -26,8 +26,8 @@ const text = fc.oneof(
   }),
 )
 
-describe('texts', () => {
-  it('are read as they were written', () => {
+describe('a column of texts', () => {
+  it('returns each text as written', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 40 }), (texts) => {
         const column = new Texts(...writeTexts(texts))
@@ -37,15 +37,15 @@ describe('texts', () => {
     )
   })
 
-  it('longer than one call can take are read as well', () => {
+  it('returns texts of 100,000 characters', () => {
     const texts = ['\uD800'.repeat(100_000), 'x'.repeat(100_000)]
     const column = new Texts(...writeTexts(texts))
     expect(texts.map((_, index) => column.at(index)).every((each, index) => each === texts[index])).toBe(true)
   })
 })
 
-describe('times', () => {
-  it('are read as they were written', () => {
+describe('a column of times', () => {
+  it('returns each time as written', () => {
     const time = fc.oneof(
       fc.constant(null),
       fc.integer({ min: 0, max: 200_000 }).map((s) => new Date(s * 1_000).toISOString()),
@@ -59,17 +59,17 @@ describe('times', () => {
     )
   })
 
-  it('take few bytes where they share a start, as those of a log do', () => {
+  it('needs fewer than 11 bytes per time for times of a log', () => {
     const times = Array.from({ length: 1_000 }, (_, n) => new Date(n * 1_000).toISOString())
     const bytes = writeTimes(times).reduce((sum, section) => sum + section.length, 0)
     expect(bytes / times.length).toBeLessThan(11)
   })
 })
 
-describe('keys', () => {
+describe('an index of keys', () => {
   const log = fc.array(fc.option(fc.constantFrom('a', 'b', 'c0', 'c1', ''), { nil: null }), { maxLength: 60 })
 
-  it('are found at the latest position that is accepted, none before the first that is asked for', () => {
+  it('finds the latest accepted position of a key at or after a minimum', () => {
     fc.assert(
       fc.property(log, fc.integer({ min: 1, max: 9 }), fc.nat(70), fc.nat(), (texts, size, from, mask) => {
         const columns: KeyColumn[] = []
@@ -91,11 +91,11 @@ describe('keys', () => {
     )
   })
 
-  it('that are all equal cost no more to write into the index than others', () => {
+  it('handles 200,000 equal keys', () => {
     const count = 200_000
     const keys = Array.from({ length: count }, (_, seq) => ({ seq, text: 'call_0' }))
     const index = new KeyIndex([readKeys(writeKeys(keys))], count)
-    // With probing instead of chains this would take minutes.
+    // With probing instead of chains this takes minutes.
     expect(index.find('call_0', () => true)).toBe(count - 1)
     expect(index.find('call_1', () => true)).toBe(-1)
   })
@@ -110,25 +110,25 @@ describe('a sealed block', () => {
   ]
   const block = seal(label, sections)
 
-  it('opens as it was sealed, at any place of any buffer', () => {
+  it('opens with equal content at any offset of any buffer', () => {
     expect(unseal(label, block)).toEqual(sections)
     for (const shift of [0, 1, 2, 3, 4]) {
-      const room = new Uint8Array(block.length + 200)
-      room.set(block, shift)
-      const inside = room.subarray(shift, shift + block.length)
-      expect(unseal(label, aligned(inside))).toEqual(sections)
-      expect(sealOf(aligned(inside))).toEqual(sealOf(block))
+      const buffer = new Uint8Array(block.length + 200)
+      buffer.set(block, shift)
+      const part = buffer.subarray(shift, shift + block.length)
+      expect(unseal(label, aligned(part))).toEqual(sections)
+      expect(sealOf(aligned(part))).toEqual(sealOf(block))
     }
     const shared = new Uint8Array(new SharedArrayBuffer(block.length))
     shared.set(block)
     expect(unseal(label, aligned(shared))).toEqual(sections)
   })
 
-  it('does not open when any bit is another, any byte missing or added, or the label another', () => {
+  it('does not open after any changed bit, missing or added byte, or other label', () => {
     for (let bit = 0; bit < block.length * 8; bit += 1) {
-      const spoilt = block.slice()
-      spoilt[bit >>> 3] = (spoilt[bit >>> 3] as number) ^ (1 << (bit & 7))
-      expect(unseal(label, spoilt)).toBeNull()
+      const damaged = block.slice()
+      damaged[bit >>> 3] = (damaged[bit >>> 3] as number) ^ (1 << (bit & 7))
+      expect(unseal(label, damaged)).toBeNull()
     }
     for (let length = 0; length < block.length; length += 1) {
       expect(unseal(label, aligned(block.slice(0, length)))).toBeNull()
@@ -138,7 +138,7 @@ describe('a sealed block', () => {
     expect(unseal({ ...label, version: 8 }, block)).toBeNull()
   })
 
-  it('never opens by chance, and never throws', () => {
+  it('returns null for random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, begin) => {
         const input = begin ? new Uint8Array([...block.slice(0, 16), ...bytes]) : bytes

@@ -1,4 +1,4 @@
-/** The persistent vector against plain arrays, over many versions at once. */
+/** Compares many versions of the persistent vector with plain arrays. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -21,14 +21,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 let serial = 0
 
-/** A vector that makes its leaves on demand; a leaf is kept, and never written. */
-function madeOnDemand(length: number): Version {
+/** A vector that loads its leaves on demand. Leaves are cached and frozen. */
+function lazyVersion(length: number): Version {
   const model = Array.from({ length }, (_, index) => -index)
-  const listLeavesIn = new Map<number, readonly number[]>()
+  const leaves = new Map<number, readonly number[]>()
   const vector = lazyVector(length, (start) => {
     expect(start % 32).toBe(0)
-    const leaf = listLeavesIn.get(start) ?? Object.freeze(model.slice(start, start + 32))
-    listLeavesIn.set(start, leaf)
+    const leaf = leaves.get(start) ?? Object.freeze(model.slice(start, start + 32))
+    leaves.set(start, leaf)
     return leaf
   })
   return { vector, model }
@@ -49,11 +49,11 @@ function apply({ vector, model }: Version, step: Step): Version {
   return { vector: vector.prefix(position), model: model.slice(0, position) }
 }
 
-describe('vector', () => {
-  it('every version stays what it was, whatever is done to any other', () => {
+describe('a persistent vector', () => {
+  it('keeps every version unchanged after pushes and prefixes of others', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), fc.nat(2_200), (steps, first) => {
-        const versions: Version[] = [{ vector: Vector.empty(), model: [] }, madeOnDemand(first)]
+        const versions: Version[] = [{ vector: Vector.empty(), model: [] }, lazyVersion(first)]
         for (const one of steps) versions.push(apply(versions[one.on % versions.length] as Version, one))
         for (const { vector, model } of versions) {
           expect(vector.length).toBe(model.length)
@@ -71,7 +71,7 @@ describe('vector', () => {
     )
   })
 
-  it('slices as an array does', () => {
+  it('returns the same slices as an array', () => {
     const vector = vectorOf(Array.from({ length: 2_000 }, (_, index) => index))
     for (const [from, to] of [
       [0, 0],
@@ -84,7 +84,7 @@ describe('vector', () => {
     }
   })
 
-  it('copies a bounded number of slots for a push, at any length', () => {
+  it('copies fewer than 5 slots per push at any length', () => {
     let vector = Vector.empty<number>()
     const costs: number[] = []
     for (const length of [1_000, 200_000]) {
@@ -97,15 +97,15 @@ describe('vector', () => {
     expect(costs[1]).toBeLessThan(5)
   })
 
-  it('that is made on demand makes no leaf but the last until it is asked', () => {
-    const made: number[] = []
+  it('loads only its last leaf before another one is read', () => {
+    const loaded: number[] = []
     const vector = lazyVector(100_001, (start) => {
-      made.push(start)
+      loaded.push(start)
       return Array.from({ length: Math.min(32, 100_001 - start) }, (_, index) => start + index)
     })
-    expect(made).toEqual([100_000])
+    expect(loaded).toEqual([100_000])
     expect(vector.push(7).get(100_001)).toBe(7)
     expect(vector.get(70)).toBe(70)
-    expect(made).toEqual([100_000, 64])
+    expect(loaded).toEqual([100_000, 64])
   })
 })

@@ -1,13 +1,10 @@
-/**
- * A naive reading of one branch (U1 to U7, U9, U10): computes units, open calls and more from nodes and a
- * path.
- */
+/** A naive reading of one branch (U1 to U7, U9, U10): computes units, pending calls and more from its path. */
 
 import type { ActionEvent, ToolResultEvent, Event } from '../../src/event/types.ts'
-import { condensed } from './condense.ts'
-import { type Note, silent } from './notes.ts'
-import { named, type Node, pathOf } from './tree.ts'
-import { current, type Item, pending, type Unit } from './unit.ts'
+import { condense } from './condense.ts'
+import { type Note, ignoreNote } from './notes.ts'
+import { positionOf, type Node, pathOf } from './tree.ts'
+import { itemsOf, type Item, hasPendingCall, type Unit } from './unit.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
 /** Numbers are positions in the log. */
@@ -32,15 +29,15 @@ export interface BranchReading {
   readonly forgottenBy: ReadonlyMap<string, string>
 }
 
-/** The ids in units. */
+/** The ids of events in units, and the condensation ids of summaries. */
 const namesIn = (units: readonly Unit[]): string[] =>
-  units.flatMap(current).map(({ id, position: index }) => (index === null ? id.replace(/-summary$/, '') : id))
+  units.flatMap(itemsOf).map(({ id, position: index }) => (index === null ? id.replace(/-summary$/, '') : id))
 
 /** Reads the path from the root to a node, event by event. */
 export function readBranch(
   nodes: readonly Node[],
   offset: number | null,
-  note: Note = silent,
+  note: Note = ignoreNote,
 ): BranchReading {
   const path = pathOf(nodes, offset)
   let units: Unit[] = []
@@ -55,21 +52,21 @@ export function readBranch(
   const results = new Map<number, number>()
   const forgottenBy = new Map<string, string>()
 
-  for (const [step, here] of path.entries()) {
-    const node = nodes[here] as Node
+  for (const [step, position] of path.entries()) {
+    const node = nodes[position] as Node
     const { event, id } = node
     if (event === null || id === null) continue
-    const item: Item = { id, position: here, event }
+    const item: Item = { id, position, event }
     switch (event.kind) {
       case 'SystemPromptEvent':
-        systemPrompt = here
+        systemPrompt = position
         units = withMessage(units, item, [])
         break
       case 'CondensationSummaryEvent':
         units = withMessage(units, item, [])
         break
       case 'MessageEvent':
-        if (event.source === 'user') lastUserMessage = here
+        if (event.source === 'user') lastUserMessage = position
         for (const name of event.activated_skills ?? []) {
           if (!skills.includes(name)) skills.push(name)
         }
@@ -77,14 +74,14 @@ export function readBranch(
           const completed = completedBy(nodes, node, event, working, note)
           units = withMessage(units, item, passedBy(units, nodes, item, note), completed)
           working = working.filter(([call]) => call !== completed)
-          if (completed !== null) completions.set(completed, here)
+          if (completed !== null) completions.set(completed, position)
         }
         break
       case 'ActionEvent': {
         const passed = passedBy(units, nodes, item, note)
         const before = units.slice(0, units.length - passed.length)
         units = [...withCall(before, passed, item, event, note), ...passed]
-        open = [...open, here]
+        open = [...open, position]
         break
       }
       case 'ObservationEvent':
@@ -96,10 +93,10 @@ export function readBranch(
           note(call)
           break
         }
-        open = open.filter((position) => position !== call)
-        results.set(call, here)
+        open = open.filter((index) => index !== call)
+        results.set(call, position)
         if (event.kind === 'ObservationEvent' && event.observation.kind === 'WorkingObservation') {
-          working = [...working, [call, here]].toSorted(
+          working = [...working, [call, position]].toSorted(
             ([a], [b]) => (a as number) - (b as number),
           ) as typeof working
           note('call_works')
@@ -122,7 +119,7 @@ export function readBranch(
       }
       case 'Condensation': {
         const before = namesIn(units)
-        units = condensed(units, { id, timestamp: node.timestamp, event }, note)
+        units = condense(units, { id, timestamp: node.timestamp, event }, note)
         const stored = new Set(namesIn(units))
         for (const each of before) if (!stored.has(each)) forgottenBy.set(each, id)
         unhandled = false
@@ -150,7 +147,7 @@ export function readBranch(
   }
 }
 
-/** U2: adds to the last unit, or starts a batch. */
+/** U2: adds a call to the last unit, or starts a batch. */
 function withCall(
   units: Unit[],
   passed: readonly Unit[],
@@ -167,7 +164,7 @@ function withCall(
       (call) => call.event.kind !== 'ActionEvent' || call.event.tool_call_id !== event.tool_call_id,
     )
   if (last?.type === 'batch' && sameResponse) {
-    const waits = pending(last)
+    const waits = hasPendingCall(last)
     const onlyErrors = last.results.every((answer) => answer.event.kind === 'AgentErrorEvent')
     if (waits || (onlyErrors && !bringsThought(event))) {
       note('batch_of_many')
@@ -212,12 +209,12 @@ function completedBy(
     role: string
     completes?: { action_id?: unknown } | null
   }
-  const named = completes?.action_id
-  if (role !== 'user' || Array.isArray(completes) || typeof named !== 'string') return null
-  const call = working.find(([index]) => nodes[index]?.id === named)
+  const actionId = completes?.action_id
+  if (role !== 'user' || Array.isArray(completes) || typeof actionId !== 'string') return null
+  const call = working.find(([index]) => nodes[index]?.id === actionId)
   const before = nodes.slice(0, node.position)
   if (call !== undefined) note('call_completed')
-  else if (before.some((each) => isCompletion(each.event, named))) note('completed_again')
+  else if (before.some((each) => isCompletion(each.event, actionId))) note('completed_again')
   else note('completes_nothing')
   return call?.[0] ?? null
 }
@@ -231,32 +228,34 @@ const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): n
 
 /** U10: the last units, which a reply precedes because they were appended after its request. */
 function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, note: Note): readonly Unit[] {
-  const here = item.position ?? 0
+  const replyPosition = item.position ?? 0
   const after = afterOf(item.event)
   if (after === undefined) return []
-  const parent = nodes[here]?.parent ?? null
+  const parent = nodes[replyPosition]?.parent ?? null
   if (after === true) note('asked_at_parent')
-  const position = after === null ? null : after === true ? parent : named(nodes.slice(0, here), after)
-  const isUpdate = position !== null && nodes[position]?.kind === 'ConversationStateUpdateEvent'
-  if (after !== null && after !== true && (position === null || isUpdate)) {
+  const requested =
+    after === null ? null : after === true ? parent : positionOf(nodes.slice(0, replyPosition), after)
+  const isUpdate = requested !== null && nodes[requested]?.kind === 'ConversationStateUpdateEvent'
+  if (after !== null && after !== true && (requested === null || isUpdate)) {
     note(
-      nodes.some((node) => node.id === after && node.position > here) ? 'asked_at_later' : 'asked_at_nothing',
+      nodes.some((node) => node.id === after && node.position > replyPosition)
+        ? 'asked_at_later'
+        : 'asked_at_nothing',
     )
     return []
   }
-  const requests = position ?? -1
-  if (position !== null) {
-    if (!pathOf(nodes, here).includes(position)) note('asked_on_another_branch')
-    else if (!units.some((unit) => current(unit).some(({ position: index }) => index === position)))
+  if (requested !== null) {
+    if (!pathOf(nodes, replyPosition).includes(requested)) note('asked_on_another_branch')
+    else if (!units.some((unit) => itemsOf(unit).some(({ position }) => position === requested)))
       note('asked_at_forgotten')
   }
-  const stops = units.findLastIndex(
+  const boundary = units.findLastIndex(
     (unit) =>
       unit.type === 'batch' ||
       afterOf(unit.item.event) !== undefined ||
-      (unit.item.position !== null && unit.item.position <= requests),
+      (unit.item.position !== null && unit.item.position <= (requested ?? -1)),
   )
-  const later = units.slice(stops + 1)
+  const later = units.slice(boundary + 1)
   if (later.length > 1_024) return []
   const first = later.findIndex((unit) => unit.type === 'message' && unit.item.position !== null)
   if (first < 0) return []
@@ -297,7 +296,7 @@ function callFor(
   note: Note,
 ): number | 'duplicate_result' | 'orphan_result' {
   const actionId = answer.kind === 'AgentErrorEvent' ? null : answer.action_id
-  const target = actionId === null ? null : named(nodes.slice(0, node.position), actionId)
+  const target = actionId === null ? null : positionOf(nodes.slice(0, node.position), actionId)
   if (target !== null) {
     const isCall = nodes[target]?.event?.kind === 'ActionEvent'
     if (!isCall) return 'orphan_result'

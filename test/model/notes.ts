@@ -1,9 +1,9 @@
-/** Names of the situations that make a log hostile, as the naive reading finds them. */
+/** Names of the unusual situations that the naive reading finds in a log. */
 
 export type Note = (situation: Situation) => void
 
-/** For readings that need only the result. */
-export const silent: Note = () => undefined
+/** Ignores every situation. */
+export const ignoreNote: Note = () => undefined
 
 /** `situations.ts` reports which ones occurred in a log. */
 export type Situation =

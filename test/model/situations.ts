@@ -1,4 +1,4 @@
-/** Collects the situations that occur in a log, as the naive reading finds them. */
+/** Collects the situations that the naive reading finds in a log. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -7,7 +7,7 @@ import type { Note, Situation } from './notes.ts'
 import { viewOf } from './naive.ts'
 import { readStatus } from './status.ts'
 import { type Node, pathOf, readTree } from './tree.ts'
-import { joined, pending, thinks, type Unit } from './unit.ts'
+import { joinReason, hasPendingCall, hasThinking, type Unit } from './unit.ts'
 
 /** Every situation of the log, on any branch. */
 export function situationsOf(facts: readonly Fact[]): Set<Situation> {
@@ -43,8 +43,8 @@ function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): v
   if (inTree && parent === null && nodes.slice(0, index).some((each) => each.inTree)) note('second_root')
   if (inTree && parent !== before) note('stamped_off_head')
   if (parent !== null && nodes[parent]?.kind === 'ConversationStateUpdateEvent') note('parent_is_update')
-  const sibling = (each: Node) => each.inTree && each.parent === parent && isReal(each)
-  if (inTree && isReal(node) && nodes.slice(0, index).some(sibling)) note('fork')
+  const sibling = (each: Node) => each.inTree && each.parent === parent && canBeHead(each)
+  if (inTree && canBeHead(node) && nodes.slice(0, index).some(sibling)) note('fork')
   if (node.moved) {
     const value = node.event?.kind === 'ConversationStateUpdateEvent' ? node.event.value : null
     note(node.head === null && value === null ? 'head_emptied' : 'head_moved')
@@ -57,9 +57,9 @@ function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): v
   }
 }
 
-const isReal = (node: Node): boolean => node.kind !== 'ConversationStateUpdateEvent'
+const canBeHead = (node: Node): boolean => node.kind !== 'ConversationStateUpdateEvent'
 
-const isDone = (unit?: Unit): boolean => unit?.type === 'batch' && !pending(unit)
+const isDone = (unit?: Unit): boolean => unit?.type === 'batch' && !hasPendingCall(unit)
 
 function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, note: Note): void {
   const { units, unhandled, systemPrompt } = branch
@@ -69,11 +69,11 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
     note('prompt_forgotten')
   if (new Set(items.map(({ id }) => id)).size < items.length) note('id_of_two_units')
   for (const [index, unit] of units.entries()) {
-    if (!pending(unit)) continue
+    if (!hasPendingCall(unit)) continue
     note('open_batch')
     if (index < units.length - 1) note('open_batch_inside')
   }
-  const joins = units.map((_, index) => joined(units, index))
+  const joins = units.map((_, index) => joinReason(units, index))
   if (joins.includes('loop')) note('thinking_loop')
   if (joins.includes('reply')) note('reply_goes_on')
   if (joins.some((join, index) => join === 'reply' && joins[index + 1] === 'reply'))
@@ -93,10 +93,10 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   else if (units.filter((unit) => unit.type === 'batch' && unit.response === llm_response_id).length > 1) {
     note('reused_response_id')
   }
-  if (units.some((unit) => thinks(unit) && pending(unit))) note('pending_thinking')
+  if (units.some((unit) => hasThinking(unit) && hasPendingCall(unit))) note('pending_thinking')
 }
 
-/** Content of a view that may confuse a provider. */
+/** Reports content of a view that a provider may reject. */
 function noteShown(event: Event, note: Note): void {
   const text = JSON.stringify(event)
   if (/\\ud[89a-f]../.test(text)) note('lone_surrogate')

@@ -1,12 +1,12 @@
-/** The status table of design section 3, row by row: computes status and error from nodes and a length. */
+/** Computes status and error by the rows of the status table (design section 3). */
 
 import type { Event } from '../../src/event/types.ts'
 import { readBranch } from './branch.ts'
-import { type Note, silent } from './notes.ts'
+import { type Note, ignoreNote } from './notes.ts'
 import type { Node } from './tree.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
-const EIGHT = [
+const STATUSES = [
   'idle',
   'running',
   'paused',
@@ -23,7 +23,7 @@ export interface StatusReading {
 }
 
 /** Status and error after the first `length` facts. */
-export function readStatus(nodes: readonly Node[], length: number, note: Note = silent): StatusReading {
+export function readStatus(nodes: readonly Node[], length: number, note: Note = ignoreNote): StatusReading {
   let status = 'idle'
   let error: StatusReading['error'] = null
   /** Position at which the status last became paused. */
@@ -31,7 +31,7 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
   for (const node of nodes.slice(0, length)) {
     if (!node.inTree || node.event === null) continue
     const before = status
-    status = row(nodes, node, node.event, before, pausedAt, note) ?? before
+    status = nextStatus(nodes, node, node.event, before, pausedAt, note) ?? before
     if (node.event.kind === 'ConversationErrorEvent' && status === 'error') {
       error = { code: node.event.code, detail: node.event.detail, event_id: node.id ?? '' }
     }
@@ -48,7 +48,7 @@ const completes = (nodes: readonly Node[], node: Node): boolean =>
   readBranch(nodes.slice(0, node.position), node.parent).working.length
 
 /** The status from the first matching row, or null. */
-function row(
+function nextStatus(
   nodes: readonly Node[],
   node: Node,
   event: Event,
@@ -57,18 +57,19 @@ function row(
   note: Note,
 ): string | null {
   const is = (...names: readonly string[]) => names.includes(status)
-  const open = (index: number | null) => readBranch(nodes.slice(0, node.position + 1), index).open.length > 0
+  const hasPendingCalls = (index: number | null) =>
+    readBranch(nodes.slice(0, node.position + 1), index).open.length > 0
 
   if (event.kind === 'ConversationStateUpdateEvent') {
-    if (event.key === 'execution_status') return one(event.value)
+    if (event.key === 'execution_status') return statusOf(event.value)
     if (event.key === 'full_state') {
       const value = event.value
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
-      return one(Object.entries(value).find(([key]) => key === 'execution_status')?.[1])
+      return statusOf(Object.entries(value).find(([key]) => key === 'execution_status')?.[1])
     }
     if (event.key === 'leaf_event_id' && node.moved) {
       if (is('finished', 'stuck')) return 'idle'
-      if (is('waiting_for_confirmation') && !open(node.head)) return 'idle'
+      if (is('waiting_for_confirmation') && !hasPendingCalls(node.head)) return 'idle'
     }
     return null
   }
@@ -97,7 +98,7 @@ function row(
     return 'finished'
   }
   if (event.kind === 'MessageEvent' && event.source === 'agent') {
-    const speaks = (event.llm_message.content ?? []).some(
+    const hasText = (event.llm_message.content ?? []).some(
       (part) =>
         (part.type ?? 'text') === 'text' &&
         !('image_urls' in part) &&
@@ -106,18 +107,18 @@ function row(
     )
     const calls = (event.llm_message.tool_calls ?? []).length > 0
     const { reply } = event.llm_message as { reply?: { interrupted?: unknown; outcome?: unknown } | null }
-    const early = ['truncated', 'paused', 'refused', 'filtered', 'broken_off', 'failed'].some(
+    const endedEarly = ['truncated', 'paused', 'refused', 'filtered', 'broken_off', 'failed'].some(
       (end) => end === reply?.outcome,
     )
-    const cut = (reply?.interrupted === true || early) && !Array.isArray(reply)
-    if (cut) note(early ? 'ended_early' : 'cut_off')
-    return speaks && !calls && !cut && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
+    const isIncomplete = (reply?.interrupted === true || endedEarly) && !Array.isArray(reply)
+    if (isIncomplete) note(endedEarly ? 'ended_early' : 'cut_off')
+    return hasText && !calls && !isIncomplete && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
   }
-  const results =
+  const isResult =
     event.kind === 'ObservationEvent' ||
     event.kind === 'UserRejectObservation' ||
     event.kind === 'AgentErrorEvent'
-  if (results && is('waiting_for_confirmation') && !open(node.position)) {
+  if (isResult && is('waiting_for_confirmation') && !hasPendingCalls(node.position)) {
     note('confirmation_answered')
     const byUser = event.kind === 'UserRejectObservation' && (event.rejection_source ?? 'user') === 'user'
     return byUser ? 'idle' : 'running'
@@ -125,8 +126,8 @@ function row(
   return null
 }
 
-const one = (value: unknown): string | null =>
-  typeof value === 'string' && EIGHT.includes(value) ? value : null
+const statusOf = (value: unknown): string | null =>
+  typeof value === 'string' && STATUSES.includes(value) ? value : null
 
 /** Position of the first action of an LLM response in the whole log. */
 const firstOf = (nodes: readonly Node[], response: string): number =>

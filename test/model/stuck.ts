@@ -7,7 +7,7 @@ import type { StuckThresholds } from '../../src/context/stuck.ts'
 import { readBranch } from './branch.ts'
 import { headAt } from './naive.ts'
 import { readTree } from './tree.ts'
-import { current, type Item, pending, type Unit } from './unit.ts'
+import { itemsOf, type Item, hasPendingCall, type Unit } from './unit.ts'
 
 type Batch = Extract<Unit, { readonly type: 'batch' }>
 
@@ -21,54 +21,56 @@ export interface LoopReading {
 /** The reading after all facts; `alternating_pattern` is at least 3. */
 export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): LoopReading {
   const nodes = readTree(facts)
-  const { units: all, lastUserMessage } = readBranch(nodes, headAt(nodes, facts.length))
+  const { units: allUnits, lastUserMessage } = readBranch(nodes, headAt(nodes, facts.length))
   const { action_observation, action_error, monologue, alternating_pattern } = thresholds
   const size = 10 * Math.max(action_observation, action_error + 1, monologue, alternating_pattern)
 
   let start = 0
-  for (const [index, unit] of all.entries()) {
-    const isUsers = unit.type === 'message' && sourceOf(unit.item) === 'user'
-    if (isUsers || pending(unit) || unit.rank < (lastUserMessage ?? -1)) start = index + 1
+  for (const [index, unit] of allUnits.entries()) {
+    const isUserMessage = unit.type === 'message' && sourceOf(unit.item) === 'user'
+    if (isUserMessage || hasPendingCall(unit) || unit.rank < (lastUserMessage ?? -1)) start = index + 1
   }
-  const units = all.slice(Math.max(start, all.length - size))
+  const units = allUnits.slice(Math.max(start, allUnits.length - size))
   const steps = units.filter((unit): unit is Batch => unit.type === 'batch')
   const last = (count: number) => (steps.length >= count ? steps.slice(-count) : null)
 
-  const same = last(action_observation)
-  if (same?.every((step) => !failed(step) && whole(step, same[0] as Batch)))
-    return stuck('action_observation', same)
+  const repeated = last(action_observation)
+  if (repeated?.every((step) => !isFailed(step) && equalSteps(step, repeated[0] as Batch)))
+    return stuckBy('action_observation', repeated)
   const errors = last(action_error + 1)
-  if (errors?.every((step) => failed(step) && calls(step, errors[0] as Batch)))
-    return stuck('action_error', errors)
-  const messages = units.slice(units.findLastIndex((unit) => unit.type === 'batch') + 1).filter(isAgents)
-  if (messages.length >= monologue) return stuck('monologue', messages.slice(-monologue))
+  if (errors?.every((step) => isFailed(step) && equalCalls(step, errors[0] as Batch)))
+    return stuckBy('action_error', errors)
+  const messages = units
+    .slice(units.findLastIndex((unit) => unit.type === 'batch') + 1)
+    .filter(isAgentMessage)
+  if (messages.length >= monologue) return stuckBy('monologue', messages.slice(-monologue))
   const turns = last(alternating_pattern)
-  if (turns?.every((step, index) => index < 2 || whole(step, turns[index - 2] as Batch)) === true)
-    if (!whole(turns[0] as Batch, turns[1] as Batch)) return stuck('alternating_pattern', turns)
+  if (turns?.every((step, index) => index < 2 || equalSteps(step, turns[index - 2] as Batch)) === true)
+    if (!equalSteps(turns[0] as Batch, turns[1] as Batch)) return stuckBy('alternating_pattern', turns)
 
   const streak = last(action_error)
   const before = steps.at(-action_error - 1)
   const newest = steps.at(-1)
-  const isStreak = streak?.every((step) => failed(step) && calls(step, newest as Batch)) === true
-  const isLonger = before !== undefined && failed(before) && calls(before, newest as Batch)
-  const report = streak !== null && units.slice(units.indexOf(streak[0] as Unit)).some(isNudge)
-  return { pattern: null, ids: [], nudge: isStreak && !isLonger && !report }
+  const isStreak = streak?.every((step) => isFailed(step) && equalCalls(step, newest as Batch)) === true
+  const isLonger = before !== undefined && isFailed(before) && equalCalls(before, newest as Batch)
+  const isNudged = streak !== null && units.slice(units.indexOf(streak[0] as Unit)).some(isNudge)
+  return { pattern: null, ids: [], nudge: isStreak && !isLonger && !isNudged }
 }
 
-const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopReading => ({
+const stuckBy = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopReading => ({
   pattern,
-  ids: proof.flatMap((unit) => current(unit).map((item) => item.id)),
+  ids: proof.flatMap((unit) => itemsOf(unit).map((item) => item.id)),
   nudge: false,
 })
 
 const sourceOf = ({ event }: Item): string | null => (event.kind === 'MessageEvent' ? event.source : null)
-const isAgents = (unit: Unit): boolean =>
+const isAgentMessage = (unit: Unit): boolean =>
   unit.type === 'message' && sourceOf(unit.item) === 'agent' && !isPaused(unit.item)
 const isPaused = ({ event }: Item): boolean =>
   event.kind === 'MessageEvent' &&
   (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome ===
     'paused'
-const failed = (step: Batch): boolean =>
+const isFailed = (step: Batch): boolean =>
   step.results.every(
     ({ event }) =>
       event.kind === 'AgentErrorEvent' ||
@@ -83,30 +85,30 @@ function isNudge(unit: Unit): boolean {
 }
 
 /** Whether both steps made the same calls. */
-function calls(one: Batch, other: Batch): boolean {
-  return alike(
-    one.calls.map(({ event }) => deed(event)),
-    other.calls.map(({ event }) => deed(event)),
+function equalCalls(one: Batch, other: Batch): boolean {
+  return equalSets(
+    one.calls.map(({ event }) => callContent(event)),
+    other.calls.map(({ event }) => callContent(event)),
   )
 }
 
 /** Whether both steps made the same calls with the same results. */
-function whole(one: Batch, other: Batch): boolean {
+function equalSteps(one: Batch, other: Batch): boolean {
   const read = (step: Batch) =>
     step.results.map(({ event, call }) => [
-      deed(step.calls.find(({ position: index }) => index === call)?.event as Event),
-      outcome(event),
+      callContent(step.calls.find(({ position: index }) => index === call)?.event as Event),
+      resultContent(event),
     ])
-  return alike(read(one), read(other))
+  return equalSets(read(one), read(other))
 }
 
-const alike = (some: readonly unknown[], others: readonly unknown[]): boolean =>
+const equalSets = (some: readonly unknown[], others: readonly unknown[]): boolean =>
   [
     [some, others],
     [others, some],
   ].every(([a = [], b = []]) => a.every((x) => b.some((y) => isDeepStrictEqual(x, y))))
 
-function deed(event: Event): unknown {
+function callContent(event: Event): unknown {
   const { source = 'agent', tool_name, action, tool_call } = event as ActionEvent
   if (action !== null && action !== undefined) return plain({ source, tool_name, action })
   try {
@@ -116,7 +118,7 @@ function deed(event: Event): unknown {
   }
 }
 
-function outcome(event: Event): unknown {
+function resultContent(event: Event): unknown {
   if (event.kind === 'AgentErrorEvent') return plain({ error: event.error })
   if (event.kind === 'ObservationEvent')
     return plain({ tool: event.tool_name, observation: event.observation })

@@ -35,9 +35,9 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
     const warnings: string[] = []
     if (event === null) warnings.push('quarantined')
 
-    const twin = id !== null && named(nodes, id) !== null
-    if (twin) warnings.push('duplicate_id')
-    const inTree = id !== null && !twin
+    const isDuplicate = id !== null && positionOf(nodes, id) !== null
+    if (isDuplicate) warnings.push('duplicate_id')
+    const inTree = id !== null && !isDuplicate
 
     let timestamp = nodes.at(-1)?.timestamp ?? null
     if (event?.timestamp !== undefined) {
@@ -48,11 +48,11 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
     const headBefore = nodes.at(-1)?.head ?? null
     let parent: number | null = null
     if (inTree) {
-      const requests = fact.parent_id ?? null
-      if (requests === null) parent = headBefore
-      else if (requests === '__root__') parent = null
+      const parentId = fact.parent_id ?? null
+      if (parentId === null) parent = headBefore
+      else if (parentId === '__root__') parent = null
       else {
-        parent = named(nodes, requests)
+        parent = positionOf(nodes, parentId)
         if (parent === null) {
           parent = headBefore
           warnings.push('unknown_parent')
@@ -64,12 +64,12 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
     let moved = false
     if (inTree && kind !== 'ConversationStateUpdateEvent') head = index
     if (inTree && event?.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id') {
-      const target = typeof event.value === 'string' ? named(nodes, event.value) : null
+      const target = typeof event.value === 'string' ? positionOf(nodes, event.value) : null
       if (event.value === null) {
         head = null
         moved = true
       } else if (target !== null) {
-        head = realAt(nodes, target)
+        head = skipUpdates(nodes, target)
         moved = true
       } else warnings.push('head_ignored')
     }
@@ -79,22 +79,23 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
 }
 
 /** Position of the tree's node with an id, or null. */
-export function named(nodes: readonly Node[], id: string): number | null {
+export function positionOf(nodes: readonly Node[], id: string): number | null {
   return nodes.find((node) => node.inTree && node.id === id)?.position ?? null
 }
 
 /** The node itself, or the event before a state update on its branch (D7). */
-export function realAt(nodes: readonly Node[], index: number | null): number | null {
-  let here = index
-  while (here !== null && nodes[here]?.kind === 'ConversationStateUpdateEvent') {
-    here = nodes[here]?.parent ?? null
+export function skipUpdates(nodes: readonly Node[], index: number | null): number | null {
+  let position = index
+  while (position !== null && nodes[position]?.kind === 'ConversationStateUpdateEvent') {
+    position = nodes[position]?.parent ?? null
   }
-  return here
+  return position
 }
 
 /** Positions from the root to a node. */
 export function pathOf(nodes: readonly Node[], index: number | null): number[] {
   const path: number[] = []
-  for (let here = index; here !== null; here = nodes[here]?.parent ?? null) path.unshift(here)
+  for (let position = index; position !== null; position = nodes[position]?.parent ?? null)
+    path.unshift(position)
   return path
 }

@@ -35,25 +35,25 @@ export type Unit =
     }
 
 /** Every event of a unit (U9): the calls, then the results. */
-export const current = (unit: Unit): readonly Item[] =>
+export const itemsOf = (unit: Unit): readonly Item[] =>
   unit.type === 'message' ? [unit.item] : [...unit.calls, ...unit.results]
 
 /** Whether a call of the batch has no result (U4). */
-export const pending = (unit: Unit): boolean =>
+export const hasPendingCall = (unit: Unit): boolean =>
   unit.type === 'batch' &&
   unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.position))
 
 /** The events that a unit adds to the view (U4, U9). */
-export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : current(unit))
+export const visibleItems = (unit: Unit): readonly Item[] => (hasPendingCall(unit) ? [] : itemsOf(unit))
 
 /** Whether a batch has thinking blocks (U5). */
-export const thinks = (unit: Unit): boolean =>
+export const hasThinking = (unit: Unit): boolean =>
   unit.type === 'batch' &&
   unit.calls.some(({ event }) => event.kind === 'ActionEvent' && (event.thinking_blocks ?? []).length > 0)
 
 /** The record of the unit's reply, empty when missing; null for any other unit (U5). */
-function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: unknown } | null {
-  const event = current(unit)[0]?.event
+function replyRecordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: unknown } | null {
+  const event = itemsOf(unit)[0]?.event
   const holder =
     event?.kind === 'ActionEvent'
       ? event.tool_call
@@ -65,35 +65,41 @@ function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: un
   return typeof reply === 'object' && reply !== null && !Array.isArray(reply) ? reply : {}
 }
 
-const paused = (unit: Unit): boolean => !pending(unit) && recordOf(unit)?.outcome === 'paused'
+const isPausedReply = (unit: Unit): boolean =>
+  !hasPendingCall(unit) && replyRecordOf(unit)?.outcome === 'paused'
 
 /** Number of calls of the provider's own tools without a result after these units (U5). */
-const waiting = (units: readonly Unit[]): number =>
+const pendingProviderCalls = (units: readonly Unit[]): number =>
   units.reduce((count, unit) => {
-    const waits = recordOf(unit)?.waits
-    if (recordOf(unit) === null || pending(unit) || (unit.type === 'message' && !paused(unit))) return 0
+    const waits = replyRecordOf(unit)?.waits
+    if (
+      replyRecordOf(unit) === null ||
+      hasPendingCall(unit) ||
+      (unit.type === 'message' && !isPausedReply(unit))
+    )
+      return 0
     return Math.max(0, count + (Number.isSafeInteger(waits) ? Number(waits) : 0))
   }, 0)
 
 /** Whether the unit at an index is in a thinking loop (U5). */
 function inLoop(units: readonly Unit[], index: number): boolean {
   const unit = units[index]
-  if (unit?.type !== 'batch' || pending(unit)) return false
-  return thinks(unit) || inLoop(units, index - 1)
+  if (unit?.type !== 'batch' || hasPendingCall(unit)) return false
+  return hasThinking(unit) || inLoop(units, index - 1)
 }
 
 /** Why the unit at an index is in one stretch with the unit before: a loop or a continued reply (U5). */
-export function joined(units: readonly Unit[], index: number): 'loop' | 'reply' | null {
+export function joinReason(units: readonly Unit[], index: number): 'loop' | 'reply' | null {
   const [before, unit] = [units[index - 1], units[index]]
-  if (before === undefined || unit === undefined || recordOf(unit) === null) return null
-  if (paused(before) || waiting(units.slice(0, index)) > 0) return 'reply'
-  return !thinks(unit) && inLoop(units, index) ? 'loop' : null
+  if (before === undefined || unit === undefined || replyRecordOf(unit) === null) return null
+  if (isPausedReply(before) || pendingProviderCalls(units.slice(0, index)) > 0) return 'reply'
+  return !hasThinking(unit) && inLoop(units, index) ? 'loop' : null
 }
 
 /** For each unit, its stretch, identified by the index of the stretch's first unit (U5). */
-export function wholes(units: readonly Unit[]): number[] {
-  const names: number[] = []
+export function stretchesOf(units: readonly Unit[]): number[] {
+  const stretches: number[] = []
   for (const index of units.keys())
-    names.push(joined(units, index) === null ? index : (names[index - 1] ?? index))
-  return names
+    stretches.push(joinReason(units, index) === null ? index : (stretches[index - 1] ?? index))
+  return stretches
 }

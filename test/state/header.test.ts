@@ -1,4 +1,4 @@
-/** The status table, row by row from every status (design section 3). */
+/** Applies each row of the status table to every status (design section 3). */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -49,8 +49,8 @@ const trouble: Event = {
   detail: 'D',
 }
 
-/** A conversation with open calls in the given status. */
-const index = (value: Status, ...calls: string[]): State =>
+/** A conversation with pending calls in a status. */
+const stateWith = (value: Status, ...calls: string[]): State =>
   replay([...calls.map((id) => action(id)), status(value)])
 
 const after = (before: State, ...events: Event[]): Status => events.reduce(reduce, before).header.status
@@ -58,7 +58,7 @@ const after = (before: State, ...events: Event[]): Status => events.reduce(reduc
 interface Row {
   readonly title: string
   readonly events: readonly Event[]
-  /** Calls that are already open. */
+  /** Calls that are already pending. */
   readonly open?: readonly string[]
   /** The new status for each status that changes. */
   readonly becomes: Partial<Record<Status, Status>>
@@ -70,7 +70,7 @@ const all = (to: Status, ...except: Status[]): Partial<Record<Status, Status>> =
 const ROWS: readonly Row[] = [
   ...STATUSES.map((to) => ({ title: `execution_status ${to}`, events: [status(to)], becomes: all(to) })),
   {
-    title: 'execution_status of no status',
+    title: 'execution_status with an unknown value',
     events: [status('sleeping'), status(null), status(7)],
     becomes: {},
   },
@@ -86,19 +86,19 @@ const ROWS: readonly Row[] = [
   },
   { title: 'another key', events: [status('paused', 'agent_status')], becomes: {} },
   {
-    title: 'HEAD moved to where no call is open',
+    title: 'HEAD moved to an event without pending calls',
     open: ['a'],
     events: [status(null, 'leaf_event_id')],
     becomes: { finished: 'idle', stuck: 'idle', waiting_for_confirmation: 'idle' },
   },
   {
-    title: 'HEAD moved to where a call is open',
+    title: 'HEAD moved to an event with a pending call',
     open: ['a'],
     events: [status('a', 'leaf_event_id')],
     becomes: { finished: 'idle', stuck: 'idle' },
   },
   {
-    title: 'HEAD asked to go nowhere',
+    title: 'HEAD moved to an unknown event',
     open: ['a'],
     events: [status('nowhere', 'leaf_event_id')],
     becomes: {},
@@ -118,12 +118,12 @@ const ROWS: readonly Row[] = [
     becomes: { idle: 'running', finished: 'running', error: 'running', stuck: 'running' },
   },
   {
-    title: 'finish observed',
+    title: 'finish result',
     open: ['a', 'b'],
     events: [observe('a', 'finish')],
     becomes: all('finished', 'paused', 'deleting'),
   },
-  { title: 'finish failed', open: ['a', 'b'], events: [observe('a', 'finish', true)], becomes: {} },
+  { title: 'failed finish result', open: ['a', 'b'], events: [observe('a', 'finish', true)], becomes: {} },
   {
     title: 'agent text',
     events: [message('agent', 'done')],
@@ -132,7 +132,7 @@ const ROWS: readonly Row[] = [
   { title: 'blank agent text', events: [message('agent', ' \n')], becomes: {} },
   { title: 'agent text with tool calls', events: [message('agent', 'done', 'c')], becomes: {} },
   {
-    title: 'last observation',
+    title: 'last result',
     open: ['a'],
     events: [observe('a')],
     becomes: { waiting_for_confirmation: 'running' },
@@ -157,13 +157,13 @@ const ROWS: readonly Row[] = [
     becomes: { waiting_for_confirmation: 'running' },
   },
   {
-    title: 'answer that leaves a call open',
+    title: 'answer while another call is pending',
     open: ['a', 'b'],
     events: [observe('a'), reject('a')],
     becomes: {},
   },
   {
-    title: 'kinds that say nothing of status',
+    title: 'kinds without a status',
     events: [
       { kind: 'CondensationRequest' },
       { kind: 'CondensationSummaryEvent', summary: 's' },
@@ -180,25 +180,25 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-describe('status table', () => {
-  it.each(ROWS)('$title', ({ events, open, becomes }) => {
-    const seen = Object.fromEntries(
-      STATUSES.map((one) => [one, after(index(one, ...(open ?? [])), ...events)]),
+describe('status transitions', () => {
+  it.each(ROWS)('follow the table for: $title', ({ events, open, becomes }) => {
+    const results = Object.fromEntries(
+      STATUSES.map((one) => [one, after(stateWith(one, ...(open ?? [])), ...events)]),
     )
-    expect(seen).toEqual({ ...Object.fromEntries(STATUSES.map((one) => [one, one])), ...becomes })
+    expect(results).toEqual({ ...Object.fromEntries(STATUSES.map((one) => [one, one])), ...becomes })
   })
 })
 
 const paused = (...before: Event[]): State => replay([...before, { kind: 'PauseEvent' }])
 
-describe('a pause and the reply in flight', () => {
-  it('holds for the first new reply, whatever its number of calls', () => {
+describe('a pause during a reply', () => {
+  it('holds for all calls of the first new reply', () => {
     expect(after(paused(), action('a', 'r1'), action('b', 'r1'))).toBe('paused')
   })
-  it('is over at the second new reply', () => {
+  it('ends at the second new reply', () => {
     expect(after(paused(), action('a', 'r1'), action('b', 'r2'))).toBe('running')
   })
-  it('does not count a reply that began before it', () => {
+  it('does not count further calls of an earlier reply', () => {
     expect(after(paused(action('a', 'r0')), action('b', 'r0'), action('c', 'r1'))).toBe('paused')
     expect(after(paused(action('a', 'r0'), action('b', 'r1')), action('c', 'r0'), action('d', 'r2'))).toBe(
       'paused',
@@ -207,18 +207,18 @@ describe('a pause and the reply in flight', () => {
       'running',
     )
   })
-  it('counts anew after a second pause', () => {
+  it('counts replies again after a second pause', () => {
     const again = [status('running'), { kind: 'PauseEvent' } as Event]
     expect(after(paused(), action('a', 'r1'), ...again, action('b', 'r2'))).toBe('paused')
     expect(after(paused(), action('a', 'r1'), ...again, action('b', 'r2'), action('c', 'r3'))).toBe('running')
   })
-  it('lets a finish and an agent text wait', () => {
+  it('holds after a finish result and a reply with text', () => {
     expect(after(paused(action('a')), observe('a', 'finish'), message('agent', 'done'))).toBe('paused')
   })
 })
 
-describe('the error', () => {
-  it('stays until the status leaves error, and is the latest', () => {
+describe('the error in the header', () => {
+  it('is the latest error, and disappears when the status changes', () => {
     const state = replay([trouble])
     expect(state.header.error).toEqual({ code: 'C', detail: 'D', event_id: 'e' })
     const next = reduce(state, { ...trouble, id: 'f', code: 'E' } as Event)
@@ -227,13 +227,13 @@ describe('the error', () => {
     expect(reduce(next, message('user', 'go on')).header.error?.event_id).toBe('f')
     expect(reduce(next, action('a')).header.error).toBeNull()
   })
-  it('is not set while deleting', () => {
+  it('is not set while the conversation is being deleted', () => {
     const state = replay([status('deleting'), trouble])
     expect(state.header).toMatchObject({ status: 'deleting', error: null, inFlight: null })
   })
 })
 
-it('the header is the same object while nothing in it changes, and frozen (design D5)', () => {
+it('an unchanged header stays the same frozen object (design D5)', () => {
   const running = replay([action('a')])
   const more = [observe('a'), action('b'), { kind: 'CondensationRequest' } as Event].reduce(reduce, running)
   expect(more.header).toBe(running.header)

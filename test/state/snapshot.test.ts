@@ -1,7 +1,4 @@
-/**
- * Snapshots: their parts, what they contain and omit, and what corrupts them. Laws R7 to R9 cover the
- * rest.
- */
+/** Tests the parts and content of snapshots, and damage to them. Laws R7 to R9 cover the rest. */
 
 import { describe, expect, it } from 'vitest'
 import { hashText } from '../../src/event/text.ts'
@@ -44,14 +41,14 @@ const action = (id: string, callId = `call-${id}`): Event => ({
   tool_call: { id: callId, name: 'ls', arguments: '{}', origin: 'completion' },
   llm_response_id: `response-${id}`,
 })
-const failed = (id: string, callId: string): Event => ({
+const fail = (id: string, callId: string): Event => ({
   kind: 'AgentErrorEvent',
   id,
   tool_name: 'ls',
   tool_call_id: callId,
   error: 'no such folder',
 })
-const forget = (id: string, ids: readonly string[]): Event => ({
+const condensation = (id: string, ids: readonly string[]): Event => ({
   kind: 'Condensation',
   id,
   llm_response_id: `response-${id}`,
@@ -60,21 +57,21 @@ const forget = (id: string, ids: readonly string[]): Event => ({
   summary_offset: 0,
 })
 
-/** A little of everything that a snapshot contains. */
+/** A log with every kind of data that a snapshot contains. */
 const LOG: readonly Event[] = [
   message('m1', 'hello \uD800'),
   action('a1'),
-  failed('o1', 'call-a1'),
-  failed('o2', 'call-a1'),
+  fail('o1', 'call-a1'),
+  fail('o2', 'call-a1'),
   message('m2', 'more'),
-  forget('c1', ['m1']),
+  condensation('c1', ['m1']),
   pause('p1', { parent_id: 'm1' }),
   { kind: 'ConversationStateUpdateEvent', id: 'u1', key: 'leaf_event_id', value: 'c1' },
   action('a2'),
   pause('m2'),
 ]
 
-const opened = (parts: readonly SnapshotPart[], conversationId = ''): State => {
+const openSnapshot = (parts: readonly SnapshotPart[], conversationId = ''): State => {
   const state = decodeSnapshot(parts, conversationId)
   if (state === null) throw new Error('the snapshot does not open')
   return state
@@ -91,14 +88,14 @@ const codeOf = (run: () => unknown): unknown => {
 
 const numbers = (parts: readonly SnapshotPart[]) => parts.map(({ part }) => part)
 
-describe('what a snapshot holds', () => {
+describe('the content of a snapshot', () => {
   const whole = replay(LOG)
   const states: readonly [string, State][] = [
-    ['opened', opened(encodeSnapshot(whole))],
+    ['opened', openSnapshot(encodeSnapshot(whole))],
     ['compacted', evict(whole)],
   ]
 
-  it.each(states)('%s: the state, and of bodies those of the view and the open calls', (_, state) => {
+  it.each(states)('%s state: it contains the bodies of the view and of pending calls only', (_, state) => {
     expect(encodeState(state)).toBe(encodeState(whole))
     expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual(
       [...viewEventsIn(whole.branch.view)].map((item) => item.event),
@@ -111,7 +108,7 @@ describe('what a snapshot holds', () => {
     expect(listLeavesIn(state.log).map((entry) => entry.id)).toEqual(['p1', 'a2'])
   })
 
-  it.each(states)('%s: what was let go says so, and nothing goes on from there', (_, state) => {
+  it.each(states)('%s state: evicted events are reported, and nothing can continue from them', (_, state) => {
     expect(['m1', 'c1', 'a2', 'nowhere'].map((id) => isEvicted(state, id))).toEqual([
       true,
       true,
@@ -129,41 +126,44 @@ describe('what a snapshot holds', () => {
     expect(canReduce(whole, move)).toBe(true)
   })
 
-  it.each(states)('%s: the fold goes on from HEAD, the root and what is not in the tree', (_, state) => {
-    const facts: readonly Event[] = [
-      failed('o3', 'call-a2'),
-      pause('p2', { parent_id: '__root__' }),
-      { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: null },
-      message('m3', 'again'),
-      failed('o4', 'call-a1'),
-      pause('m1', { parent_id: 'm1' }),
-    ]
-    let now = state
-    for (const fact of facts) {
-      expect(canReduce(now, fact)).toBe(true)
-      now = reduce(now, fact)
-    }
-    expect(encodeState(now)).toBe(encodeState(replay([...LOG, ...facts])))
-    expect(encodeState(evict(now))).toBe(encodeState(now))
-    const [m1, o3] = ['m1', 'o3'].map((id) => findEventIn(now.log, id))
-    expect(m1 !== undefined && o3 !== undefined && isOnPathIn(m1, o3)).toBe(true)
-  })
+  it.each(states)(
+    '%s state: the fold continues from HEAD and the root, as without a snapshot',
+    (_, state) => {
+      const facts: readonly Event[] = [
+        fail('o3', 'call-a2'),
+        pause('p2', { parent_id: '__root__' }),
+        { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: null },
+        message('m3', 'again'),
+        fail('o4', 'call-a1'),
+        pause('m1', { parent_id: 'm1' }),
+      ]
+      let latest = state
+      for (const fact of facts) {
+        expect(canReduce(latest, fact)).toBe(true)
+        latest = reduce(latest, fact)
+      }
+      expect(encodeState(latest)).toBe(encodeState(replay([...LOG, ...facts])))
+      expect(encodeState(evict(latest))).toBe(encodeState(latest))
+      const [m1, o3] = ['m1', 'o3'].map((id) => findEventIn(latest.log, id))
+      expect(m1 !== undefined && o3 !== undefined && isOnPathIn(m1, o3)).toBe(true)
+    },
+  )
 
-  it('changes nothing of the state that was compacted', () => {
+  it('leaves the state that was compacted unchanged', () => {
     const before = encodeState(whole)
     evict(whole)
     expect(encodeState(whole)).toBe(before)
     expect(stateAt(whole, 'm1').log.entries.length).toBe(1)
   })
 
-  it('of an empty log it is empty', () => {
+  it('is equivalent to an empty log if it was made from one', () => {
     const empty = replay([], { conversationId: 'c' })
     expect(evict(empty)).toBe(empty)
-    const state = opened(encodeSnapshot(empty), 'c')
+    const state = openSnapshot(encodeSnapshot(empty), 'c')
     expect(encodeState(reduce(state, pause('p')))).toBe(encodeState(reduce(empty, pause('p'))))
   })
 
-  it('holds what no event of a correct log holds', () => {
+  it('preserves lone surrogates, byte order marks and empty response ids', () => {
     const odd: readonly Event[] = [
       pause('\uFEFF'),
       action('x', '\uDC00\uFEFF'),
@@ -173,14 +173,14 @@ describe('what a snapshot holds', () => {
       ...odd,
       { quarantined: true, raw: '?', issues: [], id: 'q', event_kind: 'Odd\uD800' } as const,
     ]
-    const state = opened(encodeSnapshot(replay(facts)))
+    const state = openSnapshot(encodeSnapshot(replay(facts)))
     expect(encodeState(state)).toBe(encodeState(replay(facts)))
-    const rest = failed('o', '\uDC00\uFEFF')
+    const rest = fail('o', '\uDC00\uFEFF')
     expect(encodeState(reduce(state, rest))).toBe(encodeState(replay([...facts, rest])))
   })
 })
 
-describe('the parts', () => {
+describe('the parts of a snapshot', () => {
   const length = 2 * CHUNK_SIZE + 5
   const events = Array.from({ length }, (_, n) => pause(`p${n}`, { timestamp: '2026-01-01T00:00:00Z' }))
   const states = new Map<number, State>()
@@ -189,11 +189,11 @@ describe('the parts', () => {
     state = reduce(state, event)
     states.set(state.log.entries.length, state)
   }
-  const index = (length: number): State => states.get(length) as State
+  const stateOfLength = (length: number): State => states.get(length) as State
 
-  it('are the head and one for every 4,096 positions', () => {
+  it('are a head and one chunk per 4,096 positions', () => {
     expect(numbers(encodeSnapshot(state))).toEqual([0, 1, 2, 3])
-    expect(numbers(encodeSnapshot(index(CHUNK_SIZE)))).toEqual([0, 1])
+    expect(numbers(encodeSnapshot(stateOfLength(CHUNK_SIZE)))).toEqual([0, 1])
   })
 
   it.each([
@@ -207,39 +207,39 @@ describe('the parts', () => {
     [length + 1, [0, 1, 2, 3]],
     [-1, [0, 1, 2, 3]],
     [NaN, [0, 1, 2, 3]],
-  ])('since %s are %j', (since, expected) => {
+  ])('after length %s, these are written: %j', (since, expected) => {
     const parts = encodeSnapshot(state, since)
     expect(numbers(parts)).toEqual(expected)
-    const before = since > 0 && since <= length ? encodeSnapshot(index(since)) : []
+    const before = since > 0 && since <= length ? encodeSnapshot(stateOfLength(since)) : []
     const all = new Map([...before, ...parts].map((each) => [each.part, each]))
-    expect(encodeState(opened([...all.values()]))).toBe(encodeState(state))
+    expect(encodeState(openSnapshot([...all.values()]))).toBe(encodeState(state))
   })
 
-  it('that are complete never change, and are not written again by a state that was opened', () => {
-    const [, first] = encodeSnapshot(index(CHUNK_SIZE))
+  it('are reused byte for byte once a chunk is complete', () => {
+    const [, first] = encodeSnapshot(stateOfLength(CHUNK_SIZE))
     const whole = encodeSnapshot(state)
     expect(whole[1]).toEqual(first)
-    const again = encodeSnapshot(opened(whole))
+    const again = encodeSnapshot(openSnapshot(whole))
     expect(again).toEqual(whole)
     expect(again[1]?.bytes).toBe(whole[1]?.bytes)
     expect(evict(evict(state)).log.index.columns?.chunks[0]?.bytes).toEqual(whole[1]?.bytes)
   })
 
-  it('that are there already are taken over when bodies are let go again', () => {
-    const small = evict(state)
-    const again = evict(reduce(small, pause('more')))
-    const [before, after] = [small, again].map((each) => each.log.index.columns?.chunks ?? [])
+  it('are reused when the state is compacted again', () => {
+    const compacted = evict(state)
+    const again = evict(reduce(compacted, pause('more')))
+    const [before, after] = [compacted, again].map((each) => each.log.index.columns?.chunks ?? [])
     expect(before?.map((chunk, index) => chunk === after?.[index])).toEqual([true, true, false])
   })
 
-  it('of two lengths do not fit', () => {
-    const old = encodeSnapshot(index(length - 1))
-    const now = encodeSnapshot(state)
-    expect(decodeSnapshot([...now.slice(0, 3), old[3] as SnapshotPart], '')).toBeNull()
-    expect(decodeSnapshot([old[0] as SnapshotPart, ...now.slice(1)], '')).toBeNull()
+  it('cannot be combined from two lengths of a log', () => {
+    const old = encodeSnapshot(stateOfLength(length - 1))
+    const latest = encodeSnapshot(state)
+    expect(decodeSnapshot([...latest.slice(0, 3), old[3] as SnapshotPart], '')).toBeNull()
+    expect(decodeSnapshot([old[0] as SnapshotPart, ...latest.slice(1)], '')).toBeNull()
   })
 
-  it('of another log with the same ids do not fit, whichever part differs', () => {
+  it('cannot be combined with parts of another log with the same ids', () => {
     const other = encodeSnapshot(replay(events.with(3, pause('p3', { timestamp: '2027-01-01T00:00:00Z' }))))
     const parts = encodeSnapshot(state)
     const differing = other.flatMap(({ bytes }, n) => (String(bytes) === String(parts[n]?.bytes) ? [] : [n]))
@@ -251,57 +251,57 @@ describe('the parts', () => {
   })
 })
 
-describe('a snapshot that is spoilt', () => {
+describe('a damaged snapshot', () => {
   const state = replay(LOG)
   const parts = encodeParts(state, 0, 4)
-  const spoilt = (part: number, bytes: Uint8Array): SnapshotPart[] => parts.with(part, { part, bytes })
+  const withPart = (part: number, bytes: Uint8Array): SnapshotPart[] => parts.with(part, { part, bytes })
 
-  it('opens as nothing when any byte is another, in any part', () => {
+  it('does not open if any byte of any part is changed', () => {
     for (const { part, bytes } of parts) {
       for (const index of bytes.keys()) {
         const other = bytes.slice()
         other[index] = (other[index] as number) ^ (1 << (index & 7))
-        expect(decodeSnapshot(spoilt(part, other), '')).toBeNull()
+        expect(decodeSnapshot(withPart(part, other), '')).toBeNull()
       }
     }
   })
 
-  it('opens as nothing when a part is missing, cut, given twice, or under the number of another', () => {
+  it('does not open if a part is missing, cut, duplicated or numbered as another', () => {
     for (const { part, bytes } of parts) {
       expect(decodeSnapshot(parts.toSpliced(part, 1), '')).toBeNull()
       expect(decodeSnapshot([...parts, { part, bytes }], '')).toBeNull()
       for (let length = 0; length < bytes.length; length += 7) {
-        expect(decodeSnapshot(spoilt(part, bytes.slice(0, length)), '')).toBeNull()
+        expect(decodeSnapshot(withPart(part, bytes.slice(0, length)), '')).toBeNull()
       }
       for (const other of parts) {
-        if (other.part !== part) expect(decodeSnapshot(spoilt(part, other.bytes), '')).toBeNull()
+        if (other.part !== part) expect(decodeSnapshot(withPart(part, other.bytes), '')).toBeNull()
       }
     }
     expect(decodeSnapshot([], '')).toBeNull()
     expect(decodeSnapshot([{ part: 0, bytes: null } as unknown as SnapshotPart], '')).toBeNull()
   })
 
-  it('opens as nothing under another conversation', () => {
+  it('does not open under another conversation id', () => {
     expect(decodeSnapshot(parts, 'another')).toBeNull()
   })
 
-  it('opens whatever the order of its parts, wherever their bytes lie, and with parts beyond them', () => {
+  it('opens with parts in any order, at any buffer offset, and with extra parts', () => {
     const text = encodeState(state)
-    expect(encodeState(opened(parts.toReversed()))).toBe(text)
-    expect(encodeState(opened([...parts, { part: 99, bytes: new Uint8Array(8) }]))).toBe(text)
+    expect(encodeState(openSnapshot(parts.toReversed()))).toBe(text)
+    expect(encodeState(openSnapshot([...parts, { part: 99, bytes: new Uint8Array(8) }]))).toBe(text)
     const odd = parts.map(({ part, bytes }) => {
-      const room = new Uint8Array(bytes.length + 99)
-      room.set(bytes, 3)
-      return { part, bytes: room.subarray(3, 3 + bytes.length) }
+      const buffer = new Uint8Array(bytes.length + 99)
+      buffer.set(bytes, 3)
+      return { part, bytes: buffer.subarray(3, 3 + bytes.length) }
     })
-    const state2 = opened(odd)
+    const state2 = openSnapshot(odd)
     for (const { bytes } of odd) bytes.fill(0)
     expect(encodeState(state2)).toBe(text)
   })
 })
 
 describe('the version of the fold', () => {
-  it('is asked for: parts of another open as nothing', () => {
+  it('must match: a snapshot with another version does not open', () => {
     const parts = encodeSnapshot(replay(LOG))
     const relabelled = (by: number) =>
       parts.map(({ part, bytes }) => {
@@ -314,9 +314,10 @@ describe('the version of the fold', () => {
     expect(decodeSnapshot([...parts.slice(0, 1), ...relabelled(-1).slice(1)], '')).toBeNull()
   })
 
-  it('is raised when the fold or the form of a part changes: then write the new pair here', () => {
+  it('changes with the fold and the format of the parts', () => {
+    // When this fails, raise FOLD_VERSION and write the new pair here.
     const bytes = encodeParts(replay(LOG), 0, 4).map((part) => [...part.bytes].join())
-    const print = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
-    expect([FOLD_VERSION, print]).toEqual([13, '59a5782ba8b1b188'])
+    const fingerprint = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
+    expect([FOLD_VERSION, fingerprint]).toEqual([13, '59a5782ba8b1b188'])
   })
 })

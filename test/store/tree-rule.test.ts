@@ -10,7 +10,7 @@ import { replay } from '../../src/state/reduce.ts'
 import type { AppendResult, Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { named, type Node, readTree } from '../model/tree.ts'
+import { positionOf, type Node, readTree } from '../model/tree.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -163,7 +163,7 @@ function updatesAbove(nodes: readonly Node[], move: Event | null): number {
   const value = move?.kind === 'ConversationStateUpdateEvent' ? move.value : null
   let climbed = 0
   for (
-    let index = typeof value === 'string' ? named(nodes, value) : null;
+    let index = typeof value === 'string' ? positionOf(nodes, value) : null;
     index !== null && nodes[index]?.kind === 'ConversationStateUpdateEvent';
     index = nodes[index]?.parent ?? null
   )

@@ -1,4 +1,4 @@
-/** The cost of a call does not grow with the calls of its tool_call_id, on any branch. */
+/** Measures that the cost of a call does not grow with the number of calls, on any branch. */
 
 import { describe, expect, it } from 'vitest'
 import { countSpent } from '../../bench/count.ts'
@@ -12,51 +12,50 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
 
-/** A call of the one reply, after an event. */
-const callBehind = (id: string, callId: string, parent: string): Event =>
+/** A call of the reply `r` with a parent. */
+const callAfter = (id: string, callId: string, parent: string): Event =>
   call(id, callId, 'r', { parent_id: parent })
 
-const BATCH: readonly Event[] = [callBehind('a', 'c', '__root__'), callBehind('b', 'd', 'a')]
+const BATCH: readonly Event[] = [callAfter('a', 'c', '__root__'), callAfter('b', 'd', 'a')]
 
-/** Changes of a reply that is still open, at one of many positions. */
+/** Events that change a pending batch, by index. */
 const LOGS: Readonly<Record<string, (index: number) => Event>> = {
-  'calls of one id, each on a branch of its own': (index) => callBehind(`e${index}`, 'x', 'a'),
-  'calls of own ids, each on a branch of its own': (index) => callBehind(`e${index}`, `x${index}`, 'a'),
-  'a batch that grows, beside calls of one id on branches of their own': (index) =>
+  'calls with one id on separate branches': (index) => callAfter(`e${index}`, 'x', 'a'),
+  'calls with distinct ids on separate branches': (index) => callAfter(`e${index}`, `x${index}`, 'a'),
+  'a growing batch next to calls with one id on separate branches': (index) =>
     index % 2 === 0
-      ? callBehind(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 2}`)
-      : callBehind(`e${index}`, 'x', `e${index - 1}`),
-  'calls of one id behind each other': (index) =>
-    callBehind(`e${index}`, 'x', index === 0 ? 'b' : `e${index - 1}`),
-  'results of one call, each on a branch of its own': (index) =>
-    result(`e${index}`, 'c', 'a', { parent_id: 'b' }),
+      ? callAfter(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 2}`)
+      : callAfter(`e${index}`, 'x', `e${index - 1}`),
+  'consecutive calls with one id': (index) =>
+    callAfter(`e${index}`, 'x', index === 0 ? 'b' : `e${index - 1}`),
+  'results of one call on separate branches': (index) => result(`e${index}`, 'c', 'a', { parent_id: 'b' }),
 }
 
 const perEvent = (length: number, make: (index: number) => Event): number => {
   const events = Array.from({ length }, (_, index) => make(index))
-  const begun = replay(BATCH)
+  const initial = replay(BATCH)
   return countSpent(length, () => {
-    let state = begun
+    let state = initial
     for (const event of events) state = reduce(state, event)
   })
 }
 
-describe('the counted work of a call', () => {
-  it.each(Object.entries(LOGS))('%s', (_, make) => {
+describe('the counted work of an event in a batch', () => {
+  it.each(Object.entries(LOGS))('grows at most logarithmically for %s', (_, make) => {
     // A tree of 16 times as many calls has about four more levels.
     expect(perEvent(8_000, make) / perEvent(500, make)).toBeLessThan(2)
   })
 
-  it('is the same over a snapshot, which knows the calls of its batches', () => {
+  it('is less than 1.5 times as large after a snapshot is opened', () => {
     const calls = Array.from({ length: 2_000 }, (_, index) =>
-      callBehind(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 1}`),
+      callAfter(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 1}`),
     )
     const whole = replay([...BATCH, ...calls])
     const opened = decodeSnapshot(encodeSnapshot(whole), '')
     expect(opened).not.toBeNull()
-    const behind = Array.from({ length: 500 }, (_, index) => callBehind(`f${index}`, `x${index}`, 'e1999'))
-    const [live, over] = [whole, opened as State].map((begun) =>
-      countSpent(behind.length, () => behind.reduce((state, event) => reduce(state, event), begun)),
+    const laterCalls = Array.from({ length: 500 }, (_, index) => callAfter(`f${index}`, `x${index}`, 'e1999'))
+    const [live, over] = [whole, opened as State].map((initial) =>
+      countSpent(laterCalls.length, () => laterCalls.reduce((state, event) => reduce(state, event), initial)),
     )
     expect((over ?? Infinity) / (live ?? 1)).toBeLessThan(1.5)
   })
@@ -91,10 +90,10 @@ const message = (index: number, more: object = {}): Event => ({
 
 const completion = (index: number): Event => message(index, { completes: { action_id: `e${index}` } })
 
-/** Calls in an order that is not that of the log. */
+/** Call indexes in another order than the log. */
 const shuffled = (count: number): number[] => Array.from({ length: count }, (_, index) => (index * 7) % count)
 
-/** Fields and items that a header has in new objects, per event: a list that is copied counts whole. */
+/** Fields and items in new objects of the header, per event. A copied list counts in full. */
 function newSlots(state: State, events: readonly Event[]): number {
   const known = new WeakSet<object>()
   const count = (value: unknown): number => {
@@ -112,38 +111,38 @@ function newSlots(state: State, events: readonly Event[]): number {
 }
 
 function perCompletion(length: number, fold: (state: State, index: number) => State): number {
-  const begun = replay(working(length))
-  return countSpent(length, () => shuffled(length).reduce(fold, begun))
+  const initial = replay(working(length))
+  return countSpent(length, () => shuffled(length).reduce(fold, initial))
 }
 
-describe('the completion of working calls', () => {
+describe('the completion of a working call', () => {
   it.each<readonly [string, (state: State, index: number) => State]>([
-    ['folded', (state, index) => reduce(state, completion(index))],
+    ['folding it', (state, index) => reduce(state, completion(index))],
     [
-      'decided and folded',
+      'deciding and folding it',
       (state, index) =>
         decideComplete(state, `e${index}`, 'done').reduce((now, event) => reduce(now, event), state),
     ],
-  ])('costs O(log n) for each that is %s, in a log of n events', (_, fold) => {
+  ])('costs O(log n) for %s in a log of n events', (_, fold) => {
     expect(perCompletion(500, fold)).toBeGreaterThan(5)
     expect(perCompletion(8_000, fold) / perCompletion(500, fold)).toBeLessThan(2)
   })
 
-  it('costs nothing where no call works', () => {
+  it('costs as much as a plain message if no call is working', () => {
     const [completed, plain] = [completion, message].map((make) => perEvent(500, (index) => make(index)))
     expect(completed).toBe(plain)
   })
 })
 
-describe('the progress of working calls', () => {
-  it.each(['reported', 'completed'])('costs O(log k) for each that is %s, for k calls', (name) => {
+describe('the progress of a working call', () => {
+  it.each(['reported', 'completed'])('creates O(log k) header slots when %s, for k calls', (name) => {
     const spent = (length: number): number => {
       const reports = shuffled(length).map((index) => update(index, { progress: index }))
-      const begun = replay(working(length))
+      const initial = replay(working(length))
       return name === 'reported'
-        ? newSlots(begun, reports)
+        ? newSlots(initial, reports)
         : newSlots(
-            reports.reduce((state, event) => reduce(state, event), begun),
+            reports.reduce((state, event) => reduce(state, event), initial),
             shuffled(length).map(completion),
           )
     }
@@ -151,7 +150,7 @@ describe('the progress of working calls', () => {
     expect(spent(3_200) / spent(200)).toBeLessThan(2)
   })
 
-  it('is the latest of each call, in any order, and over a snapshot', () => {
+  it('is the latest report of its call, with and without a snapshot', () => {
     const count = 40
     const expected = new Map<number, JsonValue>()
     let state = replay(working(count))

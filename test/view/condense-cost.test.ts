@@ -1,7 +1,4 @@
-/**
- * Condensations produce the same view as a plain reading of the rules, at a counted cost of O(log view)
- * each.
- */
+/** Compares condensations with a plain reading of the rules, and counts their work: O(log view) each. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -63,37 +60,37 @@ const forgetSummaries = (count: number): Event[] =>
 
 /** Logs of about 2n events in which n condensations meet a view of n units. */
 const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
-  'each message forgotten at once': (n) =>
+  'each message is forgotten at once': (n) =>
     list(n, (i) => [message(`u${i}`), condensation(`c${i}`, [`u${i}`], 0)]).flat(),
-  'an offset beyond the view': (n) => [
+  'offsets are beyond the view': (n) => [
     ...messages(n),
     ...list(n, (i) => condensation(`c${i}`, [`u${i}`], 1e15)),
   ],
-  'an offset at the end': (n) => [
+  'offsets are at the end': (n) => [
     ...messages(n),
     ...list(n, (i) => condensation(`c${i}`, [`u${i}`], n - 1 - i)),
   ],
-  'summaries only': (n) => [message('u'), ...summaries(n, 0)],
-  'the last message first': (n) => [
+  'the view has only summaries': (n) => [message('u'), ...summaries(n, 0)],
+  'the last message is forgotten first': (n) => [
     ...messages(n),
     ...list(n, (i) => condensation(`c${i}`, [`u${n - 1 - i}`], null)),
   ],
-  'calls of one reply': (n) => [
+  'calls of one reply are forgotten': (n) => [
     ...list(n, (i) => call(`a${i}`, 'r')),
     ...list(n, (i) => condensation(`c${i}`, [`a${i}`], 0)),
   ],
-  'results after one call was forgotten': (n) => [
+  'results follow a forgotten call': (n) => [
     ...list(n, (i) => call(`a${i}`, 'r')),
     condensation('c', ['a0'], 0),
     ...list(n, (i) => result(`o${i}`, `a${i}`)),
   ],
-  'an offset inside one long stretch': (n) => [
+  'offsets are inside one long stretch': (n) => [
     message('u'),
     ...list(n, (i) => [call(`a${i}`, `r${i}`, i === 0), result(`o${i}`, `a${i}`)]).flat(),
     ...summaries(n, 2),
   ],
-  'summaries forgotten again': (n) => [message('u'), ...summaries(n, 1e9), ...forgetSummaries(n)],
-  'summaries between the same two messages, forgotten again': (n) => [
+  'summaries are forgotten': (n) => [message('u'), ...summaries(n, 1e9), ...forgetSummaries(n)],
+  'summaries between two messages are forgotten': (n) => [
     message('u'),
     message('v'),
     ...summaries(n, 1),
@@ -109,8 +106,8 @@ function workPerEvent(run: (events: readonly Event[]) => unknown, events: readon
   return (total() - before) / events.length
 }
 
-describe('counted work of condensations', () => {
-  it.each(Object.entries(SHAPES))('%s: n log n for n of them', (_, make) => {
+describe('counted work of n condensations', () => {
+  it.each(Object.entries(SHAPES))('is O(n log n) when %s', (_, make) => {
     const [short, long] = [workPerEvent(replay, make(500)), workPerEvent(replay, make(8_000))]
     // log 8,000 / log 500 is 1.45.
     expect(long / short).toBeLessThan(1.7)
@@ -118,8 +115,8 @@ describe('counted work of condensations', () => {
   })
 })
 
-describe('counted work of the checks of such logs', () => {
-  it.each(Object.entries(SHAPES))('%s: n log n for checkLog and findings', (_, make) => {
+describe('counted work of checkLog and findings', () => {
+  it.each(Object.entries(SHAPES))('is O(n log n) when %s', (_, make) => {
     const [few, many] = [make(100), make(800)]
     // log 800 / log 100 is 1.45.
     expect(workPerEvent(checkLog, many) / workPerEvent(checkLog, few)).toBeLessThan(2)
@@ -134,7 +131,7 @@ function expected(units: readonly Unit[], event: Event & { readonly kind: 'Conde
   const hits = units.map((unit) => [...unitEvents(unit)].filter(({ id }) => listed.has(id)).length)
   const gone = new Set(starts.filter((_, index) => (hits[index] ?? 0) > 0))
   const remaining = units.map((unit, index) => (isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)))
-  const wanted = Math.min(
+  const offset = Math.min(
     event.summary_offset ?? -1,
     remaining.reduce((sum, count) => sum + count, 0),
   )
@@ -143,7 +140,7 @@ function expected(units: readonly Unit[], event: Event & { readonly kind: 'Conde
   let isInserted = !inserts
   let count = 0
   for (const [index, unit] of units.entries()) {
-    if (!isInserted && count >= wanted && starts[index] === index) {
+    if (!isInserted && count >= offset && starts[index] === index) {
       names.push(`${event.id ?? ''}-summary`)
       isInserted = true
     }
@@ -169,7 +166,7 @@ const STEP = fc.oneof(
 )
 
 describe('a condensation', () => {
-  it('does what the rules say, with any ids and offsets, over snapshots too', () => {
+  it('follows the rules for any ids and offsets, with and without a snapshot', () => {
     fc.assert(
       fc.property(fc.array(STEP, { maxLength: 80 }), fc.nat(80), (steps, restart) => {
         let state = initialState({ conversationId: 'c' })

@@ -1,4 +1,4 @@
-/** The place of a reply (U10), at edges that random logs do not reach. */
+/** Tests the position of a reply (U10) in cases that random logs do not reach. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -9,25 +9,25 @@ import type { State } from '../../src/state/state.ts'
 import { MAX_PASSED, viewEventsIn } from '../../src/view/view.ts'
 import { call, result, user } from '../../properties/pinned.ts'
 
-const requests = (after: unknown) => ({ reply: { after } })
+const replyRecord = (after: unknown) => ({ reply: { after } })
 
 const reply = (id: string, after: unknown): Event =>
   ({
     kind: 'MessageEvent',
     id,
     source: 'agent',
-    llm_message: { role: 'assistant', content: [{ text: id }], ...requests(after) },
+    llm_message: { role: 'assistant', content: [{ text: id }], ...replyRecord(after) },
   }) as Event
 
 const callAt = (id: string, callId: string, response: string, after: unknown): Event => {
   const event = call(id, callId, response) as Extract<Event, { kind: 'ActionEvent' }>
-  return { ...event, tool_call: { ...event.tool_call, ...requests(after) } as typeof event.tool_call }
+  return { ...event, tool_call: { ...event.tool_call, ...replyRecord(after) } as typeof event.tool_call }
 }
 
-const shown = (state: State): string[] => [...viewEventsIn(state.branch.view)].map(({ id }) => id)
+const viewIds = (state: State): string[] => [...viewEventsIn(state.branch.view)].map(({ id }) => id)
 
-describe('U10, a reply stands before what came after it was asked for', () => {
-  it('batches of one rank are told apart', () => {
+describe('the position of a reply (U10)', () => {
+  it('batches with equal ranks each receive their own result', () => {
     const events = [
       user('u'),
       user('v'),
@@ -38,16 +38,16 @@ describe('U10, a reply stands before what came after it was asked for', () => {
       result('p', 'c', 'a'),
       result('q', 'f', 'e'),
     ]
-    expect(shown(replay(events))).toEqual(['u', 'a', 'p', 'b', 'o', 'e', 'q', 'v'])
+    expect(viewIds(replay(events))).toEqual(['u', 'a', 'p', 'b', 'o', 'e', 'q', 'v'])
   })
 
-  it('it passes so many units and no more, and what is beyond is reported', () => {
+  it('a reply passes at most MAX_PASSED units, and a warning reports one that stays', () => {
     const later = Array.from({ length: MAX_PASSED }, (_, n) => user(`v${n}`))
     const near = replay([user('u'), ...later, reply('1', 'u')])
-    expect(shown(near).slice(0, 3)).toEqual(['u', '1', 'v0'])
+    expect(viewIds(near).slice(0, 3)).toEqual(['u', '1', 'v0'])
     expect(listWarningsIn(near.log)).toEqual([])
     const far = replay([user('u'), ...later, user('w'), reply('1', 'u'), user('x'), reply('2', 'w')])
-    expect(shown(far).slice(-4)).toEqual(['w', '1', '2', 'x'])
+    expect(viewIds(far).slice(-4)).toEqual(['w', '1', '2', 'x'])
     expect(listWarningsIn(far.log)).toMatchObject([{ code: 'reply_not_placed', id: '1' }])
     expect(listWarningsIn(evict(far).log)).toMatchObject([{ code: 'reply_not_placed', id: '1' }])
   })
