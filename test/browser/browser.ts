@@ -25,10 +25,10 @@ export async function startBrowser(): Promise<Browser> {
 }
 
 /** A page, and what it has reported and requested. */
-export interface Watched {
+export interface OpenedPage {
   readonly page: Page
   /** Uncaught errors, and warnings and errors of the console. */
-  readonly troubles: readonly string[]
+  readonly problems: readonly string[]
   /** URLs of all requests. */
   readonly requests: readonly string[]
 }
@@ -41,18 +41,18 @@ export async function openPage(
     readonly height?: number
     readonly colorScheme?: 'light' | 'dark'
   } = {},
-): Promise<Watched> {
+): Promise<OpenedPage> {
   const { width = 1360, height = 860, colorScheme = 'light' } = options
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })
   const page = await context.newPage()
-  const troubles: string[] = []
+  const problems: string[] = []
   const requests: string[] = []
-  page.on('pageerror', (error) => troubles.push(error.message))
+  page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) troubles.push(message.text())
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text())
   })
   page.on('request', (request) => requests.push(request.url()))
-  return { page, troubles, requests }
+  return { page, problems, requests }
 }
 
 /** The source of axe, which checks the accessibility of a page. */

@@ -13,38 +13,38 @@ import type { EventEntry } from '../../src/log/entry.ts'
 export const run: RunOptions = { leaseTtl: 2_500 }
 
 /** Pieces of the reply. A slow reply waits after the second. */
-export const WORDS = ['First', ' words', ' of', ' the', ' reply.']
+export const PIECES = ['First', ' words', ' of', ' the', ' reply.']
 
-const ROUND = (): string => `reply-${crypto.randomUUID()}`
+const replyId = (): string => `reply-${crypto.randomUUID()}`
 
 export const step: Step = async function* ({ state, approved, signal }) {
   if (approved.length > 0) {
     for (const call of approved) yield result(call)
     return
   }
-  const requests = JSON.stringify(state.branch.lastUserMessage?.event?.llm_message.content ?? [])
+  const userMessage = JSON.stringify(state.branch.lastUserMessage?.event?.llm_message.content ?? [])
   const last = state.log.head?.event?.kind
-  if (requests.includes('tool') && last === 'MessageEvent') {
-    yield call(ROUND())
+  if (userMessage.includes('tool') && last === 'MessageEvent') {
+    yield call(replyId())
     return
   }
-  const words = last === 'ObservationEvent' ? ['Done', ' it.'] : WORDS
-  for (const [index, content] of words.entries()) {
-    if (index === 2 && requests.includes('slow')) await gate(signal)
+  const pieces = last === 'ObservationEvent' ? ['Done', ' it.'] : PIECES
+  for (const [index, content] of pieces.entries()) {
+    if (index === 2 && userMessage.includes('slow')) await gate(signal)
     yield { kind: 'StreamingDeltaEvent', source: 'agent', content }
   }
-  yield says(words.join(''))
+  yield messageOf(pieces.join(''))
 }
 
 async function gate(signal: AbortSignal): Promise<void> {
   while (!signal.aborted && !existsSync(process.env['GATE'] ?? '')) await delay(20)
 }
 
-const says = (text: string): MessageEvent => ({
+const messageOf = (text: string): MessageEvent => ({
   kind: 'MessageEvent',
   source: 'agent',
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
-  llm_response_id: ROUND(),
+  llm_response_id: replyId(),
 })
 
 const call = (id: string): ActionEvent => ({

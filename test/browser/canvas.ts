@@ -58,13 +58,13 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
   const serve = async (): Promise<ChildProcess> => {
     const args = ['--db', db, '--port', String(port), '--agent', AGENT, '--config', config]
     const child = start([MAIN, 'serve', ...args], folder)
-    await answers(`${service}/ready`, child)
+    await waitForResponse(`${service}/ready`, child)
     return child
   }
-  const imported = start([MAIN, 'import', log.file, '--db', db, '--conversation', log.id], folder)
-  const [code] = await once(imported, 'exit')
+  const importing = start([MAIN, 'import', log.file, '--db', db, '--conversation', log.id], folder)
+  const [code] = await once(importing, 'exit')
   if (code !== 0) throw new Error('the log was not imported')
-  let serving = await serve()
+  let server = await serve()
   const routes = ['/api', '/sockets', '/server_info', '/alive', '/health', '/ready']
   const page = start(
     [
@@ -80,7 +80,7 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
     CANVAS_FOLDER,
   )
   const url = `http://127.0.0.1:${pagePort}`
-  await answers(`${url}/server_info`, page)
+  await waitForResponse(`${url}/server_info`, page)
   return {
     url,
     ask: async (method, path, body) => {
@@ -95,8 +95,8 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
     openGate: () => writeFileSync(gate, ''),
     closeGate: () => rmSync(gate, { force: true }),
     restart: async () => {
-      await end(serving, 'SIGKILL')
-      serving = await serve()
+      await end(server, 'SIGKILL')
+      server = await serve()
     },
     close: async () => {
       for (const child of running) await end(child, 'SIGKILL')
@@ -115,12 +115,12 @@ async function freePort(): Promise<number> {
 }
 
 /** Resolves when a request to the address succeeds. @throws Error if the process ends first. */
-async function answers(address: string, child: ChildProcess): Promise<void> {
+async function waitForResponse(address: string, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {
     const response = await fetch(address, { headers: { 'X-Session-API-Key': KEY } }).catch(() => null)
     await response?.body?.cancel()
     if (response?.ok === true) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`what was to serve ${address} has ended`)
+  throw new Error(`the process that serves ${address} has exited`)
 }

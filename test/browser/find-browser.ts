@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 
-const PLACES = [
+const CANDIDATES = [
   process.env['COLLOQUY_CHROMIUM'],
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -9,4 +9,4 @@ const PLACES = [
 
 /** Returns the path in `COLLOQUY_CHROMIUM`, or else of an installed browser; null if neither exists. */
 export const findBrowser = (): string | null =>
-  PLACES.find((backend) => backend !== undefined && existsSync(backend)) ?? null
+  CANDIDATES.find((path) => path !== undefined && existsSync(path)) ?? null

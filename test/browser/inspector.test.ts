@@ -1,4 +1,4 @@
-/** The inspector in a real browser: whole ways through the page, a hostile log, ten mistakes of the field, and what a screen reader is told. */
+/** The inspector in a real browser: navigation, hostile logs, field bugs, accessibility, and the served page. */
 
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { type StepTool, subagent } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { call, gate, type Gate, says, script } from '../conversation/script.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
-import { AXE, openPage, startBrowser, type Watched } from './browser.ts'
+import { AXE, openPage, startBrowser, type OpenedPage } from './browser.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const MAIN = join(ROOT, 'src/cli/main.ts')
@@ -42,7 +42,7 @@ async function colloquy(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
-/** A file with these lines. */
+/** Writes a file with these lines. */
 function fileOf(name: string, events: readonly unknown[]): string {
   const file = join(folder, name)
   writeFileSync(
@@ -52,31 +52,31 @@ function fileOf(name: string, events: readonly unknown[]): string {
   return file
 }
 
-/** Opens the page of a file, written to a file. */
-async function opened(
+/** Writes the page of these logs to a file and opens it. */
+async function openFiles(
   files: readonly string[],
   hash = '',
   options: Parameters<typeof openPage>[1] = {},
-): Promise<Watched> {
+): Promise<OpenedPage> {
   const html = join(folder, 'page.html')
   await colloquy('inspect', ...files, '--html', html, '--force')
-  const watched = await openPage(browser, options)
-  await watched.page.goto(`file://${html}${hash}`)
-  await watched.page.waitForSelector('#status')
-  return watched
+  const openedPage = await openPage(browser, options)
+  await openedPage.page.goto(`file://${html}${hash}`)
+  await openedPage.page.waitForSelector('#status')
+  return openedPage
 }
 
 const TABS = ['view', 'sent', 'event', 'why', 'cost', 'what-if', 'calls']
 
-/** A message of the user. */
-const say = (id: string, text: string) => ({
+/** Returns a message of the user. */
+const userMessage = (id: string, text: string) => ({
   kind: 'MessageEvent',
   id,
   source: 'user',
   llm_message: { role: 'user', content: [{ type: 'text', text }] },
 })
 
-const working = (id: string, more: object = {}): object => ({
+const workingResult = (id: string, more: object = {}): object => ({
   kind: 'ObservationEvent',
   tool_name: 'report',
   tool_call_id: id,
@@ -88,25 +88,25 @@ const progress = (action_id: string, value: object): object => ({
   key: 'call_progress',
   value: { action_id, ...value },
 })
-const ends = (id: string, outcome: 'done' | 'lost'): Event =>
+const completion = (id: string, outcome: 'done' | 'lost'): Event =>
   completionMessage({ id, event: call(id, 'report') }, [{ type: 'text', text: 'Sales.' }], outcome)
 
 const status = (page: Page): Promise<string | null> => page.textContent('#status')
-const placeOf = async (page: Page): Promise<number> => Number(await page.inputValue('.scrub input'))
+const positionOf = async (page: Page): Promise<number> => Number(await page.inputValue('.scrub input'))
 
-describe('a page that opens without a server', () => {
-  it('shows at each place what the command says, and asks for nothing', async () => {
-    const { page, troubles, requests } = await opened([SAMPLE])
+describe('a page opened from a file', () => {
+  it('shows the view and the messages of the command, and makes no request', async () => {
+    const { page, problems, requests } = await openFiles([SAMPLE])
     expect(await status(page)).toBe('waiting for confirmation')
     const view = JSON.parse(await colloquy('view', SAMPLE, '--json')) as { readonly view: readonly string[] }
     const shown = await page.locator('#panel .unit:not(.pending) .item').count()
     expect(shown).toBe(view.view.length)
     await page.locator('.rows').focus()
     for (let step = 0; step < 26; step += 1) await page.keyboard.press('ArrowUp')
-    expect(await placeOf(page)).toBe(21)
+    expect(await positionOf(page)).toBe(21)
     expect(await status(page)).toBe('paused')
     await page.keyboard.press('Home')
-    expect(await placeOf(page)).toBe(0)
+    expect(await positionOf(page)).toBe(0)
     await page.keyboard.press('End')
     await page.click('#tab-sent')
     for (const form of ['anthropic', 'openai-chat', 'google']) {
@@ -115,13 +115,13 @@ describe('a page that opens without a server', () => {
       const messages = text.messages.messages ?? text.messages.contents ?? text.messages
       await page.getByText(`${messages.length} messages`, { exact: true }).waitFor()
     }
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
     expect(requests.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
   })
 
-  it('links to an event, finds by words and kinds, says why, and tries what would be', async () => {
-    const { page, troubles } = await opened([SAMPLE], '#event=01KJW231RR1SZVFR3RBMMKVEXK')
-    expect(await placeOf(page)).toBe(40)
+  it('opens a linked event, searches by text and kind, and previews a condensation', async () => {
+    const { page, problems } = await openFiles([SAMPLE], '#event=01KJW231RR1SZVFR3RBMMKVEXK')
+    expect(await positionOf(page)).toBe(40)
     await page.fill('#search', 'next high water')
     await page.getByText(/\d+ found/).waitFor()
     expect(await page.locator('.row').count()).toBeLessThan(10)
@@ -143,15 +143,15 @@ describe('a page that opens without a server', () => {
     await page.getByText('Condense by plan').click()
     await page.getByText('What would be').waitFor()
     expect(await page.textContent('.facts >> nth=0')).toBe(before)
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
-  it('runs nothing of a hostile log, and shows it as text', async () => {
+  it('shows a hostile log as text, and runs no script of it', async () => {
     const attack = '</script><script>window.done=1</script><img src=x onerror="window.done=1"><!--<script>${}'
     const call = { id: attack, name: attack, arguments: attack, origin: 'completion' }
     const log = fileOf('hostile.jsonl', [
-      say(attack, attack),
-      say('b', `javascript:window.done=1 \u202egnp.exe \u0000 ${'</'.repeat(50)}`),
+      userMessage(attack, attack),
+      userMessage('b', `javascript:window.done=1 \u202egnp.exe \u0000 ${'</'.repeat(50)}`),
       {
         kind: 'ActionEvent',
         id: 'c',
@@ -165,7 +165,7 @@ describe('a page that opens without a server', () => {
       { kind: attack, id: 'd', __proto__: attack },
       `${attack} no JSON {"encrypted_content": "SECRET"`,
       {
-        ...say('e', 'x'),
+        ...userMessage('e', 'x'),
         llm_message: {
           role: 'assistant',
           content: [],
@@ -174,7 +174,7 @@ describe('a page that opens without a server', () => {
         source: 'agent',
       },
     ])
-    const { page, troubles, requests } = await opened([log])
+    const { page, problems, requests } = await openFiles([log])
     for (const tab of TABS) {
       await page.click(`#tab-${tab}`)
       for (const position of ['1', '3', '6']) await page.fill('.scrub input', position)
@@ -184,13 +184,13 @@ describe('a page that opens without a server', () => {
     expect(await page.evaluate('window.done')).toBe(undefined)
     expect(await page.locator('img, iframe, object').count()).toBe(0)
     expect(requests.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
     expect(readFileSync(join(folder, 'page.html'), 'utf8')).not.toContain('SECRET')
   })
 
-  it('names the cause of ten mistakes of the field on its first screen', async () => {
+  it('names the cause of each field bug on its first screen', async () => {
     const files = FIELD_BUGS.map(({ name, log }) => fileOf(`${name.replaceAll(/\W+/g, '-')}.jsonl`, log))
-    const { page, troubles } = await opened(files)
+    const { page, problems } = await openFiles(files)
     for (const [index, { name, says }] of FIELD_BUGS.entries()) {
       await page.selectOption('.bar select', String(index))
       await page.waitForFunction(
@@ -201,10 +201,10 @@ describe('a page that opens without a server', () => {
       expect(await result.textContent(), name).toMatch(says)
       expect(await result.isVisible()).toBe(true)
     }
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
-  it('counts what the conversations took that stand beside the one that started them', async () => {
+  it('sums the cost of a conversation with its children', async () => {
     const reply = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
     const text = (id: string, input: number) => ({
       kind: 'MessageEvent',
@@ -221,7 +221,7 @@ describe('a page that opens without a server', () => {
       ['other', null],
     ] as const) {
       await store.createConversation({ id, parentConversationId: parent })
-      const lines = [say(`${id}-1`, 'Go'), text(`${id}-2`, 1000)].map((line) => JSON.stringify(line))
+      const lines = [userMessage(`${id}-1`, 'Go'), text(`${id}-2`, 1000)].map((line) => JSON.stringify(line))
       await store.append(
         id,
         lines.map((line) => loadLine(line).fact),
@@ -241,22 +241,25 @@ describe('a page that opens without a server', () => {
     await page.getByText('No event of this log is').waitFor()
   })
 
-  it('shows the calls that work after their reply, at each place of a hostile log too', async () => {
+  it('shows working calls at three positions of a hostile log, and 3,000 working calls', async () => {
     const lines = [
-      say('m', 'Report'),
-      { ...ends('none', 'done'), id: 'of no call' },
+      userMessage('m', 'Report'),
+      { ...completion('none', 'done'), id: 'of no call' },
       call('a', 'report'),
-      working('a', { task: { job: '</script><b>' } }),
+      workingResult('a', { task: { job: '</script><b>' } }),
       progress('none', { progress: 1 }),
       progress('a', { progress: 0.42, content: 'reading \u202e' }),
       call('b', 'report', { llm_response_id: 'r2' }),
-      working('b'),
-      ends('a', 'lost'),
-      { ...ends('a', 'done'), id: 'again' },
+      workingResult('b'),
+      completion('a', 'lost'),
+      { ...completion('a', 'done'), id: 'again' },
     ]
-    const many = Array.from({ length: 3000 }, (_, n) => [call(`m${n}`, 'report'), working(`m${n}`)]).flat()
-    const files = [fileOf('calls.jsonl', lines), fileOf('many.jsonl', [say('m', 'Report'), ...many])]
-    const { page, troubles } = await opened(files)
+    const many = Array.from({ length: 3000 }, (_, n) => [
+      call(`m${n}`, 'report'),
+      workingResult(`m${n}`),
+    ]).flat()
+    const files = [fileOf('calls.jsonl', lines), fileOf('many.jsonl', [userMessage('m', 'Report'), ...many])]
+    const { page, problems } = await openFiles(files)
     await page.getByText('1 working call', { exact: true }).waitFor()
     await page.keyboard.press('7')
     const rows = page.locator('#calls tbody tr')
@@ -265,7 +268,7 @@ describe('a page that opens without a server', () => {
       /^report\s+lost\s+#4\s+#9\s+42% reading �\s+\{"job":"<\/script><b>"\}/,
     )
     expect(await rows.nth(1).innerText()).toMatch(/^report\s+working\s+#8\s*$/)
-    // Three lines of the lane: two that work beside each other, and the dots of their ends.
+    // Rows 7 and 8 have the lanes of both calls. In row 9 only one call still works.
     expect(await page.locator('.row >> nth=7 >> .calls .lane').count()).toBe(2)
     expect(await page.locator('.row >> nth=8 >> .calls .lane').count()).toBe(2)
     expect(await page.locator('.row >> nth=9 >> .calls .lane').count()).toBe(1)
@@ -280,16 +283,16 @@ describe('a page that opens without a server', () => {
     await page.getByText('2,800 earlier calls not shown').waitFor()
     expect(await rows.count()).toBe(200)
     expect(await page.locator('.row >> nth=5 >> svg.calls').getAttribute('width')).toBe('48')
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
-  it('leads from the call of a subagent to its conversation and back, or says where that is', async () => {
+  it('links a subagent call to its conversation and back, and names an absent parent', async () => {
     const db = join(folder, 'subagents.db')
     const store = sqliteStore({ file: db })
     const engine = createEngine({ store })
     const parent = await engine.create({ id: 'parent' })
     await parent.sendMessage('Find out')
-    await parent.run(stepWith(helperOf(script([[says('Found.')]]).step), [asksHelper('a')]), {
+    await parent.run(stepWith(helperTool(script([[says('Found.')]]).step), [helperCall('a')]), {
       until: 'settled',
     })
     const child = (await parent.children())[0]?.id ?? ''
@@ -299,7 +302,7 @@ describe('a page that opens without a server', () => {
     const write = (id: string): Promise<string> =>
       colloquy('inspect', '--db', db, '--conversation', id, '--html', html, '--force')
     await write('parent')
-    const { page, troubles } = await openPage(browser)
+    const { page, problems } = await openPage(browser)
     await page.goto(`file://${html}#event=a`)
     await page.waitForSelector('#status')
     await page.click('#tab-event')
@@ -314,13 +317,13 @@ describe('a page that opens without a server', () => {
     await page.goto('about:blank')
     await page.goto(`file://${html}`)
     await page.locator('#parent', { hasText: 'parent, which is not on this page' }).waitFor()
-    expect(troubles).toEqual([])
+    expect(problems).toEqual([])
   })
 
-  it('tells screen readers all, in light and dark', async () => {
+  it('has no serious accessibility violation in light or dark mode', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
-      const { page } = await opened([SAMPLE], '#at=32', { colorScheme })
-      // As the page lets no other script run, this one comes by the browser itself.
+      const { page } = await openFiles([SAMPLE], '#at=32', { colorScheme })
+      // The page's policy blocks other scripts, so the debugger injects this one.
       const session = await page.context().newCDPSession(page)
       await session.send('Runtime.evaluate', { expression: AXE })
       for (const tab of TABS) {
@@ -330,19 +333,19 @@ describe('a page that opens without a server', () => {
           readonly impact: string
           readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
         }[]
-        const bad = result.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        const serious = result.filter(({ impact }) => impact === 'serious' || impact === 'critical')
         expect(
-          bad.map(({ id, nodes }) => [id, tab, colorScheme, nodes[0]?.html, nodes[0]?.failureSummary]),
+          serious.map(({ id, nodes }) => [id, tab, colorScheme, nodes[0]?.html, nodes[0]?.failureSummary]),
         ).toEqual([])
       }
     }
   })
 })
 
-const asksHelper = (id: string): Event =>
+const helperCall = (id: string): Event =>
   call(id, 'helper', { action: { kind: 'helperAction', task: 'Look.' }, llm_response_id: `r-${id}` })
 
-const helperOf = (step: Step, background = true): StepTool =>
+const helperTool = (step: Step, background = true): StepTool =>
   subagent({ name: 'helper', description: 'Helps.', step, background })
 
 const stepWith = (tool: StepTool, ...replies: Parameters<typeof script>[0]): Step =>
@@ -356,11 +359,11 @@ const slowStep = ({ pass }: Gate): Step =>
     },
   ]).step
 
-/** Starts the command, and waits until it says where it serves. */
-async function serving(
+/** Starts the command and waits until it prints its address. */
+async function startCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<{ url: string; end: () => void }> {
+): Promise<{ url: string; stop: () => void }> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, ...env },
@@ -374,57 +377,57 @@ async function serving(
       if (address !== undefined) result(address)
     })
   })
-  return { url, end: () => void child.kill() }
+  return { url, stop: () => void child.kill() }
 }
 
-describe('a page that is served', () => {
-  it('has every conversation of a database, and is for this machine alone', async () => {
+describe('a served page', () => {
+  it('has both conversations of a database, and rejects a foreign host with 403', async () => {
     const db = join(folder, 'some.db')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'two')
-    const { url, end } = await serving(['inspect', '--db', db])
+    const { url, stop } = await startCommand(['inspect', '--db', db])
     try {
-      const foreign = await new Promise<number | undefined>((status) =>
+      const statusOfForeignHost = await new Promise<number | undefined>((status) =>
         get(url, { headers: { host: 'evil.example' } }, (response) => status(response.resume().statusCode)),
       )
-      expect(foreign).toBe(403)
-      const { page, troubles } = await openPage(browser)
+      expect(statusOfForeignHost).toBe(403)
+      const { page, problems } = await openPage(browser)
       await page.goto(url)
       await page.waitForSelector('#status')
       expect(await page.locator('.bar option').count()).toBe(2)
       await page.selectOption('.bar select', '1')
       await page.waitForSelector('#status')
       expect(await status(page)).toBe('waiting for confirmation')
-      expect(troubles).toEqual([])
+      expect(problems).toEqual([])
     } finally {
-      end()
+      stop()
     }
   })
 
-  it('shows calls that work in a service as they work, and leads to a subagent that is newer than the page', async () => {
+  it('shows working calls of a service live, and links to a subagent created later', async () => {
     const db = join(folder, 'live.db')
     const store = sqliteStore({ file: db })
     const engine = createEngine({ store })
     const parent = await engine.create({ id: 'parent' })
     await parent.sendMessage('Find out')
-    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect'], {
+    const { url, stop } = await startCommand(['serve', '--port', '0', '--db', db, '--inspect'], {
       COLLOQUY_SESSION_API_KEYS: 'the-key',
     })
     try {
-      const { page, troubles } = await openPage(browser)
+      const { page, problems } = await openPage(browser)
       await page.goto(`${url}/inspect`)
       await page.fill('input[type=password]', 'the-key')
       await page.click('button[type=submit]')
       await page.waitForSelector('#status')
-      const [first, stuck] = [gate(), gate()]
-      const awaited = parent.run(stepWith(helperOf(slowStep(first), false), [asksHelper('b')]))
+      const [first, second] = [gate(), gate()]
+      const firstRun = parent.run(stepWith(helperTool(slowStep(first), false), [helperCall('b')]))
       await page.click('#tab-calls')
       await page.locator('#subagents button', { hasText: 'helper' }).waitFor()
       await page.getByText('1 pending call', { exact: true }).waitFor()
       first.open()
-      await awaited
+      await firstRun
       await parent.sendMessage('And more')
-      const run = parent.run(stepWith(helperOf(slowStep(stuck)), [asksHelper('a')]), { until: 'settled' })
+      const run = parent.run(stepWith(helperTool(slowStep(second)), [helperCall('a')]), { until: 'settled' })
       await page.getByText('1 working call', { exact: true }).waitFor()
       await page.click('#tab-calls')
       await page.locator('#subagents li >> nth=1 >> button >> nth=1').click()
@@ -433,24 +436,27 @@ describe('a page that is served', () => {
       await page.locator('#parent button').click()
       await page.locator('.row', { hasText: 'Find out' }).waitFor()
       await page.click('#tab-calls')
-      stuck.open()
+      second.open()
       await page.locator('#calls td', { hasText: /^completed$/ }).waitFor()
       await run
-      // The page tries without a key first.
-      expect(troubles.filter((text) => !text.includes('401'))).toEqual([])
+      // The first request of the page has no key.
+      expect(problems.filter((text) => !text.includes('401'))).toEqual([])
     } finally {
-      end()
+      stop()
       await engine.close()
       await store.close()
     }
   })
 
-  it('is part of a service: it asks for the key, and shows what happens as it happens', async () => {
+  it('requires the key of a service, shows new events, and searches all conversations', async () => {
     const db = join(folder, 'service.db')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
-    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect', '--full-text'], {
-      COLLOQUY_SESSION_API_KEYS: 'the-key',
-    })
+    const { url, stop } = await startCommand(
+      ['serve', '--port', '0', '--db', db, '--inspect', '--full-text'],
+      {
+        COLLOQUY_SESSION_API_KEYS: 'the-key',
+      },
+    )
     try {
       const { page, requests } = await openPage(browser)
       await page.goto(`${url}/inspect`)
@@ -477,7 +483,7 @@ describe('a page that is served', () => {
       await page.waitForFunction(() => location.hash.includes('event='))
       expect(requests.filter((address) => address.includes('the-key'))).toEqual([])
     } finally {
-      end()
+      stop()
     }
   })
 })

@@ -1,4 +1,4 @@
-/** Installs what the browser tests need and is missing: packages, Chromium, and the official web page. */
+/** Installs missing requirements of the browser tests: packages, Chromium, and the official web page. */
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ const CANVAS = {
 
 export const CANVAS_FOLDER = join(HERE, 'node_modules', CANVAS.name)
 
-/** @throws Error that names what could not be installed. */
+/** @throws Error that names the failed installation. */
 export function install(): void {
   installPackages()
   installBrowser()
@@ -36,11 +36,11 @@ function run(command: string, args: readonly string[], cwd = HERE): string {
 }
 
 function installPackages(): void {
-  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
-  const mark = join(HERE, 'node_modules', '.installed-lock')
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === requests) return
+  const lock = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const marker = join(HERE, 'node_modules', '.installed-lock')
+  if (existsSync(marker) && readFileSync(marker, 'utf8') === lock) return
   run('npm', ['ci', '--no-audit', '--no-fund'])
-  cpSync(join(HERE, 'package-lock.json'), mark)
+  cpSync(join(HERE, 'package-lock.json'), marker)
 }
 
 function installBrowser(): void {
@@ -59,7 +59,8 @@ function installCanvas(): void {
   try {
     const file = join(folder, run('npm', ['pack', `${name}@${version}`, '--silent'], folder).trim())
     const digest = createHash('sha512').update(readFileSync(file)).digest('base64')
-    if (`sha512-${digest}` !== integrity) throw new Error(`${name}@${version} is not what it was`)
+    if (`sha512-${digest}` !== integrity)
+      throw new Error(`${name}@${version} does not have the expected digest`)
     rmSync(CANVAS_FOLDER, { recursive: true, force: true })
     mkdirSync(CANVAS_FOLDER, { recursive: true })
     run('tar', ['xzf', file, '--strip-components=1', '-C', CANVAS_FOLDER])

@@ -9,8 +9,8 @@ import { openPage, startBrowser } from './browser.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** Each picture shows a tab at a position of the sample. */
-const PICTURES = [{ name: 'view', place: 40, tab: 'view' }] as const
-const MOST_BYTES = 200_000
+const PICTURES = [{ name: 'view', position: 40, tab: 'view' }] as const
+const MAX_BYTES = 200_000
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-pictures-'))
 const html = join(folder, 'page.html')
@@ -23,7 +23,7 @@ execFileSync(process.execPath, [
   html,
 ])
 const browser = await startBrowser()
-for (const { name, place: position, tab } of PICTURES) {
+for (const { name, position, tab } of PICTURES) {
   const { page } = await openPage(browser, { colorScheme: 'light', width: 1280, height: 760 })
   await page.goto(`file://${html}#at=${position}`)
   await page.click(`#tab-${tab}`)
@@ -34,7 +34,7 @@ for (const { name, place: position, tab } of PICTURES) {
   const bytes = Buffer.from(data, 'base64')
   writeFileSync(path, bytes)
   console.log(`${path}: ${bytes.length} bytes`)
-  if (bytes.length > MOST_BYTES) process.exitCode = 1
+  if (bytes.length > MAX_BYTES) process.exitCode = 1
 }
 await browser.close()
 rmSync(folder, { recursive: true, force: true })

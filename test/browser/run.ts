@@ -1,4 +1,4 @@
-/** `npm run test:browser`: installs what the browser tests need, then runs vitest with the arguments. */
+/** `npm run test:browser`: installs the requirements of the browser tests, then runs vitest with the arguments. */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The inspector's page: its parts, the log in it, and what it computes from the log. */
+/** The inspector's page: its size, its policy, the log in it, and what it computes from the log. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -38,8 +38,8 @@ const TEMPLATE = '<body><!--data--><script>start</script></body>'
 const blocksIn = (page: string): string[] =>
   [...page.matchAll(/<script type="application\/json"[^>]*>([^]*?)<\/script/gi)].map(([, text = '']) => text)
 
-describe('the page', () => {
-  it('is small, and lets nothing run but itself', async () => {
+describe('the inspector page', () => {
+  it('has fewer than 300,000 characters, and its policy allows no external source', async () => {
     const page = await buildInspector()
     expect(page.length).toBeLessThan(300_000)
     const policy = /content="(default-src[^"]*)"/.exec(page)?.[1] ?? ''
@@ -48,7 +48,7 @@ describe('the page', () => {
     expect(page).not.toMatch(/<(?:link|img|iframe)|src="/)
   })
 
-  it('holds of a log what may be shown, and no text of it ends its place', () => {
+  it('contains a hostile log with masked secrets, and no log text ends a script element', () => {
     const secret = 'gAAAAsecret'
     fc.assert(
       fc.property(
@@ -82,7 +82,7 @@ describe('the page', () => {
   })
 })
 
-/** The budget's line, as the engine would cut if each unit were one message. */
+/** The expected budget line: the engine's cut if each unit were one message. */
 function lineByFit(state: State, budget: number): BudgetLine {
   const { system, tools } = frontTokens(state)
   const remaining = budget - system - tools
@@ -99,12 +99,12 @@ function lineByFit(state: State, budget: number): BudgetLine {
     messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
   const fit = fitToBudget(state, count, Math.max(0, remaining), { write })
   if (fit.type === 'fit') return { cut: fit.cut, remaining: remaining - fit.tokens, refused: null }
-  const least = fit.reason.tokens + system + tools
-  return { cut: 0, remaining: budget - least, refused: `the minimum request has ${least} tokens` }
+  const minimum = fit.reason.tokens + system + tools
+  return { cut: 0, remaining: budget - minimum, refused: `the minimum request has ${minimum} tokens` }
 }
 
-describe('what is read off a log', () => {
-  it('is what the engine says, at every place of a hostile log', () => {
+describe('the readings of a log', () => {
+  it('agree with the engine at every position of a hostile log', () => {
     let [cuts, breaks, lines] = [0, 0, 0]
     fc.assert(
       fc.property(
@@ -113,7 +113,7 @@ describe('what is read off a log', () => {
         fc.nat(),
         fc.constantFrom(...(Object.keys(FORMS) as Form[])),
         fc.nat({ max: 400 }),
-        (facts, index, from, form, budget) => {
+        (facts, index, from, format, budget) => {
           const log = replayed(documentOf(facts))
           const position = facts.length === 0 ? 0 : index % (facts.length + 1)
           const state = stateOf(log, position)
@@ -133,13 +133,13 @@ describe('what is read off a log', () => {
           cuts += reports.size
           if (last?.inTree === true && last.canBeHead && last.id !== null)
             expect(stateAt(state, last.id).branch).toBe(state.branch)
-          const { broken } = differenceAt(log, asksOf(log), position, form)
+          const { broken } = differenceAt(log, asksOf(log), position, format)
           if (broken !== null) breaks += 1
           expect(budgetLine(read, totalOf(tokens))).toEqual({ cut: 0, remaining: 0, refused: null })
           const line = budgetLine(read, budget)
           expect(line).toEqual(lineByFit(state, budget))
           if (line.cut > 0) lines += 1
-          // An earlier reading changes only the speed.
+          // Passing an earlier reading changes only the speed.
           expect(readAtOnce(state, readAtOnce(stateOf(log, from % (facts.length + 1))))).toEqual(read)
           expect(whatIf(state, { type: 'cut', index: 0 }).state.branch.view.length).toBe(
             state.branch.view.length,
@@ -152,15 +152,15 @@ describe('what is read off a log', () => {
       ),
       { numRuns: 150 },
     )
-    // The hostile cases did occur.
+    // The generated logs contained these cases.
     expect(cuts).toBeGreaterThan(100)
     expect(breaks).toBeGreaterThan(5)
     expect(lines).toBeGreaterThan(5)
   })
 })
 
-it('a search finds a line that cannot be read by its text only', () => {
+it('a search finds an unreadable line only by its text', () => {
   const log = replayed(documentOf([loadLine('not JSON').fact, { kind: 'PauseEvent', id: 'null' }]))
-  const found = (text: string) => matching(log, { text, hidden: new Set() }).next().value
-  expect([found('null'), found('json'), found('')]).toEqual([[1], [0], [0, 1]])
+  const search = (text: string) => matching(log, { text, hidden: new Set() }).next().value
+  expect([search('null'), search('json'), search('')]).toEqual([[1], [0], [0, 1]])
 })

@@ -8,23 +8,23 @@ import { blobText } from '../../src/event/text.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver } from '../service/client.ts'
 
-/** Has types of a browser, which this project lacks. */
+/** Imported at run time, since it needs browser types, which this project lacks. */
 const PAGE = '../../src/inspector/page/service-page.tsx'
 
 type Follow = (id: string, key: string, signal: AbortSignal) => AsyncIterable<{ facts: readonly Fact[] }>
 
 const IMAGE = `data:image/png;base64,${'QUJD'.repeat(250_000)}`
 
-const urlsOf = (content: unknown): unknown => Array.isArray(content) && content[1]?.image_urls
+const imageUrlsOf = (content: unknown): unknown => Array.isArray(content) && content[1]?.image_urls
 
-it('has every event as it was appended, of which an image in 60 events is sent once', async () => {
+it('the page receives unchanged events, and an image in 60 events only once', async () => {
   const { service, engine } = await clientOver(memoryStore(), { keys: ['key'] })
   const conversation = await engine.create({ id: 'a b' })
   const events = Array.from({ length: 60 }, (_, i): Event => ({
     kind: 'MessageEvent',
     id: `m${i}`,
     source: 'user',
-    // A text that only looks like a reference stays.
+    // Text that looks like a reference must not change.
     llm_message: {
       role: 'user',
       content: [{ text: blobText('0'.repeat(64)) }, { image_urls: [IMAGE] }],
@@ -32,7 +32,7 @@ it('has every event as it was appended, of which an image in 60 events is sent o
   }))
   await conversation.append(events)
   let sent = 0
-  const before = globalThis.fetch
+  const originalFetch = globalThis.fetch
   globalThis.fetch = async (path, init) => {
     const response = await service.fetch(new Request(new URL(String(path), 'http://localhost/'), init))
     const counting = new TransformStream<Uint8Array, Uint8Array>({
@@ -43,20 +43,20 @@ it('has every event as it was appended, of which an image in 60 events is sent o
     })
     return new Response(response.body?.pipeThrough(counting) ?? null, response)
   }
-  const ended = new AbortController()
+  const aborter = new AbortController()
   try {
     const { followLog } = (await import(PAGE)) as { readonly followLog: Follow }
-    for await (const { facts } of followLog('a b', 'key', ended.signal)) {
+    for await (const { facts } of followLog('a b', 'key', aborter.signal)) {
       expect(facts).toHaveLength(60)
       const contents = facts.map((fact) => ('llm_message' in fact ? fact.llm_message.content : null))
-      // Not shown where it fails: it is long.
-      expect(contents.every((content) => isDeepStrictEqual(urlsOf(content), [IMAGE]))).toBe(true)
+      // Compared as a boolean, since a failure would print the long text.
+      expect(contents.every((content) => isDeepStrictEqual(imageUrlsOf(content), [IMAGE]))).toBe(true)
       expect(JSON.stringify(contents)).toContain(blobText('0'.repeat(64)))
       break
     }
   } finally {
-    ended.abort()
-    globalThis.fetch = before
+    aborter.abort()
+    globalThis.fetch = originalFetch
   }
   expect(sent).toBeLessThan(1.1 * IMAGE.length)
   expect(sent).toBeGreaterThan(IMAGE.length)

@@ -1,6 +1,6 @@
 /**
- * Working calls, their progress and their completions: their roles in the command and in the inspector, and
- * the inspector's lane of the calls that work.
+ * Working calls, their progress and completions: their description, their lane in the inspector, and the
+ * names of the conversations they opened.
  */
 
 import fc from 'fast-check'
@@ -41,11 +41,11 @@ const working = (id: string, observation: object = {}): Event => ({
   observation: { kind: 'WorkingObservation', content: [{ type: 'text', text: 'Started.' }], ...observation },
 })
 
-it('a working result', () => {
+it('`describeEvent` describes a working result', () => {
   expect(described(working('a'))).toEqual(['working', 'report', 'Started.'])
 })
 
-it('progress', () => {
+it('`describeEvent` describes progress', () => {
   expect(described(progress({ progress: 0.42, content: 'reading' }))).toEqual(['progress', '', '42% reading'])
   expect(described(progress({ progress: { page: 3 } }))).toEqual(['progress', '', '{"page":3}'])
   expect(described(progress({ task: { job: 7 } }))).toEqual(['progress', '', 'task {"job":7}'])
@@ -57,35 +57,35 @@ it.each<[CompletionOutcome, string]>([
   ['failed', 'failed'],
   ['cancelled', 'cancelled'],
   ['lost', 'lost'],
-])('a completion: %s', (outcome, role) => {
+])('`describeEvent` describes a completion: %s', (outcome, role) => {
   const message = completionMessage(ACTION, [{ type: 'text', text: 'Sales went up.' }], outcome)
   expect(described(message)).toEqual([role, 'report', 'Sales went up.'])
 })
 
-/** Spans read off the indices of working calls at each event of HEAD's path. */
+/** The expected spans, from the list of working calls at each event of HEAD's path. */
 function spansByIndex(state: State): [action: number, result: number, end: number | null][] {
   const spans = new Map<number, [number, number, number | null]>()
   let before: readonly number[] = []
   for (const entry of pathTo(state)) {
     const calls = listWorkingCalls({ ...state, branch: branchOf(entry) })
-    const now = calls.map(({ action }) => action.seq)
+    const current = calls.map(({ action }) => action.seq)
     for (const { action, result } of calls)
       if (!before.includes(action.seq)) spans.set(action.seq, [action.seq, result.seq, null])
     for (const seq of before)
-      if (!now.includes(seq)) spans.set(seq, [seq, spans.get(seq)?.[1] ?? -1, entry.seq])
-    before = now
+      if (!current.includes(seq)) spans.set(seq, [seq, spans.get(seq)?.[1] ?? -1, entry.seq])
+    before = current
   }
   return [...spans.values()]
 }
 
-const seqs = ({ action, result, end }: WorkSpan): [number, number, number | null] => [
+const spanSeqs = ({ action, result, end }: WorkSpan): [number, number, number | null] => [
   action.seq,
   result.seq,
   end?.seq ?? null,
 ]
 
 describe('the lane of working calls', () => {
-  it('has the calls of the branch, from their working result to their completion, in a hostile log', () => {
+  it('spans calls of the branch from working result to completion in a hostile log', () => {
     let [ended, open, reported] = [0, 0, 0]
     fc.assert(
       fc.property(hostileLog(), fc.nat(), (facts, draw) => {
@@ -93,11 +93,11 @@ describe('the lane of working calls', () => {
         const position = draw % (facts.length + 1)
         const state = stateOf(log, position)
         const spans = workSpans(state)
-        expect(spans.map(seqs)).toEqual(spansByIndex(state))
+        expect(spans.map(spanSeqs)).toEqual(spansByIndex(state))
         for (const span of spans) {
           const { outcome, task, progress } = workStatus(log, position, span)
           const { action, end } = span
-          // The state before the completion; its branch is that of the completion's parent.
+          // The state before the completion, on the branch of the completion's parent.
           const { header, ...rest } = end === null ? state : stateOf(log, end.seq)
           const branch = end === null ? rest.branch : branchOf(end.parent)
           const known = listWorkingCalls({ ...rest, header, branch }).find(
@@ -133,7 +133,7 @@ describe('the lane of working calls', () => {
     ]
     const log = replayed(documentOf(facts))
     const spans = workSpans(stateOf(log, facts.length))
-    expect(spans.map(seqs)).toEqual([[1, 3, 6]])
+    expect(spans.map(spanSeqs)).toEqual([[1, 3, 6]])
     expect(spans.map((span) => workStatus(log, facts.length, span))).toEqual([
       { outcome: 'lost', task: 7, progress: { action_id: 'a', progress: 0.9 } },
     ])
@@ -142,14 +142,14 @@ describe('the lane of working calls', () => {
     )
   })
 
-  it('is bounded in width for thousands of calls that work', () => {
+  it('is 4 columns wide for 5,000 working calls', () => {
     const ids = Array.from({ length: 5000 }, (_, index) => `c${index}`)
     const facts = ids.flatMap((id): Event[] => [{ ...call(id, 'report'), id }, working(id)])
     const state = stateOf(replayed(documentOf(facts)), facts.length)
     expect(workSpans(state)).toHaveLength(5000)
     const lanes = callLanesOf(state)
     expect(lanes?.width).toBe(4)
-    // All of them continue below the last event.
+    // All calls continue below the last event.
     expect(lanes?.through.at(-1)).toBe(0b1111)
   })
 })
@@ -185,7 +185,7 @@ describe('the conversation that a call opened', () => {
     })
   })
 
-  it('is not read off values that name none', () => {
+  it('is not named by invalid values', () => {
     for (const bad of [null, 7, {}, ['x'], { subagent: 7 }, { subagent: null }, { conversation_id: 'x' }])
       expect([...childNames(log(working('a', { task: bad }), progress({ task: bad })), [])]).toEqual([])
     const other = { kind: 'ToolObservation', conversation_id: 'x' }
