@@ -57,12 +57,12 @@ async function post(url: string, body: object): Promise<{ readonly id: string; r
   return response.json() as never
 }
 
-describe('a service that was killed in a run', () => {
+describe('a service restarted after a kill during a run', () => {
   it.each([
     ['a message is posted', true, false],
     ['a message is posted and its sender polls', true, true],
-    ['nobody asks for anything', false, false],
-  ])('answers when it is up again and %s', async (name, says, polls) => {
+    ['no client sends a request', false, false],
+  ])('replies and finishes the run when %s', async (name, says, polls) => {
     const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
     const first = await live(file, 'hang')
     const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
@@ -95,9 +95,9 @@ describe('a service that was killed in a run', () => {
   })
 })
 
-describe('a message over a socket', () => {
+describe('a message sent over a socket', () => {
   it.each([0, 0, 1, 2, 4, 8, 16, 32])(
-    'is answered, although a kill follows its event in %s ms',
+    'gets one reply although the service is killed up to %s ms after its event',
     async (delay) => {
       const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
       const first = await live(file, 'reply')
@@ -130,8 +130,8 @@ describe('a message over a socket', () => {
   )
 })
 
-describe('a service beside another one', () => {
-  it('leaves what was said to the run that lives there', async () => {
+describe('two services over one store', () => {
+  it('a message posted to the second starts no run while the first runs the conversation', async () => {
     const store = memoryStore()
     const { step, reached, open } = gate()
     const there = createEngine({ store })
@@ -155,7 +155,7 @@ describe('a service beside another one', () => {
     await there.close()
   })
 
-  it('gives back the leases of runs that had nothing left to do, and of those that cannot be run', async () => {
+  it('the check for lost runs releases the expired leases of running and idle conversations', async () => {
     const { store, expire } = timed()
     const engine = createEngine({ store })
     for (const id of ['running', 'idle']) {
@@ -179,7 +179,7 @@ describe('a service beside another one', () => {
   })
 })
 
-describe('work that a lost run has left', () => {
+describe('`hasUnfinishedRun`', () => {
   const user: Event = {
     kind: 'MessageEvent',
     source: 'user',
@@ -200,7 +200,7 @@ describe('work that a lost run has left', () => {
 
   it.each<[string, boolean, readonly Event[]]>([
     ['a prompt without a reply', true, [user, running]],
-    ['a prompt that was to be run', true, [user]],
+    ['a prompt that no run has read', true, [user]],
     ['a prompt whose run was lost once', true, [user, running, lost, running]],
     ['a prompt whose run was lost twice', false, [user, running, lost, running, lost, running]],
     ['a prompt after two lost runs', true, [user, running, lost, running, lost, user, running]],
@@ -208,8 +208,8 @@ describe('work that a lost run has left', () => {
     ['an error after a prompt', false, [user, running, lost]],
     ['a reply', false, [user, running, reply, running]],
     ['a pause', false, [user, running, { kind: 'PauseEvent', source: 'user' }]],
-    ['nothing', false, []],
-  ])('is there or not: %s', (_, expected, events) => {
+    ['an empty log', false, []],
+  ])('for %s, returns %s', (_, expected, events) => {
     expect(hasUnfinishedRun(replay(events))).toBe(expected)
   })
 })

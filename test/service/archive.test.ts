@@ -35,8 +35,8 @@ const search = async (query: string): Promise<string[]> => {
 }
 const count = async (query: string): Promise<unknown> => (await client.get(`${C}/count?${query}`)).body
 
-describe('archive', () => {
-  it('marks a conversation, in its information, in searches and in counts, until it is taken back', async () => {
+describe('archiving a conversation', () => {
+  it('shows in its information, in searches and in counts until it is unarchived', async () => {
     const [first = '', second = '', third = '', ...rest] = ids
     for (const id of [second, third, third]) {
       const { status, body } = await client.post<Info>(`${C}/${id}/archive`)
@@ -56,7 +56,7 @@ describe('archive', () => {
     expect([body.archived, await search('archived=true')]).toEqual([false, [third]])
   })
 
-  it('does not change the log, and other metadata stays', async () => {
+  it('keeps the version of the log and the title', async () => {
     const id = ids[0] ?? ''
     await client.send(`${C}/${id}`, {
       method: 'PATCH',
@@ -70,7 +70,7 @@ describe('archive', () => {
   })
 
   it.each(['archive', 'unarchive'])(
-    '%s: 404 for an unknown conversation, 422 for a filter of another type',
+    '%s returns 404 for an unknown conversation, and an invalid `archived` filter 422',
     async (verb) => {
       expect((await client.post(`${C}/${'0'.repeat(32)}/${verb}`)).status).toBe(404)
       expect((await client.get(`${C}/search?archived=sometimes`)).status).toBe(422)
@@ -78,14 +78,14 @@ describe('archive', () => {
     },
   )
 
-  it('concerns one page: a cursor of another filter is refused', async () => {
+  it('a search rejects a cursor from another `archived` filter', async () => {
     const { body } = await client.get<{ next_page_id: string }>(`${C}/search?archived=false&limit=1`)
     expect((await client.get(`${C}/search?archived=true&page_id=${body.next_page_id}`)).status).toBe(422)
   })
 })
 
-describe('server_info', () => {
-  it('names the capabilities that the server has', async () => {
+describe('`/server_info`', () => {
+  it('lists the capability of idempotent creates, and a repeated create returns 200', async () => {
     const { body } = await client.get<object>('/server_info')
     expect(body).toMatchObject({
       conversation_runtime: 'local',
@@ -101,7 +101,7 @@ describe('server_info', () => {
   })
 })
 
-it('a count visits ten thousand conversations at most, unless it is to be exact', async () => {
+it('a count stops after 10,000 conversations unless `exact=true`', async () => {
   const store = memoryStore()
   await store.createConversation({ id: 'c' })
   const page = await store.listConversations()

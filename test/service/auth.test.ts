@@ -6,7 +6,7 @@ import { HttpProblem } from '../../src/service/http/problem.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Answer, type Client, clientOver, STORES } from './client.ts'
 
-const OWN = '/api/v1/conversation/c/events/count'
+const COUNT = '/api/v1/conversation/c/events/count'
 
 const clientWith = async (keys: readonly string[]): Promise<Client> => {
   const store = memoryStore()
@@ -14,15 +14,15 @@ const clientWith = async (keys: readonly string[]): Promise<Client> => {
   return clientOver(store, { keys })
 }
 
-const asks = async (
+const statusOf = async (
   client: Client,
   headers: Readonly<Record<string, string>>,
   method = 'GET',
-  path = OWN,
+  path = COUNT,
 ): Promise<number> => (await client.send(path, { method, headers })).status
 
 describe('session keys', () => {
-  it.each(['', '  ', undefined])('%j is no key', async (key) => {
+  it.each(['', '  ', undefined])('reject %j as a key', async (key) => {
     await expect(clientWith(['one', key as string])).rejects.toMatchObject({ data: { field: 'keys' } })
   })
 
@@ -30,38 +30,38 @@ describe('session keys', () => {
     ['no credential', {}, 401],
     ['the first key', { 'X-Session-API-Key': 'one' }, 200],
     ['the second key', { 'X-Session-API-Key': 'two' }, 200],
-    ['the same as a bearer token', { Authorization: 'Bearer two' }, 200],
-    ['the same as an access token', { 'X-Access-Token': 'two' }, 200],
-    ['another scheme', { Authorization: 'Basic two' }, 401],
+    ['the second key as a bearer token', { Authorization: 'Bearer two' }, 200],
+    ['the second key as an access token', { 'X-Access-Token': 'two' }, 200],
+    ['another authorization scheme', { Authorization: 'Basic two' }, 401],
     ['a key in another case', { 'X-Session-API-Key': 'ONE' }, 401],
     ['a part of a key', { 'X-Session-API-Key': 'on' }, 401],
     ['both keys', { 'X-Session-API-Key': 'one,two' }, 401],
-    ['no letters', { 'X-Session-API-Key': '' }, 401],
-    ['an empty header beside a bearer token', { 'X-Session-API-Key': '', Authorization: 'Bearer two' }, 200],
-    ['an empty header beside an access token', { 'X-Session-API-Key': ' ', 'X-Access-Token': 'two' }, 200],
-    ['empty headers beside the cookie', { 'X-Access-Token': '', Cookie: 'api_key=one' }, 200],
+    ['an empty key', { 'X-Session-API-Key': '' }, 401],
+    ['an empty header and a bearer token', { 'X-Session-API-Key': '', Authorization: 'Bearer two' }, 200],
+    ['a blank header and an access token', { 'X-Session-API-Key': ' ', 'X-Access-Token': 'two' }, 200],
+    ['an empty header and the cookie', { 'X-Access-Token': '', Cookie: 'api_key=one' }, 200],
     ['the cookie', { Cookie: 'a=b; api_key=one' }, 200],
-    ['the cookie, escaped', { Cookie: 'api_key=%6Fne' }, 200],
-    ['a cookie that is badly escaped', { Cookie: 'api_key=%zz' }, 401],
+    ['an escaped cookie', { Cookie: 'api_key=%6Fne' }, 200],
+    ['a malformed escape in the cookie', { Cookie: 'api_key=%zz' }, 401],
     ['a cookie of another name', { Cookie: 'my_api_key=one' }, 401],
-    ['a wrong header beside a right cookie', { 'X-Session-API-Key': 'x', Cookie: 'api_key=one' }, 401],
-  ])('answers %s', async (_what, headers, status) => {
-    expect(await asks(await clientWith(['one', 'two']), headers)).toBe(status)
+    ['a wrong header and a valid cookie', { 'X-Session-API-Key': 'x', Cookie: 'api_key=one' }, 401],
+  ])('a request with %s %j gets %i', async (_what, headers, status) => {
+    expect(await statusOf(await clientWith(['one', 'two']), headers)).toBe(status)
   })
 
-  it('are never taken from a URL', async () => {
+  it('are not accepted in a query string', async () => {
     const client = await clientWith(['one'])
     for (const name of ['api_key', 'session_api_key', 'X-Session-API-Key', 'token']) {
-      expect(await asks(client, {}, 'GET', `${OWN}?${name}=one`)).toBe(401)
+      expect(await statusOf(client, {}, 'GET', `${COUNT}?${name}=one`)).toBe(401)
     }
   })
 
-  it('are not asked for what is open, or where none is configured', async () => {
+  it('are not required for public paths, or when none is configured', async () => {
     const client = await clientWith(['one'])
     for (const path of ['/health', '/openapi.json', '/api/shared-events/search?conversation_id=c']) {
-      expect(await asks(client, {}, 'GET', path)).toBe(200)
+      expect(await statusOf(client, {}, 'GET', path)).toBe(200)
     }
-    expect(await asks(await clientWith([]), {})).toBe(200)
+    expect(await statusOf(await clientWith([]), {})).toBe(200)
   })
 })
 
@@ -71,7 +71,7 @@ const create = (client: Client, headers: Readonly<Record<string, string>>): Prom
 describe('pages of other sites', () => {
   const cross = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://elsewhere.example' }
 
-  it('cannot act with a cookie, and can read nothing', async () => {
+  it('cannot write with a cookie, and CORS lets them read no response', async () => {
     const client = await clientWith(['one'])
     const cookie = { Cookie: 'api_key=one' }
     expect((await create(client, { ...cookie, ...cross })).status).toBe(403)
@@ -79,18 +79,18 @@ describe('pages of other sites', () => {
     expect((await create(client, { ...cookie, Origin: 'null' })).status).toBe(403)
     expect((await create(client, { ...cookie, 'Sec-Fetch-Site': 'same-origin' })).status).toBe(200)
     expect((await create(client, { ...cookie, Origin: 'http://localhost' })).status).toBe(200)
-    const { headers } = await client.send(OWN, { headers: { ...cookie, ...cross } })
+    const { headers } = await client.send(COUNT, { headers: { ...cookie, ...cross } })
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  it('cannot act where no key is asked for, and can with a key of their own', async () => {
+  it('cannot write to a service without keys, but can with a key in a header', async () => {
     expect((await create(await clientWith([]), cross)).status).toBe(403)
     expect((await create(await clientWith([]), {})).status).toBe(200)
     const client = await clientWith(['one'])
     expect((await create(client, { ...cross, 'X-Session-API-Key': 'one' })).status).toBe(200)
   })
 
-  it('can read all headers that are not for the browser itself', async () => {
+  it('can read every response header that is not an instruction to the browser', async () => {
     const client = await clientWith([])
     const url = `data:image/png;base64,${'QUJD'.repeat(30_000)}`
     const llm_message = { role: 'user', content: [{ image_urls: [url] }] } as const
@@ -141,7 +141,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       body: JSON.stringify(body),
     })
 
-  it('are told once, listed without the key, and kept as a hash', async () => {
+  it('are returned once, listed without the key, and stored as a hash', async () => {
     const client = await open()
     const { body: first } = await create(client, { name: 'first' })
     await create(client, { name: 'second' })
@@ -161,29 +161,29 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     expect(JSON.stringify(items)).not.toContain(first.key.slice(12))
   })
 
-  it('hold beside the session keys until they are deleted, also in another process', async () => {
+  it('are valid in every process until they are deleted', async () => {
     const client = await open()
     const other = await clientOver(client.engine.store, { keys: ['one'] })
     const { body } = await create(client, { name: 'n' })
     const headers = { 'X-Session-API-Key': body.key }
-    expect([await asks(client, headers), await asks(other, headers)]).toEqual([200, 200])
-    expect(await asks(client, { Cookie: `api_key=${body.key}` })).toBe(200)
-    expect(await asks(client, { 'X-Session-API-Key': `${body.key}x` })).toBe(401)
+    expect([await statusOf(client, headers), await statusOf(other, headers)]).toEqual([200, 200])
+    expect(await statusOf(client, { Cookie: `api_key=${body.key}` })).toBe(200)
+    expect(await statusOf(client, { 'X-Session-API-Key': `${body.key}x` })).toBe(401)
     const { body: used } = await client.send<readonly object[]>('/api/keys', { headers: session })
     expect(used).toMatchObject([{ last_used_at: expect.any(String) }])
     const gone = await client.send(`/api/keys/${body.id}`, { method: 'DELETE', headers: session })
     expect(gone).toMatchObject({ status: 200, body: { success: true } })
-    expect([await asks(other, headers), await asks(client, headers)]).toEqual([401, 401])
-    expect(await asks(client, session, 'DELETE', `/api/keys/${body.id}`)).toBe(404)
+    expect([await statusOf(other, headers), await statusOf(client, headers)]).toEqual([401, 401])
+    expect(await statusOf(client, session, 'DELETE', `/api/keys/${body.id}`)).toBe(404)
   })
 
-  it('cannot manage keys, and say which they are', async () => {
+  it('cannot manage keys, and `/api/keys/current` describes them', async () => {
     const client = await open()
     const { body } = await create(client, { name: 'n', org_id: 'o' })
     const headers = { 'X-Session-API-Key': body.key }
     expect((await create(client, { name: 'more' }, headers)).status).toBe(403)
-    expect(await asks(client, headers, 'GET', '/api/keys')).toBe(403)
-    expect(await asks(client, headers, 'DELETE', `/api/keys/${body.id}`)).toBe(403)
+    expect(await statusOf(client, headers, 'GET', '/api/keys')).toBe(403)
+    expect(await statusOf(client, headers, 'DELETE', `/api/keys/${body.id}`)).toBe(403)
     const current = await client.send('/api/keys/current', { headers })
     expect(current.body).toEqual({
       id: body.id,
@@ -193,10 +193,10 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       user_id: null,
       auth_type: 'api_key',
     })
-    expect(await asks(client, session, 'GET', '/api/keys/current')).toBe(400)
+    expect(await statusOf(client, session, 'GET', '/api/keys/current')).toBe(400)
   })
 
-  it('bind to no organization that cannot be one', async () => {
+  it('cannot be created with an invalid X-Org-Id header', async () => {
     const client = await open()
     for (const org of ['', 'o'.repeat(201)]) {
       const { status, body } = await create<object>(client, { name: 'n' }, { 'X-Org-Id': org })
@@ -207,15 +207,15 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     }
   })
 
-  it('leave nothing behind when they are deleted', async () => {
+  it('leave no stored item when they are removed', async () => {
     const client = await open()
     const { body } = await create(client, { name: 'n' })
-    expect(await asks(client, { 'X-Session-API-Key': body.key })).toBe(200)
+    expect(await statusOf(client, { 'X-Session-API-Key': body.key })).toBe(200)
     await client.service.keys.remove(body.id)
     expect((await client.engine.store.listItems('api-keys')).items).toEqual([])
   })
 
-  it('are bound to an organization, the one of the request, or none', async () => {
+  it('bind to the organization in the body, or else in the header, and reject another one', async () => {
     const client = await open()
     const acme = { 'X-Org-Id': 'acme' }
     const keys = await Promise.all(
@@ -225,7 +225,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     )
     expect(keys.map(({ org_id }) => org_id)).toEqual(['other', 'acme', null])
     const status = (key: Key, headers = {}): Promise<number> =>
-      asks(client, { 'X-Session-API-Key': key.key, ...headers })
+      statusOf(client, { 'X-Session-API-Key': key.key, ...headers })
     for (const [index, key] of keys.entries()) {
       expect(await status(key)).toBe(200)
       expect(await status(key, acme)).toBe(index === 0 ? 403 : 200)
@@ -235,36 +235,36 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
   it.each<[string, object, readonly (string | number)[]]>([
     ['no name', {}, ['body', 'name']],
     ['an empty name', { name: '' }, ['body', 'name']],
-    ['too long a name', { name: 'x'.repeat(256) }, ['body', 'name']],
+    ['a name that is too long', { name: 'x'.repeat(256) }, ['body', 'name']],
     ['an unknown field', { name: 'n', admin: true }, ['body', 'admin']],
-    ['a time that is none', { name: 'n', not_before: 'soon' }, ['body', 'not_before']],
-    ['an end in the past', { name: 'n', expires_at: '2001-01-01T00:00:00Z' }, ['body', 'expires_at']],
+    ['an invalid time', { name: 'n', not_before: 'soon' }, ['body', 'not_before']],
+    ['an expiry in the past', { name: 'n', expires_at: '2001-01-01T00:00:00Z' }, ['body', 'expires_at']],
     [
-      'an end before the beginning',
+      'an expiry before not_before',
       { name: 'n', not_before: '2999-01-02T00:00:00Z', expires_at: '2999-01-01T00:00:00Z' },
       ['body', 'expires_at'],
     ],
     [
-      'a window of no time',
+      'an expiry equal to not_before',
       { name: 'n', not_before: '2999-01-01T00:00:00Z', expires_at: '2999-01-01T00:00:00Z' },
       ['body', 'expires_at'],
     ],
-  ])('refuse %s', async (_what, body, loc) => {
+  ])('cannot be created with %s', async (_what, body, loc) => {
     const answer = await create<{ detail: readonly { loc: unknown }[] }>(await open(), body)
     expect([answer.status, answer.body.detail[0]?.loc]).toEqual([422, loc])
   })
 
-  it('are good from not_before on and before expires_at, to the millisecond', async () => {
+  it('are valid from not_before until just before expires_at, to the millisecond', async () => {
     let now = Date.parse('2026-01-01T00:00:00Z')
     const keys = apiKeys(STORES[name]?.() ?? memoryStore(), () => now)
-    const index = (text: string): void => void (now = Date.parse(text))
+    const setTime = (text: string): void => void (now = Date.parse(text))
     const { key } = await keys.create({
       name: 'n',
       not_before: '2026-01-02T00:00:00.000Z',
       expires_at: '2026-01-03T00:00:00.000Z',
       org_id: null,
     })
-    const good: boolean[] = []
+    const valid: boolean[] = []
     for (const time of [
       '01T00:00:00Z',
       '01T23:59:59.999Z',
@@ -273,10 +273,10 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       '03T00:00:00Z',
       '02T12:00:00Z',
     ]) {
-      index(`2026-01-${time}`)
-      good.push((await keys.find(key)) !== null)
+      setTime(`2026-01-${time}`)
+      valid.push((await keys.find(key)) !== null)
     }
-    expect(good).toEqual([false, false, true, true, false, true])
+    expect(valid).toEqual([false, false, true, true, false, true])
     // A rejected request does not count as use.
     expect(await keys.list()).toMatchObject([{ last_used_at: '2026-01-02T23:59:59.999Z' }])
   })
@@ -284,8 +284,8 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
 
 const header = (text: string) => ({ text, from: 'header' }) as const
 
-describe('identifier', () => {
-  it('tells who asks', async () => {
+describe('`identifier`', () => {
+  it('returns session, API key or open access, and null for an unknown key', async () => {
     const info = {
       id: 'k',
       name: 'n',

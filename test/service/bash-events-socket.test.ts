@@ -30,17 +30,17 @@ const KEY = { type: 'auth', session_api_key: 'k' }
 const framesOf = ({ frames }: Client): BashFrame[] => frames.map((text) => JSON.parse(text) as BashFrame)
 
 async function begin(options: WorldOptions = {}) {
-  const position = folder()
-  const home = realpathSync(position.path)
+  const directory = folder()
+  const home = realpathSync(directory.path)
   const cwd = join(home, 'a')
   mkdirSync(cwd)
   const provider = processSandboxes({ directory: home, givesFiles: true })
   const world: World = await worldOfTest({ controlPlane: { provider }, keys: ['k'], ...options })
   onTestFinished(async () => {
     await world.service.controlPlane.close()
-    position.remove()
+    directory.remove()
   })
-  const ask = async (method: string, path: string, body?: object) => {
+  const request = async (method: string, path: string, body?: object) => {
     const response = await fetch(world.server.url + path, {
       method,
       headers: { 'x-session-api-key': 'k', 'content-type': 'application/json' },
@@ -52,14 +52,14 @@ async function begin(options: WorldOptions = {}) {
     world,
     cwd,
     home,
-    ask,
+    request,
     connect: (query: ClientOptions['query'] = {}, more: ClientOptions = {}) =>
       world.connect('', { protocol: 'bash-events', query, first: KEY, ...more }),
     run: async (command: string, more: object = {}) => {
-      const { body } = await ask('POST', '/api/bash/start_bash_command', { command, cwd, ...more })
+      const { body } = await request('POST', '/api/bash/start_bash_command', { command, cwd, ...more })
       return body.id
     },
-    stored: async () => (await ask('GET', '/api/bash/bash_events/search')).body.items,
+    stored: async () => (await request('GET', '/api/bash/bash_events/search')).body.items,
   }
 }
 
@@ -74,7 +74,7 @@ async function ready(client: Client): Promise<Client> {
 const outputOf = (client: Client, id: string): Promise<BashFrame> =>
   client.find<BashFrame>(({ kind, command_id }) => kind === 'BashOutput' && command_id === id)
 
-it('sends each command and its output, with the stored ones first on request', async () => {
+it('the socket sends each command and its output, the stored ones first on request', async () => {
   const { connect, run, stored } = await begin()
   const live = await ready(connect())
   const first = await run('echo one; echo wrong >&2; exit 3')
@@ -84,18 +84,18 @@ it('sends each command and its output, with the stored ones first on request', a
   expect(seen).toMatchObject({ exit_code: 3, stdout: 'one\n', stderr: 'wrong\n' })
   const older = connect({ resend_all: 'true' })
   await outputOf(older, first)
-  const none = await ready(connect())
+  const liveOnly = await ready(connect())
   const second = await run('echo two')
-  for (const client of [all, older, none]) await outputOf(client, second)
+  for (const client of [all, older, liveOnly]) await outputOf(client, second)
   const events = await stored()
   expect(events.map(({ kind }) => kind)).toEqual(['BashCommand', 'BashOutput', 'BashCommand', 'BashOutput'])
   expect(framesOf(all)).toEqual(events)
   expect(framesOf(older)).toEqual(events)
   expect(framesOf(live).slice(1)).toEqual(events)
-  expect(framesOf(none).slice(1)).toEqual(events.slice(2))
+  expect(framesOf(liveOnly).slice(1)).toEqual(events.slice(2))
 })
 
-it('runs the commands of clients, and reports frames that are none without closing', async () => {
+it('the socket runs commands of clients, and reports invalid frames without closing', async () => {
   const { connect, cwd, home, stored } = await begin()
   const client = await ready(connect())
   for (const [frame, code] of [
@@ -133,7 +133,7 @@ it('runs the commands of clients, and reports frames that are none without closi
   expect(framesOf(client).slice(-2)).toEqual(await stored())
 })
 
-it('ends with a reason: without a key, with a wrong query, and when the service ends', async () => {
+it('the socket closes with a code after a wrong key, an invalid query or a shutdown', async () => {
   const silent = await begin({ sockets: { authTimeout: 200 } })
   const { code, reason } = await silent.connect({}, { first: undefined }).closed
   expect([code, reason]).toEqual([CLOSE.unauthorized, expect.stringContaining('No key was sent in time')])
@@ -156,7 +156,7 @@ it('ends with a reason: without a key, with a wrong query, and when the service 
   expect(world.failures).toEqual([])
 })
 
-it('has at most 50 readers, and room for another when one closes', async () => {
+it('the service accepts 50 readers, and another one after a reader leaves', async () => {
   const { connect, run } = await begin()
   const clients = Array.from({ length: 50 }, () => connect({ resend_mode: 'all' }))
   const id = await run('echo all')
@@ -170,16 +170,18 @@ it('has at most 50 readers, and room for another when one closes', async () => {
   await outputOf(connect({ resend_mode: 'all' }), id)
 })
 
-it('does not show the commands of conversations', async () => {
-  const { connect, ask, home, cwd } = await begin()
-  const { body } = await ask('POST', '/api/conversations', { workspace: { working_dir: join(home, 'x') } })
+it('the socket does not send the commands of conversations', async () => {
+  const { connect, request, home, cwd } = await begin()
+  const { body } = await request('POST', '/api/conversations', {
+    workspace: { working_dir: join(home, 'x') },
+  })
   const client = connect({ resend_mode: 'all' })
   const command = { command: 'echo scoped' }
-  expect((await ask('POST', `/api/conversations/${body.id}/bash/execute_bash_command`, command)).status).toBe(
-    200,
-  )
-  expect((await ask('POST', `/api/bash/execute_bash_command?cid=${body.id}`, command)).status).toBe(200)
-  await ask('POST', '/api/bash/execute_bash_command', { command: 'echo own', cwd })
+  expect(
+    (await request('POST', `/api/conversations/${body.id}/bash/execute_bash_command`, command)).status,
+  ).toBe(200)
+  expect((await request('POST', `/api/bash/execute_bash_command?cid=${body.id}`, command)).status).toBe(200)
+  await request('POST', '/api/bash/execute_bash_command', { command: 'echo own', cwd })
   await client.find<BashFrame>(({ kind }) => kind === 'BashOutput')
   expect(framesOf(client).map(({ command: text, stdout }) => text ?? stdout)).toEqual(['echo own', 'own\n'])
 })
@@ -195,7 +197,7 @@ const start = async (commands: Commands, command: string): Promise<void> => {
   await output.catch(() => undefined)
 }
 
-it('a command that cannot be run has an output, so that no reader waits for it', async () => {
+it('a command that fails to run has an output event with exit code -1', async () => {
   const commands = commandsOf()
   const stop = new AbortController()
   const events = commands.follow(false, stop.signal)
@@ -208,7 +210,7 @@ it('a command that cannot be run has an output, so that no reader waits for it',
   stop.abort()
 })
 
-it('a reader gets each event once and in order, whenever it comes and however slowly it reads', async () => {
+it('a reader gets each event once and in order, whenever it joins and however slowly it reads', async () => {
   const step = fc.constantFrom('run', 'run', 'clear', 'join', 'join all', 'read', 'leave')
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
@@ -248,7 +250,7 @@ it('a reader gets each event once and in order, whenever it comes and however sl
   )
 })
 
-it('a reader that the history has overtaken is told, in place of a gap', async () => {
+it('a reader that falls behind the history gets an error instead of a gap', async () => {
   const commands = commandsOf()
   const stop = new AbortController()
   const events = commands.follow(true, stop.signal)

@@ -20,7 +20,7 @@ const REFERENCE = blobText(digestOf(IMAGE).hash)
 const SEALED = 'e'.repeat(70_000)
 const JSON_TEXT = `{"pad":"${'x'.repeat(300_000)}","encrypted\\u005fcontent":"sealed"}`
 
-const shown = (id: string, url: string, text: string): Event => ({
+const imageMessage = (id: string, url: string, text: string): Event => ({
   kind: 'MessageEvent',
   id,
   source: 'user',
@@ -28,8 +28,8 @@ const shown = (id: string, url: string, text: string): Event => ({
 })
 
 const LOG: readonly Event[] = [
-  ...Array.from({ length: 97 }, (_, i) => shown(`m${i}`, IMAGE, `See ${i}`)),
-  shown('page', PAGE, REFERENCE),
+  ...Array.from({ length: 97 }, (_, i) => imageMessage(`m${i}`, IMAGE, `See ${i}`)),
+  imageMessage('page', PAGE, REFERENCE),
   {
     kind: 'MessageEvent',
     id: 'secret',
@@ -54,7 +54,7 @@ interface Page {
   }[]
 }
 
-describe.each(Object.keys(STORES))('long strings over %s', (name) => {
+describe.each(Object.keys(STORES))('blobs over %s', (name) => {
   let store: Store
   let client: Client
   const image = digestOf(IMAGE)
@@ -68,7 +68,7 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
   })
   afterAll(() => store.close())
 
-  const ask = (hash: string, headers: Record<string, string> = {}, id = 'c', method = 'GET') =>
+  const getBlob = (hash: string, headers: Record<string, string> = {}, id = 'c', method = 'GET') =>
     client.service.fetch(
       new Request(`http://localhost/api/conversations/${id}/blobs/${hash}`, {
         method,
@@ -76,16 +76,16 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
       }),
     )
 
-  it('a page of 100 events with images is below 1 MB by references, and says where each is', async () => {
+  it('with blobs=refs, a page of 100 images is below 1 MB and has the path of each reference', async () => {
     for (const path of ['/api/conversations/c/events/search', '/api/v1/conversation/c/events/search']) {
       const { body } = await client.get<Page>(path, { blobs: 'refs' })
       expect(body.items).toHaveLength(100)
       expect(JSON.stringify(body).length).toBeLessThan(1_000_000)
       expect(JSON.stringify(body)).not.toContain('encrypted_content":"')
-      const position = ['llm_message', 'content', 1, 'image_urls', 1]
+      const imagePath = ['llm_message', 'content', 1, 'image_urls', 1]
       const expected = LOG.slice(0, 98).map(({ id }) => ({
         event_id: id,
-        path: position,
+        path: imagePath,
         ...digestOf(id === 'page' ? PAGE : IMAGE),
       }))
       const json = {
@@ -103,8 +103,8 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
     }
   })
 
-  it('the bytes are sent as a file that no browser shows, and may be cached by their hash', async () => {
-    const response = await ask(digestOf(PAGE).hash)
+  it('a response is an attachment, not displayed by browsers and cacheable by its hash', async () => {
+    const response = await getBlob(digestOf(PAGE).hash)
     expect(response.status).toBe(200)
     expect(await response.text()).toBe(PAGE)
     const { hash, bytes } = digestOf(PAGE)
@@ -118,11 +118,11 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
       etag: `"${hash}"`,
     })
     for (const tag of [`"${hash}"`, `W/"${hash}"`, `"x", "${hash}"`, '*']) {
-      const unchanged = await ask(hash, { 'if-none-match': tag })
+      const unchanged = await getBlob(hash, { 'if-none-match': tag })
       expect([unchanged.status, await unchanged.text()]).toEqual([304, ''])
     }
-    expect((await ask(hash, { 'if-none-match': '"x"' })).status).toBe(200)
-    const head = await ask(hash, {}, 'c', 'HEAD')
+    expect((await getBlob(hash, { 'if-none-match': '"x"' })).status).toBe(200)
+    const head = await getBlob(hash, {}, 'c', 'HEAD')
     expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([
       200,
       '',
@@ -137,8 +137,8 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
     ['bytes=262140-262150', 262_140, 262_151],
     [`bytes=1-${10 * IMAGE.length}`, 1, image.bytes],
     ['bytes = 3 - 4', 3, 5],
-  ])('a range is sent alone: %s', async (range, start, end) => {
-    const response = await ask(image.hash, { range })
+  ])('the range %s gets 206 with only its bytes', async (range, start, end) => {
+    const response = await getBlob(image.hash, { range })
     expect(response.status).toBe(206)
     expect(await response.text()).toBe(IMAGE.slice(start, end))
     expect(response.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/${image.bytes}`)
@@ -146,39 +146,41 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
   })
 
   it.each(['bytes=0-1,4-5', 'bytes=5-2', 'bytes=-', 'lines=0-1', 'bytes=a-b', ''])(
-    'what is no single range is the whole: %s',
+    'the range %j, invalid or not single, gets the whole blob',
     async (range) => {
-      const response = await ask(image.hash, { range })
+      const response = await getBlob(image.hash, { range })
       expect([response.status, (await response.text()).length]).toEqual([200, IMAGE.length])
     },
   )
 
-  it('a range beyond the end is 416, and one of another version is the whole', async () => {
+  it('a range beyond the end gets 416, and an old If-Range gets the whole blob', async () => {
     for (const range of [`bytes=${image.bytes}-`, 'bytes=-0']) {
-      const response = await ask(image.hash, { range })
+      const response = await getBlob(image.hash, { range })
       expect([response.status, response.headers.get('content-range')]).toEqual([
         416,
         `bytes */${image.bytes}`,
       ])
     }
-    expect((await ask(image.hash, { range: 'bytes=0-1', 'if-range': '"old"' })).status).toBe(200)
-    expect((await ask(image.hash, { range: 'bytes=0-1', 'if-range': `"${image.hash}"` })).status).toBe(206)
+    expect((await getBlob(image.hash, { range: 'bytes=0-1', 'if-range': '"old"' })).status).toBe(200)
+    expect((await getBlob(image.hash, { range: 'bytes=0-1', 'if-range': `"${image.hash}"` })).status).toBe(
+      206,
+    )
   })
 
-  it('encrypted content in a text is masked, as in pages', async () => {
+  it('encrypted content in a JSON text is null, as in pages of events', async () => {
     const { body } = await client.get<Event>('/api/conversations/c/events/secret')
     const page = JSON.stringify(body)
     expect(page).not.toContain('sealed')
-    const response = await ask(digestOf(JSON_TEXT).hash)
+    const response = await getBlob(digestOf(JSON_TEXT).hash)
     const text = await response.text()
     expect(text).toBe(JSON_TEXT.replace('"sealed"', 'null'))
     expect(page).toContain(JSON.stringify(text))
-    const part = await ask(digestOf(JSON_TEXT).hash, { range: 'bytes=300000-' })
+    const part = await getBlob(digestOf(JSON_TEXT).hash, { range: 'bytes=300000-' })
     expect(await part.text()).toBe(text.slice(300_000))
   })
 
-  it('nobody has it without a key, nor through another conversation, nor by a hash that is none', async () => {
-    expect((await ask(image.hash, { 'x-session-api-key': 'wrong' })).status).toBe(401)
+  it('a wrong key gets 401, and a wrong hash or another conversation 404', async () => {
+    expect((await getBlob(image.hash, { 'x-session-api-key': 'wrong' })).status).toBe(401)
     for (const [hash, id] of [
       [image.hash, 'other'],
       [image.hash, 'none'],
@@ -186,24 +188,24 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
       [image.hash.toUpperCase(), 'c'],
       ['..%2f..', 'c'],
     ] as const)
-      expect((await ask(hash, { 'if-none-match': `"${hash}"` }, id)).status).toBe(404)
+      expect((await getBlob(hash, { 'if-none-match': `"${hash}"` }, id)).status).toBe(404)
     await store.createConversation({ id: 'gone' })
-    await store.append('gone', [shown('m', IMAGE, '')])
-    expect((await ask(image.hash, {}, 'gone')).status).toBe(200)
+    await store.append('gone', [imageMessage('m', IMAGE, '')])
+    expect((await getBlob(image.hash, {}, 'gone')).status).toBe(200)
     await store.deleteConversation('gone')
-    expect((await ask(image.hash, {}, 'gone')).status).toBe(404)
+    expect((await getBlob(image.hash, {}, 'gone')).status).toBe(404)
   })
 })
 
-it('a socket and a stream send references to those who ask for them', async () => {
-  const here = await worldOfTest()
-  const conversation = await here.conversation()
-  await conversation.append([shown('old', IMAGE, 'old')])
-  const whole = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
-  const refs = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all', blobs: 'refs' } })
+it('a socket with blobs=refs gets references, and a socket without it whole strings', async () => {
+  const world = await worldOfTest()
+  const conversation = await world.conversation()
+  await conversation.append([imageMessage('old', IMAGE, 'old')])
+  const whole = world.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
+  const refs = world.connect('c', { query: { ...ENVELOPE, resend_mode: 'all', blobs: 'refs' } })
   await caughtUp(whole)
   await caughtUp(refs)
-  await conversation.append([shown('new', IMAGE, 'new')])
+  await conversation.append([imageMessage('new', IMAGE, 'new')])
   for (const id of ['old', 'new']) {
     const [event, small] = await Promise.all(
       [whole, refs].map((client) => client.find<Envelope>((frame) => frame.event.id === id)),
@@ -224,7 +226,7 @@ const PDF = Buffer.concat([Buffer.from('%PDF-1.7'), randomBytes(300_001)])
 const PHOTO = Buffer.concat([Buffer.from('ffd8ffe0', 'hex'), randomBytes(300_002)])
 
 const CHAT: readonly Event[] = [
-  ...Array.from({ length: 96 }, (_, i) => shown(`m${i}`, PNG_URL, `See ${i}`)),
+  ...Array.from({ length: 96 }, (_, i) => imageMessage(`m${i}`, PNG_URL, `See ${i}`)),
   {
     kind: 'MessageEvent',
     id: 'files',
@@ -265,7 +267,7 @@ const addressesIn = (value: unknown): string[] =>
   Array.from(JSON.stringify(value).matchAll(/"(\/api\/[^"]*)"/g), ([, address = '']) => address)
 
 it.each(Object.keys(STORES))(
-  'UI messages of 100 events with images are below 1 MB by references, from which a browser loads them: %s',
+  'over %s, 100 UI messages with references are below 1 MB, and the references load',
   async (name) => {
     const store = STORES[name]?.() as Store
     const client = await clientOver(store)
@@ -316,7 +318,7 @@ it.each(Object.keys(STORES))(
   },
 )
 
-it('a message that a page has by references is the same when it is posted again', async () => {
+it('a UI message with references keeps its image when it is posted again or edited', async () => {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create({ id: 'c' })
   const options = { blobs: 'refs' } as const
@@ -341,14 +343,14 @@ it('a message that a page has by references is the same when it is posted again'
 })
 
 it.each([
-  ['no base64', 'x,'.repeat(40_000)],
+  ['text that is not base64', 'x,'.repeat(40_000)],
   ['a data URL of text', `data:text/plain,${'x'.repeat(70_000)}`],
-  ['a data URL of a page, which is sent as bytes', `data:text/html;base64,${btoa(PAGE)}`],
-  ['a data URL that says image and is a page', `data:image/png;base64,${btoa(PAGE)}`],
-])('%s is shown by no browser', async (name, text) => {
+  ['a data URL of HTML', `data:text/html;base64,${btoa(PAGE)}`],
+  ['a data URL of HTML labelled as an image', `data:image/png;base64,${btoa(PAGE)}`],
+])('with decode=true, %s gets 422 or no type that browsers display', async (name, text) => {
   const client = await clientOver(memoryStore())
   await client.engine.store.createConversation({ id: 'c' })
-  await client.engine.store.append('c', [shown('m', text, '')])
+  await client.engine.store.append('c', [imageMessage('m', text, '')])
   const { hash } = digestOf(text)
   const response = await client.service.fetch(
     new Request(`http://localhost/api/conversations/c/blobs/${hash}?decode=true`),

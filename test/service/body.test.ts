@@ -36,24 +36,24 @@ const outcome = (request: Request) =>
   )
 
 describe.each([
-  ['declared', true],
-  ['chunked', false],
-])('a body, %s', (_, isDeclared) => {
+  ['with a declared length', true],
+  ['in chunks', false],
+])('`readBytes` for a body %s', (_, isDeclared) => {
   it.each<[string, readonly string[], string | number]>([
-    ['empty', [], ''],
-    ['of the maximum size', ['ab', 'cd'], 'abcd'],
-    ['of one byte more', ['abcd', 'e'], 413],
-  ])('%s', async (__, chunks, expected) => {
+    ['an empty body', [], ''],
+    ['the maximum size', ['ab', 'cd'], 'abcd'],
+    ['one byte more', ['abcd', 'e'], 413],
+  ])('with %s, reads %j as %j', async (__, chunks, expected) => {
     const { request } = requestOf(chunks, isDeclared ? chunks.join('').length : null)
     expect(await outcome(request)).toBe(expected)
   })
 
-  it('that is cut', async () => {
+  it('fails with 400 when the body breaks off', async () => {
     expect(await outcome(requestOf(['ab'], isDeclared ? LIMIT : null, true).request)).toBe(400)
   })
 })
 
-it('nothing is read of a body that declares too much, and no more than the maximum of an endless one', async () => {
+it('a declared length above the limit gets 413 unread, and an endless body is cancelled', async () => {
   const declared = requestOf(['abcde'], 5)
   expect([await outcome(declared.request), declared.sent.pulled]).toEqual([413, 0])
   const endless = requestOf(Array<string>(1_000).fill('abc'), null)
@@ -62,11 +62,11 @@ it('nothing is read of a body that declares too much, and no more than the maxim
   expect(await outcome(requestOf(['abcde'], 1).request)).toBe(413)
 })
 
-it('no body is empty', async () => {
+it('a request without a body reads as an empty text', async () => {
   expect(await outcome(new Request('http://localhost'))).toBe('')
 })
 
-it('a stream that is cancelled ends its generator, whose failure is ignored', async () => {
+it('cancelling a stream ends its generator and ignores an error of its cleanup', async () => {
   const unhandled: unknown[] = []
   const note = (error: unknown): void => void unhandled.push(error)
   process.on('unhandledRejection', note)
@@ -87,7 +87,7 @@ it('a stream that is cancelled ends its generator, whose failure is ignored', as
   expect([ended, unhandled]).toEqual([1, []])
 })
 
-it('a handler sends what its operation declares, and nothing else', async () => {
+it('a handler sends only the declared result, and a missing result is an internal error', async () => {
   const operation = operationsIn('Test')
   const failures: string[] = []
   const app = createApp(

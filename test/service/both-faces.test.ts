@@ -35,12 +35,12 @@ function processOver(store: Store, failures: unknown[]) {
 type Process = ReturnType<typeof processOver>
 
 /** Returns whether this request created it. */
-async function make({ lifecycle }: Process, conversation_id: string): Promise<boolean> {
+async function createAtServer({ lifecycle }: Process, conversation_id: string): Promise<boolean> {
   return (await create(lifecycle, { conversation_id, secrets: { TOKEN: 'sk-hush' } })).isNew
 }
 
 /** Returns the last task; null if the start was rejected at once. */
-async function start({ plane }: Process, conversation_id: string): Promise<StartTask | null> {
+async function startAtPlane({ plane }: Process, conversation_id: string): Promise<StartTask | null> {
   try {
     const request = { conversation_id, secrets: { TOKEN: 'sk-hush' } }
     let last: StartTask | null = null
@@ -52,52 +52,55 @@ async function start({ plane }: Process, conversation_id: string): Promise<Start
   }
 }
 
-const wanted = fc.record({
+const createRequest = fc.record({
   form: fc.constantFrom(ID, PLAIN, ID.toUpperCase()),
-  at: fc.nat(1),
-  face: fc.constantFrom('agent server', 'control plane'),
+  index: fc.nat(1),
+  api: fc.constantFrom('agent server', 'control plane'),
 })
 
 /** Wins of each interface, and accepted starts that lost. */
 const seen = { agents: 0, planes: 0, late: 0 }
 
-describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
-  it('one is made', async () => {
-    const property = fc.asyncProperty(
-      fc.scheduler(),
-      fc.array(wanted, { minLength: 2, maxLength: 4 }),
-      async (scheduler, all) => {
-        const real = makeStore()
-        const failures: unknown[] = []
-        const processes = [0, 1].map(() => processOver(inTurn(real, scheduler), failures))
-        let agents = 0
-        const tasks: (StartTask | null)[] = []
-        const ask = async ({ form, at: index, face }: (typeof all)[number]): Promise<void> => {
-          const process = processes[index]
-          if (process === undefined) return
-          if (face === 'control plane') tasks.push(await start(process, form))
-          else if (await make(process, form)) agents += 1
-        }
-        await scheduler.waitFor(Promise.all(all.map(ask)))
-        // Failed tasks clean up in the background.
-        await scheduler.waitFor(Promise.all(processes.map(({ plane }) => plane.close())))
-        const ready = tasks.filter((task) => task?.status === 'READY')
-        expect(agents + ready.length).toBe(1)
-        expect((await real.listConversations()).items.map(({ id }) => id)).toEqual([ID])
-        for (const task of ready) expect(task?.app_conversation_id).toBe(PLAIN)
-        expect((await real.countItems('planned-conversations')).count).toBe(0)
-        expect((await real.countItems('conversation-starts')).count).toBe(1)
-        expect(failures).toEqual([])
-        seen.agents += agents
-        seen.planes += ready.length
-        seen.late += tasks.some((task) => task?.status === 'ERROR') ? 1 : 0
-        await real.close()
-      },
-    )
-    await fc.assert(property)
-  })
-})
+describe.each(Object.entries(STORES))(
+  'concurrent creates through both interfaces over %s',
+  (_, makeStore) => {
+    it('create one conversation, for one of the requests', async () => {
+      const property = fc.asyncProperty(
+        fc.scheduler(),
+        fc.array(createRequest, { minLength: 2, maxLength: 4 }),
+        async (scheduler, all) => {
+          const real = makeStore()
+          const failures: unknown[] = []
+          const processes = [0, 1].map(() => processOver(inTurn(real, scheduler), failures))
+          let agents = 0
+          const tasks: (StartTask | null)[] = []
+          const ask = async ({ form, index, api }: (typeof all)[number]): Promise<void> => {
+            const process = processes[index]
+            if (process === undefined) return
+            if (api === 'control plane') tasks.push(await startAtPlane(process, form))
+            else if (await createAtServer(process, form)) agents += 1
+          }
+          await scheduler.waitFor(Promise.all(all.map(ask)))
+          // Failed tasks clean up in the background.
+          await scheduler.waitFor(Promise.all(processes.map(({ plane }) => plane.close())))
+          const ready = tasks.filter((task) => task?.status === 'READY')
+          expect(agents + ready.length).toBe(1)
+          expect((await real.listConversations()).items.map(({ id }) => id)).toEqual([ID])
+          for (const task of ready) expect(task?.app_conversation_id).toBe(PLAIN)
+          expect((await real.countItems('planned-conversations')).count).toBe(0)
+          expect((await real.countItems('conversation-starts')).count).toBe(1)
+          expect(failures).toEqual([])
+          seen.agents += agents
+          seen.planes += ready.length
+          seen.late += tasks.some((task) => task?.status === 'ERROR') ? 1 : 0
+          await real.close()
+        },
+      )
+      await fc.assert(property)
+    })
+  },
+)
 
-it('each face is first at times, and comes second to the other', () => {
+it('the generated cases contain wins of each interface and late losers', () => {
   for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
 })

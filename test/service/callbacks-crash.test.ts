@@ -109,114 +109,117 @@ it.each<[string, () => Store, runs: number, pollInterval: number]>([
   ['memory', () => memoryStore({ clock }), 12, 5],
   ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4, 5],
   ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 2, 25],
-])('over %s', async (_, make, numRuns, pollInterval) => {
-  const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
-  const drawn: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 10, maxLength: 40 })
-  const property = fc.asyncProperty(drawn, async (steps) => {
-    const receiver = await new Receiver().start()
-    const store = make()
-    const engine = createEngine({ store })
-    const begin = () => {
-      const ownValue = mortal(store)
-      const mine = createEngine({ store: ownValue.store })
-      const callbacks = new WebhookDispatcher(
-        mine,
-        [
-          {
-            id: 'hook',
-            url: receiver.url,
-            secret: SECRET,
-            from: 'start',
-            maxBatchEvents: 3,
-            timeout: 40,
-            retryDelay: 5,
-            maxRetryDelay: 20,
+])(
+  'over %s, a receiver gets each log once, in order, despite crashes and lost messages',
+  async (_, make, numRuns, pollInterval) => {
+    const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
+    const drawn: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 10, maxLength: 40 })
+    const property = fc.asyncProperty(drawn, async (steps) => {
+      const receiver = await new Receiver().start()
+      const store = make()
+      const engine = createEngine({ store })
+      const begin = () => {
+        const faults = mortal(store)
+        const engineOfService = createEngine({ store: faults.store })
+        const callbacks = new WebhookDispatcher(
+          engineOfService,
+          [
+            {
+              id: 'hook',
+              url: receiver.url,
+              secret: SECRET,
+              from: 'start',
+              maxBatchEvents: 3,
+              timeout: 40,
+              retryDelay: 5,
+              maxRetryDelay: 20,
+            },
+          ],
+          { pollInterval, leaseTtl: 200 },
+        )
+        callbacks.start()
+        return {
+          dieAfter: faults.dieAfter,
+          holdAfter: faults.holdAfter,
+          end: async () => {
+            await callbacks.close()
+            await engineOfService.close().catch(() => undefined)
           },
-        ],
-        { pollInterval, leaseTtl: 200 },
-      )
-      callbacks.start()
-      return {
-        dieAfter: ownValue.dieAfter,
-        holdAfter: ownValue.holdAfter,
-        end: async () => {
-          await callbacks.close()
-          await mine.close().catch(() => undefined)
-        },
-      }
-    }
-    const services = [begin(), begin()]
-    let made = 0
-    const create = async (id: string): Promise<void> => {
-      if ((await store.getConversation(id)) === null) await engine.create({ id })
-    }
-    try {
-      for (const one of steps) {
-        const id = 'index' in one ? (NAMES[one.index] ?? '') : ''
-        if (one.do === 'wait') await new Promise((resolve) => setTimeout(resolve, one.milliseconds))
-        else if (one.do === 'await') await until(() => receiver.all.some(isAwaited[one.what]))
-        else if (one.do === 'answer') receiver.answers.push(...one.answers)
-        else if (one.do === 'hold') services[one.index]?.holdAfter(one.many, one.milliseconds)
-        else if (one.do === 'create') await create(id)
-        else if (one.do === 'delete') await engine.delete(id)
-        else if (one.do === 'title') {
-          if ((await store.getConversation(id)) === null) continue
-          await store.updateConversation(id, { title: `t${(made += 1)}` })
-          seen.titles += 1
-        } else if (one.do === 'crash') {
-          seen.crashes += 1
-          services[one.index]?.dieAfter(one.many)
-          await new Promise((resolve) => setTimeout(resolve, 10))
-          services[one.index]?.dieAfter(0)
-          await services[one.index]?.end()
-          services[one.index] = begin()
-        } else {
-          if (one.do === 'renew') await engine.delete(id)
-          await create(id)
-          const events = Array.from({ length: one.many }, () => user(`e${(made += 1)}`))
-          await (await engine.open(id)).append(events)
         }
       }
-      receiver.answers.length = 0
-      const logs = new Map<string, string>()
-      for (const name of NAMES) {
-        const record = await store.getConversation(name)
-        if (record === null) continue
-        const log = await store.read(name)
-        logs.set(name, [`title ${record.title}`, ...log.map((event) => event.id)].join())
+      const services = [begin(), begin()]
+      let count = 0
+      const create = async (id: string): Promise<void> => {
+        if ((await store.getConversation(id)) === null) await engine.create({ id })
       }
-      const report = () => histories(receiver)
-      await until(
-        () => JSON.stringify([...report().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
-      ).catch(() => expect(Object.fromEntries(report().logs)).toEqual(Object.fromEntries(logs)))
-      const { repeated, deleted } = report()
-      seen.repeated += repeated
-      seen.deleted += deleted
-      seen.lost += receiver.all.filter(({ answered }) => answered === 'lost').length
-    } finally {
-      for (const one of services) await one.end()
-      await engine.close()
-      await receiver.stop()
-      await store.close()
-    }
-  })
-  await fc.assert(property, { numRuns, endOnFailure: true, examples: [[SCRIPTED]] })
-  // A short test may miss some cases.
-  if (numRuns >= 8) for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
-})
+      try {
+        for (const one of steps) {
+          const id = 'index' in one ? (NAMES[one.index] ?? '') : ''
+          if (one.do === 'wait') await new Promise((resolve) => setTimeout(resolve, one.milliseconds))
+          else if (one.do === 'await') await until(() => receiver.all.some(isAwaited[one.what]))
+          else if (one.do === 'answer') receiver.answers.push(...one.answers)
+          else if (one.do === 'hold') services[one.index]?.holdAfter(one.many, one.milliseconds)
+          else if (one.do === 'create') await create(id)
+          else if (one.do === 'delete') await engine.delete(id)
+          else if (one.do === 'title') {
+            if ((await store.getConversation(id)) === null) continue
+            await store.updateConversation(id, { title: `t${(count += 1)}` })
+            seen.titles += 1
+          } else if (one.do === 'crash') {
+            seen.crashes += 1
+            services[one.index]?.dieAfter(one.many)
+            await new Promise((resolve) => setTimeout(resolve, 10))
+            services[one.index]?.dieAfter(0)
+            await services[one.index]?.end()
+            services[one.index] = begin()
+          } else {
+            if (one.do === 'renew') await engine.delete(id)
+            await create(id)
+            const events = Array.from({ length: one.many }, () => user(`e${(count += 1)}`))
+            await (await engine.open(id)).append(events)
+          }
+        }
+        receiver.answers.length = 0
+        const logs = new Map<string, string>()
+        for (const name of NAMES) {
+          const record = await store.getConversation(name)
+          if (record === null) continue
+          const log = await store.read(name)
+          logs.set(name, [`title ${record.title}`, ...log.map((event) => event.id)].join())
+        }
+        const report = () => histories(receiver)
+        await until(
+          () => JSON.stringify([...report().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
+        ).catch(() => expect(Object.fromEntries(report().logs)).toEqual(Object.fromEntries(logs)))
+        const { repeated, deleted } = report()
+        seen.repeated += repeated
+        seen.deleted += deleted
+        seen.lost += receiver.all.filter(({ answered }) => answered === 'lost').length
+      } finally {
+        for (const one of services) await one.end()
+        await engine.close()
+        await receiver.stop()
+        await store.close()
+      }
+    })
+    await fc.assert(property, { numRuns, endOnFailure: true, examples: [[SCRIPTED]] })
+    // A short test may miss some cases.
+    if (numRuns >= 8) for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
+  },
+)
 
 /** Drops repeated messages. */
 function histories(receiver: Receiver) {
   const logs = new Map<string, string[]>()
   const titles = new Map<string, string | null>()
-  const taken = new Map<string, string>()
+  const bodies = new Map<string, string>()
   let repeated = 0
   let deleted = 0
   for (const { id, path, type, body, answered } of receiver.all) {
     if (answered !== 200 && answered !== 'lost') continue
     const text = JSON.stringify(body)
-    const before = taken.get(id)
-    taken.set(id, text)
+    const before = bodies.get(id)
+    bodies.set(id, text)
     if (before !== undefined) {
       // One id always means the same message.
       expect(text).toBe(before)

@@ -12,8 +12,8 @@ import { until } from './sandbox-commands.ts'
 const world = callbacksWorld()
 const { append, callbacks } = world
 
-describe('a receiver that', () => {
-  it('fails is told again, later each time, with the same id, until it takes it', async () => {
+describe('webhook delivery', () => {
+  it('repeats a failed message with the same id until the receiver accepts it', async () => {
     await world.engine.create({ id: 'a' })
     await append('a', 0, 3)
     world.receiver.answers.push(200, 500, 400, 429, 302)
@@ -27,7 +27,7 @@ describe('a receiver that', () => {
     expect(failures[0]).toContain('500')
   })
 
-  it('hangs is given up, and told again what it was told, though there is more by then', async () => {
+  it('times out, and repeats the same message although the log has grown', async () => {
     await world.engine.create({ id: 'a' })
     await append('a', 0, 3)
     const hangs = (): boolean => world.receiver.all.some(({ answered }) => answered === 'hangs')
@@ -43,7 +43,7 @@ describe('a receiver that', () => {
     expect(again?.body).toEqual(hung?.body)
   })
 
-  it('refuses one conversation holds up no other', async () => {
+  it('continues with other conversations while the receiver rejects one', async () => {
     for (const id of ['bad', 'good']) {
       await world.engine.create({ id })
       await append(id, 0, 5)
@@ -57,7 +57,7 @@ describe('a receiver that', () => {
     expect(world.receiver.events('bad')).toEqual(ids(0, 5))
   })
 
-  it('hangs for what it refused before leaves half of the requests to the others', async () => {
+  it('uses at most half of its concurrency for retries that hang', async () => {
     const wedged = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6']
     for (const id of [...wedged, 'good']) await world.engine.create({ id })
     const quick = { concurrency: 4, retryDelay: 1, maxRetryDelay: 1 }
@@ -82,22 +82,25 @@ describe('a receiver that', () => {
     expect(hanging()).toBe(2)
   })
 
-  it.each([300, 2_000, 10_000])('accepts %d bytes receives all events that fit, in order', async (limit) => {
-    await world.engine.create({ id: 'c' })
-    await world.append('c', 0, 40)
-    const failures: unknown[] = []
-    world.receiver.always = (path, bytes) => (path.startsWith('/events') && bytes > limit ? 413 : null)
-    const webhook = { kinds: ['MessageEvent'], maxBatchEvents: 32 } as const
-    world.callbacks(webhook, { onFailure: (error) => failures.push(error) })
-    await until(() => world.receiver.events('c').length >= 40)
-    expect(world.receiver.events('c')).toEqual(ids(0, 40))
-    expect(failures).toEqual([])
-    // The size at most doubles after a batch that fits, so at most every second request is rejected.
-    const rejected = world.receiver.all.filter(({ answered }) => answered === 413)
-    expect(rejected.length).toBeLessThanOrEqual(world.receiver.all.length - rejected.length + 5)
-  })
+  it.each([300, 2_000, 10_000])(
+    'splits batches for a receiver that accepts %d bytes, and keeps the order',
+    async (limit) => {
+      await world.engine.create({ id: 'c' })
+      await world.append('c', 0, 40)
+      const failures: unknown[] = []
+      world.receiver.always = (path, bytes) => (path.startsWith('/events') && bytes > limit ? 413 : null)
+      const webhook = { kinds: ['MessageEvent'], maxBatchEvents: 32 } as const
+      world.callbacks(webhook, { onFailure: (error) => failures.push(error) })
+      await until(() => world.receiver.events('c').length >= 40)
+      expect(world.receiver.events('c')).toEqual(ids(0, 40))
+      expect(failures).toEqual([])
+      // The size at most doubles after a batch that fits, so at most every second request is rejected.
+      const rejected = world.receiver.all.filter(({ answered }) => answered === 413)
+      expect(rejected.length).toBeLessThanOrEqual(world.receiver.all.length - rejected.length + 5)
+    },
+  )
 
-  it('accepts no event of this size is told again', async () => {
+  it('reports a failure and retries when the receiver answers 413 to a single event', async () => {
     await world.engine.create({ id: 'c' })
     await world.append('c', 0, 5)
     const failures: unknown[] = []
@@ -110,7 +113,7 @@ describe('a receiver that', () => {
     expect(world.receiver.events('c')).toEqual(ids(0, 5))
   })
 
-  it('hangs for good delays no other webhook', async () => {
+  it('is not delayed by another webhook whose receiver hangs', async () => {
     world.receiver.always = (path) => (path.startsWith('/wedged') ? 'hang' : null)
     const quick = { id: 'quick', url: world.receiver.url, secret: SECRET, from: 'start' } as const
     const wedged = { ...quick, id: 'wedged', url: `${world.receiver.url}/wedged` }
@@ -125,7 +128,7 @@ describe('a receiver that', () => {
     expect(world.receiver.all.some(({ path }) => path.startsWith('/wedged'))).toBe(true)
   })
 
-  it('answers without end has taken what it was sent', async () => {
+  it('counts a message as delivered although the response body never ends', async () => {
     world.receiver.always = () => 'flood'
     await world.engine.create({ id: 'a' })
     await append('a', 0, 20)
@@ -134,7 +137,7 @@ describe('a receiver that', () => {
     expect(world.receiver.events('a')).toEqual(ids(0, 20))
   })
 
-  it('goes away and comes back misses nothing', async () => {
+  it('sends all events after the receiver restarts', async () => {
     await world.engine.create({ id: 'a' })
     callbacks({ maxBatchEvents: 4 })
     await append('a', 0, 10)
@@ -148,8 +151,8 @@ describe('a receiver that', () => {
   })
 })
 
-describe('senders', () => {
-  it('deliver one at a time, however many there are', async () => {
+describe('webhook dispatchers', () => {
+  it('deliver each event once and in order, and one takes over when the others close', async () => {
     await world.engine.create({ id: 'a' })
     // A part of this time passes until another takes over.
     const many = [1, 2, 3].map(() => callbacks({ maxBatchEvents: 3 }, { leaseTtl: 3_000 }))
@@ -166,7 +169,7 @@ describe('senders', () => {
     expect(once(world.receiver.events('a'))).toEqual(ids(0, 70))
   })
 
-  it('write how far they have come only under what they have claimed', async () => {
+  it('write cursors and failures only with an expected version', async () => {
     const { store } = world.engine
     const written: (readonly ItemChange[])[] = []
     const changeItems: Store['changeItems'] = (changes) => {
@@ -176,14 +179,14 @@ describe('senders', () => {
     world.engine = createEngine({ store: wrapStore(store, { changeItems }) })
     await world.engine.create({ id: 'a' })
     await append('a', 0, 5)
-    const sender = callbacks({ maxBatchEvents: 2 })
+    const dispatcher = callbacks({ maxBatchEvents: 2 })
     await until(() => world.receiver.events('a').length === 5)
     await world.engine.delete('a')
     await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
-    await sender.close()
+    await dispatcher.close()
     const { cursors, failing } = collectionsOf('hook')
-    const ownValue = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
-    expect(ownValue.length).toBeGreaterThan(3)
-    for (const { expected } of ownValue) expect(expected).not.toBe(undefined)
+    const deliveryChanges = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
+    expect(deliveryChanges.length).toBeGreaterThan(3)
+    for (const { expected } of deliveryChanges) expect(expected).not.toBe(undefined)
   })
 })

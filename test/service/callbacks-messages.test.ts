@@ -12,8 +12,8 @@ import { until } from './sandbox-commands.ts'
 const world = callbacksWorld()
 const { append, callbacks } = world
 
-describe('what is sent', () => {
-  it('is the same message after a crash, however many events there are by then', async () => {
+describe('webhook messages', () => {
+  it('keep their id and events after a crash, although the log has grown', async () => {
     await world.engine.create({ id: 'a' })
     await append('a', 0, 3)
     world.receiver.answers.push(200, 'lose')
@@ -28,12 +28,12 @@ describe('what is sent', () => {
     expect(messages[1]?.id).toBe(messages[0]?.id)
   })
 
-  it('tells of a deletion where the creation may have been heard of before a crash', async () => {
+  it('report a deletion when the receiver may have got the creation before a crash', async () => {
     await world.engine.create({ id: 'a' })
     world.receiver.answers.push('lose')
     // A killed process saves nothing more; a closed one still may.
-    const ownValue = mortal(world.engine.store)
-    const killed = createEngine({ store: ownValue.store })
+    const faults = mortal(world.engine.store)
+    const killed = createEngine({ store: faults.store })
     const first = new WebhookDispatcher(
       killed,
       [
@@ -50,7 +50,7 @@ describe('what is sent', () => {
     )
     first.start()
     await until(() => world.receiver.all.length === 1)
-    ownValue.dieAfter(0)
+    faults.dieAfter(0)
     await first.close()
     await killed.close().catch(() => undefined)
     await world.engine.delete('a')
@@ -62,7 +62,7 @@ describe('what is sent', () => {
     ])
   })
 
-  it('tells a conversation from an earlier one with its id', async () => {
+  it('report each recreation of an id as a new conversation', async () => {
     callbacks()
     for (const round of [0, 1, 2]) {
       if (round > 0) await world.engine.delete('a')
@@ -83,7 +83,7 @@ describe('what is sent', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('goes below the path of the URL, whatever an id looks like, with the headers of the webhook', async () => {
+  it('go to encoded paths below the webhook URL for any conversation id', async () => {
     for (const id of ['..', 'a?b#c', 'ä/\u{1F600}', '0f8fad5b-d9cb-469f-a165-70867728950e']) {
       await world.engine.create({ id })
       await (await world.engine.open(id)).append([user('u')])
@@ -108,7 +108,7 @@ describe('what is sent', () => {
     expect(href).toBe('https://h/a/conversations?t=1')
   })
 
-  it('holds no secret, no delta, nothing of other kinds than wanted, and nothing of the service itself', async () => {
+  it('contain only events of the requested kinds, with encrypted content set to null', async () => {
     await world.engine.create({ id: 'a/b c' })
     const conversation = await world.engine.open('a/b c')
     const llm_message = {
@@ -134,7 +134,7 @@ describe('what is sent', () => {
     )
   })
 
-  it('is bounded in bytes, unless one event alone is larger', async () => {
+  it('stay below maxBatchBytes unless a single event is larger', async () => {
     await world.engine.create({ id: 'a' })
     const conversation = await world.engine.open('a')
     for (const [index, size] of [10, 400, 5_000, 10, 10, 10, 700, 700].entries()) {
@@ -149,7 +149,7 @@ describe('what is sent', () => {
     expect(world.receiver.taken('/events/a').length).toBeLessThan(8)
   })
 
-  it('is signed by the Standard Webhooks rules', async () => {
+  it('are signed as in Standard Webhooks, and changed or old ones fail verification', async () => {
     // The example of the specification.
     const headers = await signWebhook(
       'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',

@@ -35,13 +35,13 @@ export function callbacksWorld(): CallbacksWorld {
     callbacks(webhook = {}, options = {}) {
       const { receiver, engine, ends } = world
       const hook = { id: 'hook', url: receiver.url, secret: SECRET, retryDelay: 20, maxRetryDelay: 100 }
-      const made = new WebhookDispatcher(engine, [{ ...hook, from: 'start', ...webhook }], {
+      const dispatcher = new WebhookDispatcher(engine, [{ ...hook, from: 'start', ...webhook }], {
         ...QUICK,
         ...options,
       })
-      made.start()
-      ends.push(() => made.close())
-      return made
+      dispatcher.start()
+      ends.push(() => dispatcher.close())
+      return dispatcher
     },
     async append(id, from, to) {
       const conversation = await world.engine.open(id)

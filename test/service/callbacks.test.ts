@@ -15,8 +15,8 @@ import { until } from './sandbox-commands.ts'
 const world = callbacksWorld()
 const { append, callbacks, hasBegun } = world
 
-describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
-  it('tells of all events in order, in bounded batches, and of the conversation before, between and after', async () => {
+describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
+  it('sends all events in order and in batches, and each change of the conversation', async () => {
     world.engine = createEngine({ store: make() })
     await world.engine.create({ id: 'a', title: 'A' })
     await append('a', 0, 25)
@@ -57,13 +57,13 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
     expect(after.toSorted()).toEqual(['y', 'z'])
   })
 
-  it('begins with what comes from now on, unless told otherwise, and goes on where it was', async () => {
+  it('starts with new events for `from: now`, and a second dispatcher resumes there', async () => {
     world.engine = createEngine({ store: make() })
     await world.engine.create({ id: 'old' })
     await append('old', 0, 5)
     // A conversation created in the same millisecond counts as new.
-    const made = Date.now()
-    await until(() => Date.now() > made + 10)
+    const createdAt = Date.now()
+    await until(() => Date.now() > createdAt + 10)
     const first = callbacks({ from: 'now' })
     await hasBegun()
     await append('old', 5, 7)
@@ -85,20 +85,20 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
 const withList = (listConversations: Store['listConversations']): Store =>
   wrapStore(world.engine.store, { listConversations })
 
-describe('a webhook that begins with now', () => {
-  it('is told of conversations created while it begins as a whole, also when its process dies meanwhile', async () => {
+describe('a webhook with `from: now`', () => {
+  it('gets whole logs of conversations created during its start, also if its process dies', async () => {
     const { store } = world.engine
     await world.engine.create({ id: 'old' })
     await append('old', 0, 5)
     await new Promise((resolve) => setTimeout(resolve, 3))
-    const ownValue = world.engine
+    const creatingEngine = world.engine
     let lives = 0
     const list: Store['listConversations'] = async (query) => {
       if (query?.createdAtGte === undefined) return store.listConversations(query)
       lives += 1
       const id = `during${lives}`
-      await ownValue.create({ id })
-      await (await ownValue.open(id)).append([user(`${id}-1`), user(`${id}-2`)])
+      await creatingEngine.create({ id })
+      await (await creatingEngine.open(id)).append([user(`${id}-1`), user(`${id}-2`)])
       if (lives < 3) throw new ColloquyError('store_closed', 'The process died.', {})
       return store.listConversations(query)
     }
@@ -115,19 +115,19 @@ describe('a webhook that begins with now', () => {
     expect([1, 2, 3].map((life) => world.receiver.events(`during${life}`))).toEqual(
       [1, 2, 3].map((life) => [`during${life}-1`, `during${life}-2`]),
     )
-    await ownValue.close()
+    await creatingEngine.close()
   })
 
-  it('delays no other webhook', async () => {
+  it('does not delay other webhooks while its start hangs', async () => {
     await world.engine.create({ id: 'a' })
     await append('a', 0, 3)
     const { store } = world.engine
     const never = Promise.withResolvers<never>()
-    let requests = false
+    let hasListed = false
     world.engine = createEngine({
       store: withList(async (query) => {
         if (query?.createdAtGte === undefined) return store.listConversations(query)
-        requests = true
+        hasListed = true
         return never.promise
       }),
     })
@@ -140,11 +140,11 @@ describe('a webhook that begins with now', () => {
       () => never.reject(new ColloquyError('store_closed', 'It is over.', {})),
     )
     await until(() => world.receiver.events('a').length === 3)
-    expect(requests).toBe(true)
+    expect(hasListed).toBe(true)
   })
 })
 
-describe('a webhook', () => {
+describe('`WebhookDispatcher`', () => {
   it.each([
     [{ url: 'ftp://x/' }, /http/],
     [{ url: 'http://a:b@x/' }, /user/],
@@ -156,26 +156,26 @@ describe('a webhook', () => {
     [{ maxRetryDelay: 2 ** 31 }, /maxRetry/],
     [{ headers: { 'a b': 'c' } }, /valid HTTP names and values/],
     [{ url: 'https://h/x?token=sesame', secret: 'short' }, /^(?!.*sesame)/],
-  ])('%j is refused', (wrong, message) => {
+  ])('rejects %j', (wrong, message) => {
     expect(
       () => new WebhookDispatcher(world.engine, [{ url: world.receiver.url, secret: SECRET, ...wrong }]),
     ).toThrow(message)
   })
 
-  it('is named once', () => {
+  it('rejects two webhooks with the same id', () => {
     const hook = { url: world.receiver.url, secret: SECRET }
     expect(() => new WebhookDispatcher(world.engine, [hook, hook])).toThrow(/same id/)
   })
 
-  it('is tried again after longer and longer, within bounds, and not always the same', () => {
+  it('doubles its retry delay up to the maximum, with random jitter', () => {
     const waits = Array.from({ length: 200 }, (_, index) =>
       delayAfter(index + 1, { retryDelay: 10, maxRetryDelay: 1_000 }),
     )
     expect(
-      waits.every((wait, index) => wait >= mostAfter(index + 1) / 2 && wait <= mostAfter(index + 1)),
+      waits.every((wait, index) => wait >= maxDelayAfter(index + 1) / 2 && wait <= maxDelayAfter(index + 1)),
     ).toBe(true)
     expect(new Set(waits.slice(50)).size).toBeGreaterThan(100)
   })
 })
 
-const mostAfter = (tries: number): number => Math.min(1_000, 10 * 2 ** (tries - 1))
+const maxDelayAfter = (tries: number): number => Math.min(1_000, 10 * 2 ** (tries - 1))

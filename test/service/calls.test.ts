@@ -30,14 +30,14 @@ const HTTP = { 'content-type': 'application/json' }
 const agentWith =
   (
     tool: Partial<StepTool> & Pick<StepTool, 'execute'>,
-    made = call('a'),
+    firstCall = call('a'),
   ): NonNullable<ServiceOptions['agent']> =>
   () => {
     const work = { name: 'work', description: 'Works.', parameters: { type: 'object' }, ...tool } as StepTool
     const step = async function* (input: StepInput) {
       if (input.approved.length > 0) yield* executeCalls(input, new Map([['work', work]]), {})
       else if (input.messages.some(({ role }) => role === 'assistant')) yield says(`read ${lastText(input)}`)
-      else yield [made]
+      else yield [firstCall]
     }
     const resume: Step['resume'] = (action, task, { signal, report }) =>
       work.resume === undefined
@@ -90,7 +90,7 @@ const DONE = '[The call a of work is done. Its result:]'
 describe.each([
   ['memory', () => memoryStore()],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
-] as const)('over %s a background call', (_, makeStore) => {
+] as const)('a background call over %s', (_, makeStore) => {
   const begin = async (
     tool: Parameters<typeof agentWith>[0] = forever,
     options: Partial<ServiceOptions> = {},
@@ -112,7 +112,7 @@ describe.each([
     return { ...(await working(service, engine)), service, engine, end }
   }
 
-  it('is completed once, and the service runs the conversation again', async () => {
+  it('completes once for three concurrent requests, and the conversation runs again', async () => {
     const { id, conversation, send, service, end } = await begin()
     const listed = (await (await send(`/${id}/calls`, undefined, KEY)).json()) as { items: object[] }
     expect(listed.items).toMatchObject([{ action_id: 'a', tool_name: 'work', task: { job: 7 } }])
@@ -131,7 +131,7 @@ describe.each([
     await end()
   })
 
-  it('is cancelled, or fails, and the agent reads so', async () => {
+  it('can be cancelled or fail, and the agent reads the outcome', async () => {
     for (const [path, body, expected] of [
       ['cancel', { reason: 'No longer needed.' }, 'was cancelled'],
       ['complete', { content: 'Out of paper.', outcome: 'failed' }, 'failed'],
@@ -144,7 +144,7 @@ describe.each([
     }
   })
 
-  it('that its own work completes is followed by a run', async () => {
+  it('starts a run when its own work completes it', async () => {
     const work = Promise.withResolvers<string>()
     const { conversation, service, end } = await begin({ execute: async () => background(work.promise) })
     work.resolve('Found.')
@@ -155,7 +155,7 @@ describe.each([
     await end()
   })
 
-  it('does not run a conversation that the user has paused, and is not rejected for want of a slot', async () => {
+  it('can complete while its conversation is paused, without starting a run', async () => {
     const { id, conversation, send, service, end } = await begin(forever, { maxRuns: 1 })
     await conversation.sendMessage('Wait.')
     await conversation.pause()
@@ -169,7 +169,7 @@ describe.each([
     await end()
   })
 
-  it('has a token that completes this call and does nothing else', async () => {
+  it('has a token that completes it and gets 401 for everything else', async () => {
     const { id, send, end } = await begin()
     const first = (await (await send(`/${id}/calls/a/token`, {}, KEY)).json()) as {
       token: string
@@ -183,10 +183,9 @@ describe.each([
     >
     expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(60_000)
     const bearer = { authorization: `Bearer ${token}` }
-    const complete = (index: string, headers: Record<string, string>) =>
-      send(index, { content: 'x' }, headers)
+    const complete = (url: string, headers: Record<string, string>) => send(url, { content: 'x' }, headers)
     const target = path.replace('/api/conversations', '')
-    for (const [index, headers] of [
+    for (const [url, headers] of [
       [target, {}],
       [target, { authorization: `Bearer ${first.token}` }],
       [target, { authorization: `Bearer ${token.slice(0, -1)}` }],
@@ -198,7 +197,7 @@ describe.each([
       [`/${id}/calls/a/token`, bearer],
       [`/${id}/events`, bearer],
     ] as const)
-      expect([index, headers, (await complete(index, headers)).status]).toEqual([index, headers, 401])
+      expect([url, headers, (await complete(url, headers)).status]).toEqual([url, headers, 401])
     expect((await send(`/${id}`, undefined, bearer)).status).toBe(401)
     expect((await complete(target, bearer)).status).toBe(200)
     // A client that lost the response repeats the request.
@@ -206,7 +205,7 @@ describe.each([
     await end()
   })
 
-  it('has a token from its agent, which expires', async () => {
+  it('accepts a token that the agent issued until the token expires', async () => {
     const contexts: AgentContext[] = []
     const agent: NonNullable<ServiceOptions['agent']> = (conversation, start, context) => {
       contexts.push(context)
@@ -225,7 +224,7 @@ describe.each([
   })
 })
 
-it('the removal of old tokens leaves one that replaces an old one meanwhile', async () => {
+it('the removal of expired tokens keeps a token that is renewed meanwhile', async () => {
   const store = memoryStore()
   const tokens = new CallTokens(store)
   await tokens.issue('c', 'a', 0)
@@ -241,7 +240,7 @@ it('the removal of old tokens leaves one that replaces an old one meanwhile', as
   expect(await tokens.isValid('c', 'a', String(renewed))).toBe(true)
 })
 
-it('a call whose run is interrupted before it is recorded as working is watched by no process', async () => {
+it('an interrupt before a call is stored as working leaves no item in working-calls', async () => {
   const inner = memoryStore()
   const slow = gate()
   const store = wrapStore(inner, {
@@ -260,7 +259,7 @@ it('a call whose run is interrupted before it is recorded as working is watched 
   await client.engine.close()
 })
 
-it('hostile requests are rejected, and change nothing', async () => {
+it('invalid requests are rejected, and leave the log unchanged', async () => {
   const client = await clientOver(memoryStore(), { agent: agentWith(forever) })
   const content = [{ type: 'text', text: 'Hi' }]
   const { body } = await client.post<{ id: string }>('/api/conversations', { initial_message: { content } })
@@ -312,8 +311,8 @@ async function expireWork(store: Store): Promise<void> {
   )
 }
 
-describe('over two processes', () => {
-  it('the work of a killed one is resumed by the other, completed once, and the conversation run again', async () => {
+describe('background calls in two processes', () => {
+  it('the second process resumes the work of the killed one, and the conversation runs again', async () => {
     const real = memoryStore()
     const executed: string[] = []
     const tool: Parameters<typeof agentWith>[0] = {
@@ -337,7 +336,7 @@ describe('over two processes', () => {
     await other.engine.close()
   })
 
-  it('work that was left on another branch does not start runs while a call works here', async () => {
+  it('work on another branch acquires no lease while a call works on the current branch', async () => {
     const real = memoryStore()
     const first = processOver(real, forever)
     const { id } = await working(first.service, first.engine)
@@ -365,7 +364,7 @@ describe('over two processes', () => {
     await other.engine.close()
   })
 
-  it('at whatever moment one dies, a call is executed and completed at most once, and its end is read', async () => {
+  it('a call runs and completes at most once, whenever a process dies, and the agent reads it', async () => {
     for (let calls = 1; calls < 90; calls += 4) {
       const real = memoryStore()
       let executed = 0
@@ -419,7 +418,7 @@ describe('over two processes', () => {
     }
   })
 
-  it('a completion over HTTP is followed by one run, though the process that took it dies', async () => {
+  it('a completion over HTTP starts one run although the process that accepts it dies', async () => {
     for (let calls = 1; calls < 24; calls += 1) {
       const real = memoryStore()
       const first = processOver(real, forever)

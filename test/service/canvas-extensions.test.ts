@@ -1,4 +1,4 @@
-/** Canvas extensions: from the folder that the operator names, and from nowhere else. */
+/** Canvas extensions are installed only from the folder that the operator configures. */
 
 import { execFileSync } from 'node:child_process'
 import {
@@ -30,20 +30,20 @@ const MANIFEST = {
   contributes: { pages: [{ id: 'main', title: 'Main', path: '/main/all' }] },
 }
 
-let position: ReturnType<typeof folder>
+let directory: ReturnType<typeof folder>
 let root: string
 let client: Client
 
 beforeEach(async () => {
-  position = folder()
-  root = join(realpathSync(position.path), 'apps')
+  directory = folder()
+  root = join(realpathSync(directory.path), 'apps')
   write('../outside/index.js', 'secret')
   app('board')
   client = await clientOver(memoryStore(), { canvasExtensions: directoryExtensions(root) })
 })
 afterEach(async () => {
   await client.engine.close()
-  position.remove()
+  directory.remove()
 })
 
 const write = (path: string, text: string): void => {
@@ -74,7 +74,7 @@ const names = async (): Promise<string[]> => {
 /** All files of the folder, to show that nothing was changed. */
 const tree = (): string[] => readdirSync(root, { recursive: true, encoding: 'utf8' }).toSorted()
 
-it('installs a folder disabled, shows it, changes it, and removes it', async () => {
+it('an extension is installed disabled, and can be read, enabled and uninstalled', async () => {
   expect((await install('board', { enabled: true })).status).toBe(422)
   const { status, body } = await install('board')
   expect(status).toBe(200)
@@ -112,7 +112,7 @@ it('installs a folder disabled, shows it, changes it, and removes it', async () 
   expect(existsSync(join(root, 'board/dist/index.js'))).toBe(true)
 })
 
-it('an absolute path in the folder, and a folder in a source, are sources', async () => {
+it('a source can be an absolute path with a repo_path below it', async () => {
   app('mono/packages/inner', { name: 'inner' })
   const { status, body } = await install(join(root, 'mono'), { repo_path: 'packages/inner' })
   expect([status, body['name'], body['repo_path']]).toEqual([200, 'inner', 'packages/inner'])
@@ -120,27 +120,27 @@ it('an absolute path in the folder, and a folder in a source, are sources', asyn
 })
 
 it.each<readonly [name: string, request: object, status: number]>([
-  ['nothing', {}, 422],
+  ['an empty body', {}, 422],
   ['an empty source', { source: '' }, 422],
-  ['no text', { source: 5 }, 422],
+  ['a numeric source', { source: 5 }, 422],
   ['a repository', { source: 'github:owner/repo' }, 400],
-  ['a repository by its address', { source: 'https://example.org/a.git' }, 400],
-  ['a file address', { source: 'file:///etc' }, 400],
-  ['another folder', { source: '/etc' }, 400],
-  ['a folder beside', { source: '../outside' }, 400],
-  ['a folder whose name begins alike', { source: '../apps-not' }, 400],
+  ['a repository URL', { source: 'https://example.org/a.git' }, 400],
+  ['a file URL', { source: 'file:///etc' }, 400],
+  ['an absolute path outside the folder', { source: '/etc' }, 400],
+  ['a sibling folder', { source: '../outside' }, 400],
+  ['a sibling folder with the same prefix', { source: '../apps-not' }, 400],
   ['the folder itself', { source: '.' }, 400],
-  ['what is installed', { source: '.installed' }, 400],
-  ['a link out of it', { source: 'link' }, 400],
+  ['the folder of installed extensions', { source: '.installed' }, 400],
+  ['a symbolic link to another folder', { source: 'link' }, 400],
   ['a file', { source: 'board/icon.svg' }, 400],
-  ['what is not there', { source: 'nothing' }, 400],
-  ['NUL', { source: 'board\u0000' }, 422],
-  ['a version', { source: 'board', ref: 'main' }, 400],
-  ['a folder out of the source', { source: 'board', repo_path: '../second' }, 400],
-  ['an absolute folder out of the source', { source: 'board', repo_path: '/etc' }, 400],
-  ['a folder that is not there', { source: 'board', repo_path: 'no' }, 400],
-  ['a folder without a manifest', { source: 'board', repo_path: 'dist' }, 422],
-])('a source that is %s changes nothing', async (_name, request, status) => {
+  ['a missing folder', { source: 'nothing' }, 400],
+  ['a NUL character', { source: 'board\u0000' }, 422],
+  ['a ref', { source: 'board', ref: 'main' }, 400],
+  ['a repo_path above the source', { source: 'board', repo_path: '../second' }, 400],
+  ['an absolute repo_path', { source: 'board', repo_path: '/etc' }, 400],
+  ['a missing repo_path', { source: 'board', repo_path: 'no' }, 400],
+  ['a repo_path without a manifest', { source: 'board', repo_path: 'dist' }, 422],
+])('install rejects %s and changes nothing', async (_name, request, status) => {
   symlinkSync('../outside', join(root, 'link'))
   mkdirSync(join(root, '../apps-not'))
   app('second')
@@ -155,30 +155,30 @@ it.each<readonly [name: string, request: object, status: number]>([
 })
 
 const MANIFESTS: readonly (readonly [name: string, manifest: object | string, prepare?: () => void])[] = [
-  ['not JSON', '{'],
-  ['a list', '[]'],
-  ['of another version', { schema_version: 2 }],
-  ['without a name', { name: undefined }],
-  ['not in kebab case', { name: 'Board' }],
-  ['a path', { name: '../board' }],
-  ['too long', { name: 'a'.repeat(256) }],
+  ['invalid JSON', '{'],
+  ['an array', '[]'],
+  ['another schema version', { schema_version: 2 }],
+  ['no name', { name: undefined }],
+  ['a name not in kebab case', { name: 'Board' }],
+  ['a path as its name', { name: '../board' }],
+  ['a name of 256 characters', { name: 'a'.repeat(256) }],
   ['an absolute entrypoint', { entrypoint: '/etc/passwd' }],
-  ['an entrypoint that goes up', { entrypoint: 'dist/../../second/dist/index.js' }],
-  ['no entrypoint', { entrypoint: '' }],
-  ['an entrypoint that is not there', { entrypoint: 'other.js' }],
+  ['an entrypoint above its folder', { entrypoint: 'dist/../../second/dist/index.js' }],
+  ['an empty entrypoint', { entrypoint: '' }],
+  ['a missing entrypoint', { entrypoint: 'other.js' }],
   ['an entrypoint that is a folder', { entrypoint: 'dist' }],
   [
-    'an entrypoint that is a link out',
+    'an entrypoint that links to another folder',
     { entrypoint: 'out.js' },
     () => symlinkSync(join(root, '../outside/index.js'), join(root, 'broken/out.js')),
   ],
   ['two pages with one id', { contributes: { pages: [page('a', '/a'), page('a', '/b')] } }],
   ['two pages with one path', { contributes: { pages: [page('a', '/a'), page('b', '/a')] } }],
-  ['a page without a slash', { contributes: { pages: [page('a', 'a')] } }],
-  ['a page that is no route', { contributes: { pages: [page('a', '/a/../b')] } }],
+  ['a page path without a leading slash', { contributes: { pages: [page('a', 'a')] } }],
+  ['a page path with dots', { contributes: { pages: [page('a', '/a/../b')] } }],
 ]
 it.each(MANIFESTS.map(([name, manifest, prepare]) => ({ name, manifest, prepare })))(
-  'a manifest that is $name is not installed',
+  'install rejects a manifest with $name',
   async ({ manifest, prepare }) => {
     app('broken', manifest)
     prepare?.()
@@ -193,7 +193,7 @@ function page(id: string, path: string): object {
   return { id, title: 'Page', path }
 }
 
-it('a second install needs force, keeps whether it is enabled, and replaces the files', async () => {
+it('a second install needs `force`, replaces the files and keeps the enabled state', async () => {
   await install('board')
   await ask('PATCH', '/board', { enabled: true })
   const tag = (await ask('GET', '/board/bundle')).headers.get('etag')
@@ -207,7 +207,7 @@ it('a second install needs force, keeps whether it is enabled, and replaces the 
   expect(bundle.headers.get('etag')).not.toBe(tag)
 })
 
-it('a refresh is checked first, and applied as it was checked', async () => {
+it('a refresh needs a check, and applies the files that were checked', async () => {
   await install('board')
   const apply = (more: object = {}) => ask('POST', '/board/refresh/apply', { enabled: true, ...more })
   const check = async () => (await ask('POST', '/board/refresh/check')).body
@@ -231,7 +231,7 @@ it('a refresh is checked first, and applied as it was checked', async () => {
   expect((await ask('GET', '/board')).body).toMatchObject({ version: '2.0.0', enabled: true })
 })
 
-it('an installed extension that breaks stays in the list, and nothing outside is served', async () => {
+it('a broken extension stays in the list, and its links to other folders get 404', async () => {
   await install('board')
   const copy = join(root, '.installed/board')
   for (const file of ['dist/index.js', 'icon.svg']) {
@@ -253,7 +253,7 @@ it('an installed extension that breaks stays in the list, and nothing outside is
   expect((await ask('GET', '/board')).status).toBe(404)
 })
 
-it('installs at once change it one after another', async () => {
+it('of eight concurrent installs one succeeds without `force`, and all with it', async () => {
   const all = await Promise.all(Array.from({ length: 8 }, () => install('board')))
   expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 7 }, () => 409)])
   const forced = await Promise.all(Array.from({ length: 8 }, () => install('board', { force: true })))
@@ -263,7 +263,7 @@ it('installs at once change it one after another', async () => {
   expect(readdirSync(join(root, '.installed/.staging'))).toEqual([])
 })
 
-it('without a folder nothing is installed, and nothing can be', async () => {
+it('without a configured folder the list is empty, and an install gets 403', async () => {
   const bare = await clientOver(memoryStore())
   expect((await bare.get(`${BASE}/installed`)).body).toEqual({ canvas_extensions: [] })
   expect((await bare.post(`${BASE}/install`, { source: 'board' })).status).toBe(403)

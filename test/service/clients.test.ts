@@ -1,4 +1,4 @@
-/** What the official clients rely on beyond the interface. */
+/** Behavior of the HTTP interface that the official clients rely on. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -77,12 +77,12 @@ async function reader(id: string) {
   }
 }
 
-describe('full_state is the last frame of every run', () => {
+describe('`full_state`', () => {
   const RUNS: readonly (readonly [string, Agent, (id: string) => Promise<unknown>, string])[] = [
-    ['one that replies', scriptedAgent(['Done.']), (id) => send(id), 'finished'],
-    ['one with nothing to do', scriptedAgent(['Done.']), async () => undefined, 'idle'],
+    ['replies', scriptedAgent(['Done.']), (id) => send(id), 'finished'],
+    ['has nothing to do', scriptedAgent(['Done.']), async () => undefined, 'idle'],
     [
-      'one that fails',
+      'fails',
       () => () => {
         throw new Error('No model')
       },
@@ -90,7 +90,7 @@ describe('full_state is the last frame of every run', () => {
       'error',
     ],
     [
-      'one that waits for confirmation',
+      'waits for confirmation',
       scriptedAgent([{ calls: [{ tool: 'echo' }] }]),
       async (id) => {
         await client.post(`${C}/${id}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } })
@@ -100,8 +100,8 @@ describe('full_state is the last frame of every run', () => {
     ],
   ]
 
-  it.each(RUNS)('%s', async (_, plays, prepare, status) => {
-    agent = plays
+  it.each(RUNS)('is the last frame of a run that %s', async (_, testAgent, prepare, status) => {
+    agent = testAgent
     const id = await create()
     await prepare(id)
     const stream = await reader(id)
@@ -113,7 +113,7 @@ describe('full_state is the last frame of every run', () => {
     await stream.end()
   })
 
-  it('a second run of a finished conversation', async () => {
+  it('is the last frame of each repeated run of a finished conversation', async () => {
     agent = scriptedAgent(['Done.'])
     const id = await create()
     await send(id)
@@ -125,7 +125,7 @@ describe('full_state is the last frame of every run', () => {
     await stream.end()
   })
 
-  it('a paused step: at the pause, and when the step ends', async () => {
+  it('is sent at a pause, and again when the paused step ends', async () => {
     const { step, open, reached } = gate()
     agent = () => step
     const id = await create()
@@ -144,10 +144,10 @@ describe('full_state is the last frame of every run', () => {
   })
 })
 
-it('an initial message with run: false runs nothing, however often it is requested', async () => {
-  let isAsked = false
+it('an initial message with `run: false` starts no run, also when the create is repeated', async () => {
+  let isAgentCalled = false
   agent = (...input) => {
-    isAsked = true
+    isAgentCalled = true
     return scriptedAgent(['Done.'])(...input)
   }
   const body = { conversation_id: crypto.randomUUID(), initial_message: message('Hi', { run: false }) }
@@ -155,7 +155,7 @@ it('an initial message with run: false runs nothing, however often it is request
   expect((await client.post(C, body)).status).toBe(200)
   await client.service.runs.settle()
   expect(await kindsOf(id)).toEqual(['MessageEvent'])
-  expect(isAsked).toBe(false)
+  expect(isAgentCalled).toBe(false)
 })
 
 const POLICY = 'confirmation_policy'
@@ -178,7 +178,7 @@ const INVALID: readonly (readonly [string, object])[] = [
   ['secrets', { secrets: { A: 7 } }],
 ]
 
-it.each(INVALID)('POST %s %j is 422, also when a conversation starts with it', async (path, body) => {
+it.each(INVALID)('POST %s %j gets 422, and so does a create with this value', async (path, body) => {
   const id = await create()
   const before = await kindsOf(id)
   expect((await client.post(`${C}/${id}/${path}`, body)).status).toBe(422)
@@ -196,7 +196,7 @@ const VALID: readonly (readonly [string, object])[] = [
   ['secrets', { secrets: { A: { kind: 'LookupSecret', url: 'https://a.example', headers: { k: 'v' } } } }],
 ]
 
-it.each(VALID)('POST %s %j is 200, also when a conversation starts with it', async (path, body) => {
+it.each(VALID)('POST %s %j gets 200, and a create with this value succeeds', async (path, body) => {
   const id = await create()
   expect((await client.post(`${C}/${id}/${path}`, body)).status).toBe(200)
   await create(path === POLICY ? { confirmation_policy: (body as { policy: object }).policy } : body)
@@ -217,7 +217,7 @@ it.each(['respond_to_confirmation', 'reject'])('a second reject by %s changes no
   expect((await client.post(`${C}/${id}/events/reject`, unknown)).status).toBe(409)
 })
 
-it.each(['', ' ', '\t\n', '\u00a0\u2003'])('a title %j is 422', async (title) => {
+it.each(['', ' ', '\t\n', '\u00a0\u2003'])('the title %j gets 422', async (title) => {
   const id = await create({ title: 'Kept' })
   const body = JSON.stringify({ title })
   expect((await client.send(`${C}/${id}`, { method: 'PATCH', body })).status).toBe(422)
@@ -227,7 +227,7 @@ it.each(['', ' ', '\t\n', '\u00a0\u2003'])('a title %j is 422', async (title) =>
   expect((await client.get<JsonObject>(`${C}/${id}`)).body['title']).toBe('Kept')
 })
 
-it('a second pause adds nothing', async () => {
+it('a second pause appends no event', async () => {
   const id = await create()
   await send(id)
   for (let n = 0; n < 3; n += 1) expect((await client.post(`${C}/${id}/pause`)).status).toBe(200)

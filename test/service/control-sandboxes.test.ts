@@ -57,7 +57,7 @@ const statusesOfAll = async (): Promise<Record<string, string>> => {
 
 describe('sandboxes', () => {
   it.each([BASE, '/api/conversations'])(
-    'are shared by children, and go with the last of them: %s',
+    'are shared by child conversations, and deleted with the last one: DELETE %s',
     async (face) => {
       const store = memoryStore()
       await begin(store, { specs: SPECS })
@@ -91,7 +91,7 @@ describe('sandboxes', () => {
     },
   )
 
-  it('that fail tell why, in the sandbox and in the task', async () => {
+  it('report why they failed, in the sandbox and in the start task', async () => {
     await begin(memoryStore(), { specs: [SPECS[2]] })
     const { status, detail, sandbox_id: id } = await start()
     expect(status).toBe('ERROR')
@@ -99,7 +99,7 @@ describe('sandboxes', () => {
     expect((await sandbox(id ?? ''))?.status_detail).toContain('no license')
   })
 
-  it('go where their start fails by something else', async () => {
+  it('are deleted when their start task fails for another reason', async () => {
     const store = memoryStore()
     await begin(store, { specs: [{ id: 'slow', command: server(200), health: '/alive' }] })
     const { id, sandbox_id: box } = (await client.post<Task>(BASE, { conversation_id: ID })).body
@@ -108,7 +108,7 @@ describe('sandboxes', () => {
     await until(async () => (await sandbox(box ?? '')) === null)
   })
 
-  it('decide what may be said', async () => {
+  it('accept messages while they run; a paused one returns 409, a deleted one 410', async () => {
     await begin(memoryStore(), { specs: SPECS })
     const { sandbox_id: box, app_conversation_id: id } = await start()
     const says = async (): Promise<number> =>
@@ -133,7 +133,7 @@ describe('sandboxes', () => {
     expect(await app(id ?? '')).toMatchObject({ sandbox_status: 'MISSING' })
   })
 
-  it('say 503 when they have failed', async () => {
+  it('return 503 with the reason after they failed', async () => {
     const location = folder()
     ends.push(location.remove)
     const command = ['/bin/sh', '-c', 'until [ -e end ]; do sleep 0.01; done; echo boom; exit 9']
@@ -145,7 +145,7 @@ describe('sandboxes', () => {
     expect([status, body.detail]).toEqual([503, expect.stringMatching(/code 9.*boom/s)])
   })
 
-  it('never run in greater number than they may: the oldest is paused', async () => {
+  it('never exceed `maxSandboxes`: the oldest running one is paused', async () => {
     await begin(memoryStore(), { specs: SPECS, max: 2 })
     const ids = await Promise.all(['idle', 'idle', 'idle', 'idle'].map((spec) => startSandbox(spec)))
     // Started together, they are still created one after another.
@@ -161,7 +161,7 @@ describe('sandboxes', () => {
     expect(await statusesOfAll()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
   })
 
-  it('in which nothing runs take no place, and are there again after a restart', async () => {
+  it('without a process do not count for `maxSandboxes`, and run again after a restart', async () => {
     const location = folder()
     ends.push(location.remove)
     const store = memoryStore()
@@ -182,7 +182,7 @@ describe('sandboxes', () => {
     }
   })
 
-  it('that are starting are not paused for others while there is one that runs', async () => {
+  it('are not paused while they start if another one runs', async () => {
     await begin(memoryStore(), {
       max: 2,
       specs: [{ id: 'slow', command: server(300), health: '/alive' }, SPECS[1]],
@@ -193,7 +193,7 @@ describe('sandboxes', () => {
     expect((await sandbox(old))?.status).toBe('PAUSED')
   })
 
-  it('end where they run when another service deletes them', async () => {
+  it('end their processes when another service deletes them', async () => {
     const store = memoryStore()
     const { service } = await begin(store, { specs: SPECS })
     const id = await startSandbox('idle')
@@ -204,7 +204,7 @@ describe('sandboxes', () => {
     expect(processesIn(id)).toEqual([])
   })
 
-  it('are listed, the newest first, and their specs in order, secrets masked', async () => {
+  it('are listed in pages, and their specs in order with masked environments', async () => {
     await begin(memoryStore(), { specs: SPECS, max: 9 })
     const ids = [await startSandbox('idle'), await startSandbox('idle'), await startSandbox('idle')]
     expect((await client.send(`${SANDBOXES}?sandbox_spec_id=nope`, { method: 'POST' })).status).toBe(404)
@@ -228,8 +228,8 @@ describe('sandboxes', () => {
   })
 })
 
-describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) => {
-  it('are said in order when the conversation is ready, ten at most', async () => {
+describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
+  it('are delivered in order when the conversation is ready; more than ten get 429', async () => {
     const store = make()
     const location = folder()
     ends.push(location.remove)
@@ -268,7 +268,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await until(async () => (await output(ID)).includes('now'))
   })
 
-  it('hold four million characters where there are several', async () => {
+  it('get 429 when several exceed four million characters', async () => {
     await begin(make(), { specs: SPECS })
     const { sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
@@ -276,7 +276,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       expect((await client.post(path(ID), say('x'.repeat(length ?? 0)))).status).toBe(status)
   })
 
-  it('are dropped with their conversation, whoever deletes it, and never said to another one', async () => {
+  it('are dropped when the engine deletes their conversation, and never reach the next one', async () => {
     const store = make()
     await begin(store, { specs: SPECS })
     const { sandbox_id: box } = await start({ conversation_id: ID })
@@ -291,7 +291,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect(await output(ID)).toEqual(['new'])
   })
 
-  it('of the next one stay, that is there before the deletion of the first has ended', async () => {
+  it('survive when their conversation is created before the deletion of the first ends', async () => {
     const real = make()
     let next: (() => Promise<unknown>) | null = null
     const deleteConversation: Store['deleteConversation'] = async (id) => {
@@ -313,7 +313,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await until(async () => (await output(ID)).includes('new'))
   })
 
-  it('are never said to the next one, that is there before anybody looks', async () => {
+  it('never reach a conversation that was recreated before the next delivery', async () => {
     await begin(make(), { specs: SPECS })
     const { id: old, sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
@@ -328,7 +328,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect(await output(ID)).toEqual(['new'])
   })
 
-  it('are run once, also when that run has failed and nobody has heard that they were said', async () => {
+  it('start one run, also if it fails and they are delivered again after a crash', async () => {
     const store = make()
     let requestCount = 0
     await begin(store, undefined, {
@@ -362,7 +362,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     }
   })
 
-  it('are said after a restart, once', async () => {
+  it('are delivered once after a restart', async () => {
     const store = make()
     await begin(store)
     await start({ conversation_id: ID })

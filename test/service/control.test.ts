@@ -30,8 +30,8 @@ import { until } from './sandbox-commands.ts'
 
 afterEach(endAll)
 
-describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
-  it('answers with a task, works in the background, and tells what it made', async () => {
+describe.each(Object.entries(STORES))('starting a conversation over %s', (_, make) => {
+  it('returns a task, and creates the requested conversation in the background', async () => {
     await begin(make())
     const { app_conversation_id: id, request } = await start({
       conversation_id: ID,
@@ -65,7 +65,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     ['HTTPS, http', 'https'],
     ['http,https', 'http'],
     ['javascript', 'http'],
-  ])('has an address of the scheme that a proxy passes on as %s', async (proto, scheme) => {
+  ])('with the header X-Forwarded-Proto %j, returns URLs with %s', async (proto, scheme) => {
     await begin(make())
     await client.post(BASE, { conversation_id: ID })
     await until(() => app(ID))
@@ -77,11 +77,11 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
   })
 
   it.each([
-    ['its id', (id: string) => id],
-    ['its id with dashes', dashedId],
-    ["OpenHands' name of a start", (id: string) => `task-${id}`],
-    ["OpenHands' name of a start, with dashes", (id: string) => `task-${dashedId(id)}`],
-  ])('has a queue for messages under %s, also when it is over', async (_name, nameOf) => {
+    ['the id of its task', (id: string) => id],
+    ['the id of its task with dashes', dashedId],
+    ['the task- name of OpenHands', (id: string) => `task-${id}`],
+    ['the task- name of OpenHands with dashes', (id: string) => `task-${dashedId(id)}`],
+  ])('accepts pending messages under %s, before and after the task ends', async (_name, nameOf) => {
     await begin(make())
     const { body } = await client.post<Task>(BASE, { conversation_id: ID })
     const queue = async (text: string): Promise<number> =>
@@ -93,7 +93,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await until(async () => (await output(ID)).includes('Two'))
   })
 
-  it('makes one under whatever id it has taken', async () => {
+  it('creates a conversation for every id that it accepts', async () => {
     await begin(make())
     // So short that the title is cut anywhere.
     const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
@@ -110,7 +110,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await fc.assert(property, { numRuns: 30, examples: [['abcd\u{1F600}xyz']] })
   })
 
-  it('can be followed as a list that grows', async () => {
+  it('streams each status of its task', async () => {
     await begin(make())
     const response = await client.service.fetch(
       new Request(`http://localhost${BASE}/stream-start`, { method: 'POST', body: '{}' }),
@@ -121,7 +121,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect(new Set(tasks.map(({ id }) => id)).size).toBe(1)
   })
 
-  it('goes on with what a service left behind, and makes nothing twice', async () => {
+  it('resumes the tasks of a dead service, and repeats no creation and no message', async () => {
     const store = make()
     await begin(store)
     const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
@@ -138,7 +138,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
   })
 
-  it('is undone where somebody has deleted what it makes in the moment in which it is made', async () => {
+  it('is undone when the conversation is deleted at the moment of its creation', async () => {
     const real = make()
     let made = 0
     const createConversation: Store['createConversation'] = async (input) => {
@@ -155,7 +155,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await keptIn<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
-  it('knows a UUID in each of its forms, and gives it out once', async () => {
+  it('treats every form of a UUID as the same id, and uses it once', async () => {
     await begin(make())
     const dashed = '0F8FAD5B-D9CB-469F-A165-70867728950E'
     const both = await Promise.all(
@@ -173,7 +173,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await client.post(BASE, { conversation_id: dashed })).status).toBe(409)
   })
 
-  it('waits for room, where there are as many runs as may be', async () => {
+  it('waits for a free slot at the maximum number of runs', async () => {
     const current = gate()
     const { service } = await begin(make(), undefined, { agent: () => current.step, maxRuns: 1 })
     const first = await start({ initial_message: say('First') })
@@ -189,7 +189,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await service.runs.settle()
   })
 
-  it('forgets its message when the message is erased, also while the run waits for room', async () => {
+  it('removes an erased message from its task while the run waits for a slot', async () => {
     const current = gate()
     const { service } = await begin(make(), undefined, { agent: () => current.step, maxRuns: 1 })
     await start({ initial_message: say('First') })
@@ -214,7 +214,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect(JSON.stringify(await task(second.id))).not.toContain('1234')
   })
 
-  it('leaves alone what another service works on', async () => {
+  it('does not take over a task that another service has claimed', async () => {
     const store = make()
     await begin(store)
     const { id } = await start()
@@ -225,7 +225,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await task('t2')).status).toBe('WORKING')
   })
 
-  it('finds and counts tasks', async () => {
+  it('can be found by searching, counting and reading tasks', async () => {
     await begin(make())
     const ids: string[] = []
     for (let index = 0; index < 5; index += 1) ids.push((await start()).id)
@@ -255,8 +255,8 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
   })
 })
 
-describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
-  it('counts what it finds, page by page, whatever the filter; system conversations are not among them', async () => {
+describe.each(Object.entries(STORES))('app conversations over %s', (_, make) => {
+  it('have counts equal to their pages for every filter, without system conversations', async () => {
     const store = make()
     await begin(store)
     const parent = (await start({ title: '100% sure_thing' })).app_conversation_id ?? ''
@@ -302,7 +302,7 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
     expect((await client.get(`${BASE}/search`, { page_id: '3' })).status).toBe(422)
   })
 
-  it('gives null for what is missing', async () => {
+  it('return null for an unknown id in a read, and 404 in a change', async () => {
     await begin(make())
     await start({ conversation_id: ID })
     const { body } = await client.get<(App | null)[]>(BASE, { ids: [ID, 'x', 'y', ID] })
@@ -320,7 +320,7 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
     expect(shared.body.items).toEqual([])
   })
 
-  it('changes what is given, tells live readers, and deletes all of it', async () => {
+  it('change the passed fields, append events for readers, and are deleted with their task', async () => {
     await begin(make())
     const { id: taskId } = await start({ conversation_id: ID, title: 'A', selected_branch: 'main' })
     const { body } = await send('PATCH', `${BASE}/${ID}`, { public: true, selected_repository: 'x/y' })
@@ -344,8 +344,8 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
   })
 })
 
-describe('changes at the same time', () => {
-  it('are all kept', async () => {
+describe('concurrent changes', () => {
+  it('are all stored', async () => {
     await begin()
     await start({ conversation_id: ID })
     const fields = {
@@ -366,20 +366,24 @@ describe('changes at the same time', () => {
 const answer = async (list: string, query: Query): Promise<number> =>
   (await client.get(`/api/v1/${list}`, query)).status
 
-describe('refused', () => {
+describe('invalid requests', () => {
   it.each([
-    ['an id that no URL could contain', { conversation_id: '..' }, ['body', 'conversation_id']],
-    ['a parent that is not there', { parent_conversation_id: 'x' }, ['body', 'parent_conversation_id']],
-    ['a sandbox that is not there', { sandbox_id: 'x' }, ['body', 'sandbox_id']],
+    ['the id ".."', { conversation_id: '..' }, ['body', 'conversation_id']],
+    ['an unknown parent', { parent_conversation_id: 'x' }, ['body', 'parent_conversation_id']],
+    ['an unknown sandbox', { sandbox_id: 'x' }, ['body', 'sandbox_id']],
     [
-      'a message of the agent',
+      'an assistant message',
       { initial_message: { role: 'assistant', content: [{ text: 'x' }] } },
       ['body', 'initial_message', 'role'],
     ],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
-    ['a tag that cannot be', { tags: { 'A b': 'x' } }, ['body', 'tags', 'A b']],
-    ['a tag too long', { tags: { ['x'.repeat(6_000)]: '' } }, ['body', 'tags', expect.stringMatching(/^x/)]],
-  ])('%s', async (_, body, loc) => {
+    ['an invalid tag', { tags: { 'A b': 'x' } }, ['body', 'tags', 'A b']],
+    [
+      'a tag that is too long',
+      { tags: { ['x'.repeat(6_000)]: '' } },
+      ['body', 'tags', expect.stringMatching(/^x/)],
+    ],
+  ])('a start with %s gets 422', async (_, body, loc) => {
     await begin()
     const { status, body: problem } = await client.post<{ detail: { loc: string[] }[] }>(BASE, body)
     expect([status, problem.detail[0]?.loc]).toEqual([422, loc])
@@ -391,7 +395,7 @@ describe('refused', () => {
     ['app-conversations/start-tasks', 'ids'],
     ['sandboxes', 'id'],
     ['sandbox-specs', 'id'],
-  ])('more than 100 ids, and pages that cannot be: %s', async (list, name) => {
+  ])('%s: 101 ids get 400, and invalid pages 422', async (list, name) => {
     await begin()
     const ids = (length: number): Query => ({ [name]: Array.from({ length }, String) })
     expect([await answer(list, ids(100)), await answer(list, ids(101))]).toEqual([200, 400])
@@ -400,7 +404,7 @@ describe('refused', () => {
     }
   })
 
-  it('sandboxes where there is nobody to run them', async () => {
+  it('starting a sandbox without a provider gets 409, and the lists are empty', async () => {
     await begin()
     expect((await client.post(SANDBOXES)).status).toBe(409)
     expect((await client.get<Page<Sandbox>>(`${SANDBOXES}/search`)).body.items).toEqual([])

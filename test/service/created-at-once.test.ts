@@ -22,14 +22,14 @@ import { mortal } from './mortal-store.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
-interface Wanted {
+interface CreateRequest {
   readonly form: string
   readonly index: number
   readonly policy: 'AlwaysConfirm' | 'NeverConfirm' | null
   readonly text: string | null
 }
 
-const wanted: fc.Arbitrary<Wanted> = fc.record({
+const createRequest: fc.Arbitrary<CreateRequest> = fc.record({
   form: fc.constantFrom(ID, ID.replaceAll('-', ''), ID.toUpperCase()),
   index: fc.nat(1),
   policy: fc.constantFrom(null, 'AlwaysConfirm' as const, 'NeverConfirm' as const),
@@ -53,7 +53,7 @@ function processOver(real: Store, scheduler: fc.Scheduler) {
   return { lifecycle: { engine, starts, runs: new Runs(options) }, dieAfter, isDead }
 }
 
-const bodyOf = ({ form, policy, text }: Wanted): StartBody => ({
+const bodyOf = ({ form, policy, text }: CreateRequest): StartBody => ({
   conversation_id: form,
   ...(policy !== null && { confirmation_policy: { kind: policy } }),
   ...(text !== null && { initial_message: { content: [{ type: 'text', text }] } }),
@@ -76,12 +76,12 @@ async function text(store: Store): Promise<{ readonly policies: string[]; readon
 }
 
 const LATER = { kind: 'ConfirmRisky', threshold: 'HIGH' }
-const seen = { policies: 0, texts: 0, others: 0, changed: 0, died: 0, begunLate: 0 }
+const seen = { policies: 0, texts: 0, others: 0, changed: 0, died: 0, startedLate: 0 }
 
-it('one begins it, and the others find what it has said', async () => {
+it('one of several concurrent creates writes its policy and message, and later changes stay', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
-    fc.array(wanted, { minLength: 2, maxLength: 4 }),
+    fc.array(createRequest, { minLength: 2, maxLength: 4 }),
     fc.boolean(),
     fc.option(fc.nat({ max: 12 })),
     async (scheduler, all, changes, dies) => {
@@ -90,7 +90,7 @@ it('one begins it, and the others find what it has said', async () => {
       if (dies !== null) processes[0]?.dieAfter(dies)
       let created = 0
       let changed = false
-      const ask = async ({ index, ...rest }: Wanted): Promise<void> => {
+      const ask = async ({ index, ...rest }: CreateRequest): Promise<void> => {
         const process = processes[index]
         if (process === undefined) return
         try {
@@ -126,7 +126,7 @@ it('one begins it, and the others find what it has said', async () => {
       seen.others += all.some(({ policy, text }) => policy !== one.policy || text !== one.text) ? 1 : 0
       seen.changed += changed ? 1 : 0
       seen.died += processes[0]?.isDead() === true ? 1 : 0
-      seen.begunLate +=
+      seen.startedLate +=
         before !== null && before.policies.length + before.texts.length === 0 && begins ? 1 : 0
     },
   )
@@ -135,12 +135,12 @@ it('one begins it, and the others find what it has said', async () => {
 })
 
 /** A change of an existing conversation, and the process that makes it. */
-const deed = fc.tuple(fc.nat(1), fc.constantFrom('secret', 'field', 'app', 'read'))
+const change = fc.tuple(fc.nat(1), fc.constantFrom('secret', 'field', 'app', 'read'))
 
-it('of those who change what it goes by none is lost, and who reads it finds all that was acknowledged', async () => {
+it('concurrent metadata changes all survive, and reads see every acknowledged change', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
-    fc.array(deed, { minLength: 2, maxLength: 5 }),
+    fc.array(change, { minLength: 2, maxLength: 5 }),
     async (scheduler, all) => {
       const real = memoryStore()
       const starts = new Starts(real, BOX)
