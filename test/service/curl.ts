@@ -6,14 +6,14 @@ import { delimiter, join } from 'node:path'
 
 /** Supports `-X` and `-d`, and prints the response as it arrives. */
 const PROGRAM = `#!${process.execPath}
-const given = { urls: [] }
-for (let at = 2; at < process.argv.length; at += 1) {
-  const word = process.argv[at]
-  if (word === '-X') given.method = process.argv[(at += 1)]
-  else if (word === '-d') given.body = process.argv[(at += 1)]
-  else if (!/^-[sN]+$/.test(word)) given.urls.push(word)
+const options = { urls: [] }
+for (let index = 2; index < process.argv.length; index += 1) {
+  const argument = process.argv[index]
+  if (argument === '-X') options.method = process.argv[(index += 1)]
+  else if (argument === '-d') options.body = process.argv[(index += 1)]
+  else if (!/^-[sN]+$/.test(argument)) options.urls.push(argument)
 }
-const response = await fetch(given.urls[0], { method: given.method ?? (given.body ? 'POST' : 'GET'), body: given.body })
+const response = await fetch(options.urls[0], { method: options.method ?? (options.body ? 'POST' : 'GET'), body: options.body })
 for await (const chunk of response.body ?? []) process.stdout.write(chunk)
 `
 

@@ -15,7 +15,7 @@ import { until } from './sandbox-commands.ts'
 afterEach(endAll)
 
 const WORDS = 'unforgettable'
-const NONE = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0, more: false }
+const EMPTY_REPORT = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0, more: false }
 const remove = (body: object) => send('POST', '/api/conversations/delete', body)
 
 /** Text of every item of the service, and of every conversation. */
@@ -34,7 +34,7 @@ async function everything(store: Store): Promise<string> {
   return JSON.stringify([items.map((page) => page.items), records, logs])
 }
 
-describe.each(Object.entries(STORES))('over %s', (_, make) => {
+describe.each(Object.entries(STORES))('deletion over %s', (_, make) => {
   it('deletes by owner, tags, ids and age, with a report, and a dry run changes nothing', async () => {
     const store = make()
     await begin(store)
@@ -51,13 +51,13 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
         initial_message: { ...say(WORDS), run: false },
       })
     const planned = await remove({ owner: 'ann', dry_run: true })
-    expect(planned).toMatchObject({ status: 200, body: { ...NONE, conversations: 2, events: 2 } })
+    expect(planned).toMatchObject({ status: 200, body: { ...EMPTY_REPORT, conversations: 2, events: 2 } })
     expect((await store.countConversations()).count).toBe(4)
     expect((await remove({ owner: 'ann', tags: { teamId: 'red' } })).body).toMatchObject({ conversations: 1 })
     expect((await remove({ tags: { teamId: 'red' } })).body).toMatchObject({ conversations: 1 })
     expect((await remove({ ids: ['d', 'unknown'] })).body).toMatchObject({ conversations: 1 })
-    expect((await remove({ ids: ['d', 'unknown'] })).body).toEqual(NONE)
-    expect((await remove({ owner: 'ann', before: '2000-01-01T00:00:00Z' })).body).toEqual(NONE)
+    expect((await remove({ ids: ['d', 'unknown'] })).body).toEqual(EMPTY_REPORT)
+    expect((await remove({ owner: 'ann', before: '2000-01-01T00:00:00Z' })).body).toEqual(EMPTY_REPORT)
     expect((await remove({ owner: 'ann', before: '2999-01-01T00:00:00Z' })).body).toMatchObject({
       conversations: 1,
     })
@@ -65,7 +65,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     expect(await everything(store)).not.toContain(WORDS)
   })
 
-  it('deletes by a UUID in any form', async () => {
+  it('accepts every form of a UUID', async () => {
     await begin(make())
     for (const formOf of [
       (id: string) => id,
@@ -79,12 +79,12 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     }
   })
 
-  it('applies a retention a part at a time, and tells when another process does', async () => {
+  it('applies a retention in parts, and returns 409 while another process does', async () => {
     const store = make()
     await begin(store)
     for (const id of ['a', 'b', 'c', 'd', 'e'])
       await client.post('/api/conversations', { conversation_id: id })
-    expect((await remove({ older_than_days: 1 })).body).toEqual(NONE)
+    expect((await remove({ older_than_days: 1 })).body).toEqual(EMPTY_REPORT)
     expect((await remove({ keep_last: 1, dry_run: true })).body).toMatchObject({ conversations: 4 })
     expect((await remove({ keep_last: 1, limit: 3 })).body).toMatchObject({ conversations: 3, more: true })
     expect((await remove({ keep_last: 1, limit: 3 })).body).toMatchObject({ conversations: 1, more: false })
@@ -93,7 +93,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     expect((await store.listConversations()).items.map(({ id }) => id)).toEqual(['e'])
   })
 
-  it('deletes start tasks, queued messages and secrets of all that it deletes', async () => {
+  it('deletes the start tasks, queued messages and secrets of its conversations', async () => {
     const store = make()
     await begin(store, undefined, { secret: 'what it is sealed with' })
     const tasks = await Promise.all(
@@ -108,7 +108,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await until(async () => (await store.countItems('deletions')).count === 0)
   })
 
-  it('erases an event, again and again, and in the start task that sent it', async () => {
+  it('erases an event repeatedly, also in the start task that sent it', async () => {
     const store = make()
     await begin(store)
     const { app_conversation_id: id = '' } = await start({ initial_message: { ...say(WORDS), run: false } })
@@ -132,7 +132,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
   })
 })
 
-it('refuses a request without a criterion, or with a wrong one, and deletes nothing', async () => {
+it('a deletion without a criterion or with an invalid one gets 422 and deletes nothing', async () => {
   const store = memoryStore()
   await begin(store)
   await client.post('/api/conversations', { conversation_id: 'a', owner: 'ann' })
@@ -162,7 +162,7 @@ it('refuses a request without a criterion, or with a wrong one, and deletes noth
   expect((await store.countConversations()).count).toBe(1)
 })
 
-it('needs the key of the service, and leaves no byte in the file of SQLite', async () => {
+it('a deletion needs a key, and leaves no byte of the text in the SQLite file', async () => {
   const files = folder()
   const file = files.next()
   const store = sqliteStore({ file, fullText: true })

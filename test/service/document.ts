@@ -61,9 +61,9 @@ function documentOf(raw: ApiDocument['raw']): ApiDocument {
     const text = JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')
     const known = checks.get(text)
     if (known !== undefined) return known
-    const made = z.fromJSONSchema({ ...JSON.parse(text), $defs: definitions })
-    checks.set(text, made)
-    return made
+    const check = z.fromJSONSchema({ ...JSON.parse(text), $defs: definitions })
+    checks.set(text, check)
+    return check
   }
   const problem = { $ref: '#/components/schemas/Problem' }
   return {
@@ -123,9 +123,9 @@ export function operationAt(
   const parts = path.split('/')
   const fits = operations.filter((operation) => {
     const pattern = operation.path.split('/')
-    const meant = method === 'HEAD' ? 'GET' : method
+    const documentedMethod = method === 'HEAD' ? 'GET' : method
     return (
-      operation.method === meant &&
+      operation.method === documentedMethod &&
       pattern.length === parts.length &&
       pattern.every((part, index) => (part.startsWith('{') ? parts[index] !== '' : part === parts[index]))
     )

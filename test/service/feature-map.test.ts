@@ -1,6 +1,6 @@
 /**
  * Upstream's feature map of an agent server (F01 to F34, October 2026): a request, its status, and a second
- * view. `differs` explains an intended difference; NOT_HERE, an untested feature.
+ * view. `differs` explains an intended difference; UNTESTED, an untested feature.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -2535,7 +2535,7 @@ const LATER: readonly Row[] = [
 ]
 
 /** Features without a row, by reason. */
-const NOT_HERE: Readonly<Record<string, string>> = {
+const UNTESTED: Readonly<Record<string, string>> = {
   'in session-socket.test.ts':
     'F07.sync-first F07.snapshot-transient F07.full-replay F07.resume-cursor F07.live-durable F07.live-order F07.replay-then-live F07.send-message F07.error-frame F07.error-non-json F07.reject-non-user F07.auth-frame-ignored F07.auth F07.unknown-conversation F07.progress-not-replayed F07.frame-too-large F07.deleted-close',
   'differs: the id of an event is not known before it is appended, so `item_aborted` retires a reply':
@@ -2703,7 +2703,7 @@ function has(body: unknown, expected: unknown): void {
 }
 
 it.each(ROWS.map(([feature, request, status, more = {}]) => ({ feature, request, status, more })))(
-  '$feature: $request is $status',
+  '$feature: $request gets $status',
   async ({ request, status, more }) => {
     const answer = await ask(request, more)
     expect([answer.status, answer.status === status ? '' : answer.body]).toEqual([status, ''])
@@ -2731,13 +2731,13 @@ it.each(ROWS.map(([feature, request, status, more = {}]) => ({ feature, request,
   },
 )
 
-it('nothing was written without a key', () => {
+it('an upload without a key writes no file', () => {
   expect(existsSync(join(String(vars['HOME']), 'a/stolen'))).toBe(false)
 })
 
-it('covers at least 260 features by rows, and others by a reason, each once', () => {
+it('the rows cover at least 260 features, and every other feature has one reason', () => {
   const requests = new Set(ROWS.map(([feature]) => feature))
-  const listed = Object.values(NOT_HERE).flatMap((names) => names.split(' '))
+  const listed = Object.values(UNTESTED).flatMap((names) => names.split(' '))
   expect(listed.filter((name, index) => requests.has(name) || listed.indexOf(name) !== index)).toEqual([])
   expect([...requests, ...listed].filter((name) => !/^F\d\d\.[a-z0-9-]+$/.test(name))).toEqual([])
   expect(requests.size).toBeGreaterThanOrEqual(260)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { inject } from 'vitest'
 
-export interface Told {
+export interface Reply {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
@@ -58,7 +58,7 @@ export class Fleet {
   }
 
   /** Sends a request to any process. If that process dies, repeats the request unchanged at another. */
-  async ask(method: string, path: string, body?: object): Promise<Told> {
+  async request(method: string, path: string, body?: object): Promise<Reply> {
     for (;;) {
       try {
         const response = await fetch(`${this.url}${path}`, {
@@ -66,7 +66,7 @@ export class Fleet {
           ...(body !== undefined && { body: JSON.stringify(body) }),
         })
         const text = await response.text()
-        if (response.status < 500) return { status: response.status, body: JSON.parse(text) as Told['body'] }
+        if (response.status < 500) return { status: response.status, body: JSON.parse(text) as Reply['body'] }
       } catch {
         // The process was killed: retry.
       }

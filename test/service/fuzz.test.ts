@@ -28,21 +28,21 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PR
 /** Requests per round. */
 const RUNS = 8
 /** Maximum number of rounds until an operation has succeeded. */
-const MOST_ROUNDS = 100
+const MAX_ROUNDS = 100
 /** Timeout of a request, in milliseconds. */
-const PATIENCE = 300_000
+const TIMEOUT = 300_000
 
 /** Operations that this service is configured for. */
-const FITTED =
+const CONFIGURED =
   /sandboxes|app-conversations(?!.*\/(?:file|git|switch))|pending-messages|\/profiles|settings|create_directory|vscode|run$|file\/(?!upload)|api\/git\/changes|ask_agent|secrets$|workspaces/
 
 /** Always rejected, or needs a file that random paths do not hit. */
-const UNREACHED: readonly string[] = [
+const NEVER_SUCCEEDING: readonly string[] = [
   'get_secret_value_api_settings_secrets__name__get',
   'conversation_download_file_api_file_download_get',
 ]
 
-interface Shot {
+interface FuzzedRequest {
   readonly method: string
   readonly path: string
   readonly body: string | Uint8Array | null
@@ -91,19 +91,19 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
     },
     onFailure: (error) => failures.push(error),
   })
-  return { engine, service, failures, place: path }
+  return { engine, service, failures, directory: path }
 }
 
 // The operations are the test cases, so they are read before the tests are defined.
 const example = served(memoryStore)
 const { operations } = await readDocument(example.service)
-example.place.remove()
+example.directory.remove()
 
 describe.each([
   ['memory', () => memoryStore({ fullText: true })],
   ['sqlite', () => sqliteStore({ file: ':memory:', fullText: true })],
 ] as const)('every operation over %s', (_name, store) => {
-  const { engine, service, failures, place: position } = served(store)
+  const { engine, service, failures, directory } = served(store)
   let document: ApiDocument
   /** Meaningful strings: seeded ids, and ids from responses. */
   const known = [
@@ -144,9 +144,9 @@ describe.each([
     if (/\{sandbox_id\}|git|bash|file/.test(path) && (await sandboxes.find('seeded')) === null) {
       await sandboxes.start('folder', 'seeded')
     }
-    const workspace = join(position.path, 'sandboxes', 'seeded', 'workspace')
+    const workspace = join(directory.path, 'sandboxes', 'seeded', 'workspace')
     const file = join(workspace, 'kept.txt')
-    const made = join(position.path, 'files', 'made')
+    const made = join(directory.path, 'files', 'made')
     if (path.includes('download')) writeFileSync(file, 'kept')
     knownAs.set('path', [
       path.includes('create') ? made : path.includes('download') ? file : workspace,
@@ -168,11 +168,11 @@ describe.each([
     await engine.close()
     await service.runs.settle()
     await engine.store.close()
-    expect(processesIn(position.path)).toEqual([])
-    position.remove()
+    expect(processesIn(directory.path)).toEqual([])
+    directory.remove()
   })
 
-  const fire = async ({ method, path, body, headers }: Shot): Promise<void> => {
+  const send = async ({ method, path, body, headers }: FuzzedRequest): Promise<void> => {
     const request = new Request(`http://localhost${path}`, {
       method,
       headers: { 'x-session-api-key': KEY, ...headers },
@@ -180,10 +180,10 @@ describe.each([
         !['GET', 'HEAD'].includes(method) && { body: (GIANTS[String(body)] ?? body) as never }),
     })
     let timer: NodeJS.Timeout | undefined
-    const tired = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error('was not answered')), PATIENCE)
+    const timedOut = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('was not answered')), TIMEOUT)
     })
-    const answered = await Promise.race([answer(request), tired]).finally(() => clearTimeout(timer))
+    const answered = await Promise.race([answer(request), timedOut]).finally(() => clearTimeout(timer))
     if (failures.length > 0) throw failures.splice(0)[0]
     const { response, text } = answered
     if (response.status >= 500) throw new Error(`${response.status} ${text}`)
@@ -222,7 +222,7 @@ describe.each([
 
   const knownText = fc.nat().map((pick) => known[pick % known.length] ?? '')
 
-  const shots = (operation: DocumentedOperation): fc.Arbitrary<Shot> => {
+  const requests = (operation: DocumentedOperation): fc.Arbitrary<FuzzedRequest> => {
     const { schemas } = document.raw.components
     const anyText = fc.oneof({ weight: 3, arbitrary: knownText }, { weight: 2, arbitrary: hostileText })
     const named = (name: string): fc.Arbitrary<string> =>
@@ -264,7 +264,7 @@ describe.each([
           { weight: 12, arbitrary: fc.constant(operation.method) },
           { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
         ),
-        places: fc.tuple(...inPath.map(({ name }) => named(name))),
+        pathValues: fc.tuple(...inPath.map(({ name }) => named(name))),
         raw: fc.nat(5),
         query: fc.tuple(...queries),
         body: operation.body === null ? fc.option(bodies, { freq: 10 }) : bodies,
@@ -274,21 +274,21 @@ describe.each([
           { 'content-type': 'text/plain' },
         ),
       })
-      .map(({ method, places, raw, query, body, headers }) => ({
+      .map(({ method, pathValues, raw, query, body, headers }) => ({
         method,
-        path: pathOf(operation, places, raw === 0) + searchOf(query.flat()),
+        path: pathOf(operation, pathValues, raw === 0) + searchOf(query.flat()),
         body,
         headers,
       }))
   }
 
-  it.each(operations)('$method $path', async (operation) => {
+  it.each(operations)('$method $path responds to fuzzed requests as documented', async (operation) => {
     await seed(operation)
     const { path, operationId } = operation
-    const property = fc.asyncProperty(shots(operation), fire)
+    const property = fc.asyncProperty(requests(operation), send)
     // Event streams are cancelled, other bodies read.
-    const from = (fc.readConfigureGlobal().seed ?? Date.now()) + operations.indexOf(operation) * MOST_ROUNDS
-    const rounds = FITTED.test(path) && !UNREACHED.includes(operationId) ? MOST_ROUNDS : 1
+    const from = (fc.readConfigureGlobal().seed ?? Date.now()) + operations.indexOf(operation) * MAX_ROUNDS
+    const rounds = CONFIGURED.test(path) && !NEVER_SUCCEEDING.includes(operationId) ? MAX_ROUNDS : 1
     // Some seeds need more rounds until an operation succeeds.
     for (let round = 0; round < rounds; round += 1) {
       await fc.assert(property, { seed: (from + round) | 0, numRuns: RUNS, endOnFailure: true })
@@ -296,7 +296,7 @@ describe.each([
     }
   })
 
-  it('needs a key for all but what is open, whatever else is wrong', async () => {
+  it('returns 401 without a valid key unless it is public', async () => {
     const closed = operations.filter(({ security }) => security !== undefined)
     expect(closed.length).toBeGreaterThan(5)
     for (const { method, path } of closed) {
@@ -311,11 +311,11 @@ describe.each([
     }
   })
 
-  it('was really asked: much was answered, and much refused', () => {
+  it('succeeds if configured, and statuses 200, 404, 405 and 422 each occur over 20 times', () => {
     for (const status of ['200', '404', '405', '422']) expect(tally.get(status) ?? 0).toBeGreaterThan(20)
-    const fitted = operations
-      .filter(({ path, operationId }) => FITTED.test(path) && !UNREACHED.includes(operationId))
+    const configured = operations
+      .filter(({ path, operationId }) => CONFIGURED.test(path) && !NEVER_SUCCEEDING.includes(operationId))
       .map(({ operationId }) => operationId)
-    expect(fitted.filter((id) => !reached.has(id))).toEqual([])
+    expect(configured.filter((id) => !reached.has(id))).toEqual([])
   })
 })

@@ -8,7 +8,7 @@ export const GIANTS: Readonly<Record<string, string>> = {
   '@lists': `${'['.repeat(600)}${']'.repeat(600)}`,
   '@open lists': '['.repeat(200_000),
   '@objects': `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
-  '@larger than is taken': `{"title":"${'x'.repeat(2 ** 20)}"}`,
+  '@larger than the limit': `{"title":"${'x'.repeat(2 ** 20)}"}`,
 }
 
 /** Bodies that are invalid JSON or too large. */
@@ -28,10 +28,10 @@ export const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
 )
 
 /** Fills a path's parameters with texts, escaped or raw. */
-export function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
+export function pathOf({ path }: DocumentedOperation, values: readonly string[], raw: boolean): string {
   let index = -1
   return path.replaceAll(/\{\w+\}/g, () => {
-    const text = (places[(index += 1)] ?? '').toWellFormed()
+    const text = (values[(index += 1)] ?? '').toWellFormed()
     if (!raw) return encodeURIComponent(text.slice(0, 2_000))
     // Raw, except for characters that would end the path.
     return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')

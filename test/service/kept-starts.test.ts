@@ -17,31 +17,32 @@ const BROKEN = [{ id: 'broken', command: ['/bin/false'], health: '/alive' }] as 
 
 const fork = (body: object) => client.post(`/api/conversations/${ID}/fork`, body)
 
-const keptIn = async (store: Store): Promise<number> => (await store.countItems('conversation-starts')).count
+const countStarts = async (store: Store): Promise<number> =>
+  (await store.countItems('conversation-starts')).count
 
-describe.each(Object.entries(STORES))('over %s', (_, make) => {
-  it('a fork that is refused leaves nothing', async () => {
+describe.each(Object.entries(STORES))('stored starts over %s', (_, make) => {
+  it('a rejected fork leaves no stored start', async () => {
     const store = make()
     await begin(store, undefined, SEALED)
     await client.post('/api/conversations', { ...SECRETS, conversation_id: ID })
     expect((await fork({ from_event_id: 'none' })).status).toBe(404)
     expect((await fork({ id: ID })).status).toBe(409)
-    expect(await keptIn(store)).toBe(1)
+    expect(await countStarts(store)).toBe(1)
     const twice = await Promise.all([fork({ id: 'b' }), fork({ id: 'b' })])
     expect(twice.map(({ status }) => status).toSorted()).toEqual([201, 409])
-    expect(await keptIn(store)).toBe(2)
+    expect(await countStarts(store)).toBe(2)
     for (const id of [ID, 'b']) await send('DELETE', `/api/conversations/${id}`)
-    expect(await keptIn(store)).toBe(0)
+    expect(await countStarts(store)).toBe(0)
   })
 
-  it('a start that fails leaves nothing', async () => {
+  it('a failed start leaves no stored start', async () => {
     const store = make()
     await begin(store, { specs: BROKEN }, SEALED)
     expect((await start(SECRETS)).status).toBe('ERROR')
-    await until(async () => (await keptIn(store)) === 0)
+    await until(async () => (await countStarts(store)) === 0)
   })
 
-  it('a change of a conversation that is deleted meanwhile leaves nothing', async () => {
+  it('a change during the deletion of its conversation leaves no stored start', async () => {
     const store = make()
     await begin(store, undefined, SEALED)
     await client.post('/api/conversations', { ...SECRETS, conversation_id: ID })
@@ -54,10 +55,10 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await expect(
       new Starts(deleted, secretBox(SEALED.secret)).change(ID, (before) => before),
     ).rejects.toThrow()
-    expect(await keptIn(store)).toBe(0)
+    expect(await countStarts(store)).toBe(0)
   })
 
-  it('a creation that fails leaves nothing, and one that has come out keeps it', async () => {
+  it('a failed create leaves no stored start unless the store has created the conversation', async () => {
     const real = make()
     const full = new ColloquyError('store_full', 'There is no room.')
     let made = 0
@@ -74,24 +75,29 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     const { lifecycle } = client.service.controlPlane
     const again = () => create(lifecycle, { ...SECRETS, conversation_id: ID })
     await expect(again()).rejects.toBe(full)
-    expect(await keptIn(real)).toBe(0)
+    expect(await countStarts(real)).toBe(0)
     await expect(again()).rejects.toBe(full)
     const { isNew, conversation } = await again()
-    expect([isNew, await keptIn(real)]).toEqual([false, 1])
+    expect([isNew, await countStarts(real)]).toEqual([false, 1])
     expect(await lifecycle.starts.of(await conversation.record())).toEqual(SECRETS)
   })
 })
 
 it.each([
-  ['/api/conversations', (input: string) => ({ workspace: { working_dir: '/x', given: input } })],
   [
     '/api/conversations',
+    'a workspace',
+    (input: string) => ({ workspace: { working_dir: '/x', given: input } }),
+  ],
+  [
+    '/api/conversations',
+    'a confirmation policy',
     (input: string) => ({ confirmation_policy: { kind: 'NeverConfirm', given: input } }),
   ],
-  ['/api/conversations', (input: string) => ({ agent: { given: input } })],
-  [BASE, (input: string) => ({ observability_metadata: { given: input } })],
-  [BASE, (input: string) => ({ agent: { given: input } })],
-])('what is kept of a start is bounded: %s', async (path, bodyOf) => {
+  ['/api/conversations', 'an agent', (input: string) => ({ agent: { given: input } })],
+  [BASE, 'metadata', (input: string) => ({ observability_metadata: { given: input } })],
+  [BASE, 'an agent', (input: string) => ({ agent: { given: input } })],
+])('POST %s gets 413 for %s of 512 KiB, and accepts one of 256 KiB', async (path, _field, bodyOf) => {
   await begin()
   const half = 'x'.repeat(2 ** 18)
   const statuses = [half, half + half].map(async (input) => (await client.post(path, bodyOf(input))).status)

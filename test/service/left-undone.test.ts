@@ -7,7 +7,7 @@ import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
-it('runs what was said at whatever moment an earlier command to run ends', async () => {
+it('a second run request runs the message, whenever the first request ends', async () => {
   const engine = createEngine({ store: memoryStore() })
   const { runs } = createService({ engine, agent: scriptedAgent() })
   for (let moments = 0; moments < 20; moments += 1) {
@@ -29,7 +29,7 @@ it('runs what was said at whatever moment an earlier command to run ends', async
   await engine.close()
 })
 
-it('recovers a run that died where there is no agent for it any more, however late that is known', async () => {
+it('a lost run without an agent ends in error, and its lease is released', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })
   const failures: unknown[] = []
@@ -60,7 +60,7 @@ it('recovers a run that died where there is no agent for it any more, however la
   await engine.close()
 })
 
-it('ends the other deletions when one fails, and tells of that one', async () => {
+it('a failed deletion is reported, and the others complete', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })
   const failures: unknown[] = []
@@ -95,7 +95,7 @@ it('ends the other deletions when one fails, and tells of that one', async () =>
   await engine.close()
 })
 
-it('looks after the other runs when one conversation cannot be opened, and tells of that one', async () => {
+it('a conversation that cannot be opened is reported, and other lost runs are recovered', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })
   const failures: unknown[] = []
@@ -118,7 +118,7 @@ it('looks after the other runs when one conversation cannot be opened, and tells
   await engine.close()
 })
 
-it('lets other requests for runs go when one of a deleted conversation cannot be removed', async () => {
+it('run requests are fulfilled although one of a deleted conversation cannot be removed', async () => {
   const inner = memoryStore()
   const engine = createEngine({
     store: wrapStore(inner, {
@@ -142,7 +142,7 @@ it('lets other requests for runs go when one of a deleted conversation cannot be
   await engine.close()
 })
 
-it('works again on a job that is woken at whatever moment its work ends', async () => {
+it('a job that is woken while its work ends runs again, at whatever moment', async () => {
   const jobs = new Jobs({ store: memoryStore(), collection: 'jobs', ttl: 60_000 })
   for (let moments = 0; moments < 20; moments += 1) {
     const ended = Promise.withResolvers<void>()
@@ -165,7 +165,7 @@ it('works again on a job that is woken at whatever moment its work ends', async 
   }
 })
 
-it('sends due messages though a sandbox cannot be deleted', async () => {
+it('due pending messages are delivered although a sandbox cannot be deleted', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })
   const { controlPlane } = createService({

@@ -9,10 +9,10 @@ import { gate } from './gate.ts'
 import { BASE, lifecycleWorld, say } from './lifecycle-world.ts'
 
 const world = lifecycleWorld()
-const { begin, codes, create, eventsOf, info, kindsOf, rest, underWay } = world
+const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = world
 
 describe('runs', () => {
-  it('begin in the background; a second one is 409; both ends are in the log', async () => {
+  it('continue in the background, and a second run or a navigation gets 409', async () => {
     const current = gate()
     world.client = await clientOver(memoryStore(), { agent: () => current.step })
     const id = await create()
@@ -25,10 +25,10 @@ describe('runs', () => {
     expect((await info(id)).execution_status).toBe('running')
     expect((await world.client.post(`${BASE}/${id}/navigate`, { event_id: null })).status).toBe(409)
     current.open()
-    expect((await rest(id)).execution_status).toBe('finished')
+    expect((await waitForStatus(id)).execution_status).toBe('finished')
   })
 
-  it('without an agent nothing is run, and nothing said that was to be run', async () => {
+  it('a service without an agent returns 409 and appends no message', async () => {
     world.client = await clientOver(memoryStore())
     const id = await create({ initial_message: say('Hi') })
     expect(await codes([`${BASE}/${id}/run`], [`${BASE}/${id}/events`, { ...say('Hi'), run: true }])).toEqual(
@@ -37,8 +37,8 @@ describe('runs', () => {
     expect((await info(id)).event_count).toBe(1)
   })
 
-  it('a pause holds after the step, resuming ends it, and a run goes on', async () => {
-    const { id, open } = await underWay()
+  it('a pause lasts after the step, and a resume finishes the run', async () => {
+    const { id, open } = await startHangingRun()
     expect(await codes([`${BASE}/${id}/pause`])).toEqual([200])
     open()
     await world.client.service.runs.settle()
@@ -48,15 +48,15 @@ describe('runs', () => {
     expect((await info(id)).execution_status).toBe('finished')
   })
 
-  it('an interrupt ends a step that never ends', async () => {
-    const { id } = await underWay()
+  it('an interrupt ends a run whose step hangs', async () => {
+    const { id } = await startHangingRun()
     expect(await codes([`${BASE}/${id}/interrupt`])).toEqual([200])
     expect(world.client.service.runs.size).toBe(0)
     expect((await info(id)).execution_status).toBe('paused')
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'InterruptEvent'])
   })
 
-  it('a call that was rejected long ago is not rejected again', async () => {
+  it('a repeated reject of an old call returns 200 and appends nothing', async () => {
     const store = memoryStore()
     world.client = await clientOver(store)
     const id = await create()
@@ -76,7 +76,7 @@ describe('runs', () => {
     expect((await info(id)).event_count).toBe(5_004)
   })
 
-  it('a message that arrives while a run ends is answered', async () => {
+  it('a message that arrives while a run ends gets a reply', async () => {
     const replies = 30
     await begin(Array.from({ length: replies }, (_, i) => `Reply ${i}`))
     const id = await create()
@@ -93,11 +93,11 @@ describe('runs', () => {
     expect((await info(id)).execution_status).toBe('finished')
   })
 
-  it('and so it is when two services share a store', async () => {
+  it('a message that arrives while a run of another service ends gets a reply', async () => {
     const store = memoryStore()
-    const position = { ...store, close: async () => undefined }
-    await begin([], position)
-    const other = await clientOver(position, { agent: scriptedAgent([]) })
+    const shared = { ...store, close: async () => undefined }
+    await begin([], shared)
+    const other = await clientOver(shared, { agent: scriptedAgent([]) })
     const id = await create()
     for (let i = 0; i < 20; i += 1) {
       const to = i % 2 === 0 ? world.client : other
@@ -106,13 +106,13 @@ describe('runs', () => {
     }
     await Promise.all([world.client.service.runs.settle(), other.service.runs.settle()])
     // One may have left it to the other's run.
-    expect((await rest(id)).execution_status).toBe('finished')
+    expect((await waitForStatus(id)).execution_status).toBe('finished')
     expect((await eventsOf(id, 'MessageEvent')).at(-1)?.source).toBe('agent')
     await other.engine.close()
   })
 
-  it('a message after a pause is answered though the paused run has yet to end', async () => {
-    const { id, open } = await underWay()
+  it('a message after a pause gets a reply although the paused run has not ended', async () => {
+    const { id, open } = await startHangingRun()
     await world.client.post(`${BASE}/${id}/pause`)
     await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     open()
@@ -122,8 +122,8 @@ describe('runs', () => {
     expect((await info(id)).execution_status).toBe('finished')
   })
 
-  it('but not when the pause came after it', async () => {
-    const { id, open } = await underWay()
+  it('a pause after a message leaves the conversation paused', async () => {
+    const { id, open } = await startHangingRun()
     await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     await world.client.post(`${BASE}/${id}/pause`)
     open()
@@ -131,8 +131,8 @@ describe('runs', () => {
     expect((await info(id)).execution_status).toBe('paused')
   })
 
-  it('nor when it was interrupted after it', async () => {
-    const { id } = await underWay()
+  it('an interrupt after a pause and a message leaves the conversation paused', async () => {
+    const { id } = await startHangingRun()
     await world.client.post(`${BASE}/${id}/pause`)
     await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     await world.client.post(`${BASE}/${id}/interrupt`)
@@ -141,34 +141,34 @@ describe('runs', () => {
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'PauseEvent', 'MessageEvent', 'InterruptEvent'])
   })
 
-  it('a failing agent is an error of the conversation, and of nobody else', async () => {
+  it('an agent that fails sets the error of its conversation, and a new run returns 200', async () => {
     world.client = await clientOver(memoryStore(), {
       agent: () => () => {
         throw new TypeError('no model')
       },
     })
     const id = await create({ initial_message: say('Hi') })
-    expect((await rest(id, 'error')).error).toMatchObject({ code: 'TypeError' })
+    expect((await waitForStatus(id, 'error')).error).toMatchObject({ code: 'TypeError' })
     expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
   })
 
-  it('the same key says a message once; another message under it is 409', async () => {
+  it('a repeated key appends its message once, and another message with the key gets 409', async () => {
     await begin()
     const id = await create()
-    const door = `${BASE}/${id}/events`
+    const url = `${BASE}/${id}/events`
     const [first, second] = [
-      await world.client.post(door, { ...say('Hi'), key: 'k' }),
-      await world.client.post(door, { ...say('Hi'), key: 'k' }),
+      await world.client.post(url, { ...say('Hi'), key: 'k' }),
+      await world.client.post(url, { ...say('Hi'), key: 'k' }),
     ]
     expect(second.body).toEqual(first.body)
     expect((await info(id)).event_count).toBe(1)
-    expect(await codes([door, { ...say('Ho'), key: 'k' }])).toEqual([409])
+    expect(await codes([url, { ...say('Ho'), key: 'k' }])).toEqual([409])
   })
 
-  it('a message says who sent it', async () => {
+  it('a message contains its sender', async () => {
     await begin()
     const id = await create({ initial_message: { ...say('Hi'), sender: 'Ann' } })
-    await rest(id)
+    await waitForStatus(id)
     await world.client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
     const messages = (await eventsOf(id, 'MessageEvent')) as readonly Extract<
       Event,
@@ -193,26 +193,26 @@ describe('confirmation', () => {
     },
     'Done.',
   ]
-  const ask = async (): Promise<string> => {
+  const startWithCalls = async (): Promise<string> => {
     await begin(CALLS)
     const id = await create({ confirmation_policy: { kind: 'AlwaysConfirm' }, initial_message: say('Hi') })
-    expect((await rest(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
+    expect((await waitForStatus(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
     await world.client.service.runs.settle()
     return id
   }
 
-  it('accepted: every call is executed once, however often and at once it is accepted', async () => {
-    const id = await ask()
+  it('executes every call once for three concurrent accepts', async () => {
+    const id = await startWithCalls()
     const answers = await Promise.all(
       [1, 2, 3].map(() => world.client.post(path(id, 'respond_to_confirmation'), { accept: true })),
     )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
-    await rest(id)
+    await waitForStatus(id)
     expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
   })
 
-  it('refused: every call is answered with the reason, and the conversation rests', async () => {
-    const id = await ask()
+  it('gives every rejected call the reason, and leaves the conversation idle', async () => {
+    const id = await startWithCalls()
     await world.client.post(path(id, 'respond_to_confirmation'), { accept: false, reason: 'Not now' })
     expect(await info(id)).toMatchObject({ execution_status: 'idle', pending_action_ids: [] })
     const refused = (await eventsOf(id)).filter((event) => event.kind === 'UserRejectObservation')
@@ -220,34 +220,34 @@ describe('confirmation', () => {
     expect(await codes([path(id, 'respond_to_confirmation'), { accept: false }])).toEqual([200])
   })
 
-  it('one by one: nothing runs before the last is settled', async () => {
-    const id = await ask()
+  it('executes an approved call only after the other call is rejected', async () => {
+    const id = await startWithCalls()
     const [first = '', second = ''] = (await info(id)).pending_action_ids
     await world.client.post(path(id, 'approve'), { action_ids: [first] })
     expect((await info(id)).execution_status).toBe('waiting_for_confirmation')
     await world.client.post(path(id, 'reject'), { action_ids: [second], reason: 'No' })
     expect((await info(id)).execution_status).toBe('idle')
     await world.client.post(`${BASE}/${id}/run`)
-    await rest(id)
+    await waitForStatus(id)
     const kinds = await kindsOf(id)
     expect(kinds.filter((kind) => kind === 'ObservationEvent')).toHaveLength(1)
     expect(kinds.filter((kind) => kind === 'UserRejectObservation')).toHaveLength(1)
   })
 
-  it('one by one: the last that is approved sets off the run', async () => {
-    const id = await ask()
+  it('starts the run when the last call is approved', async () => {
+    const id = await startWithCalls()
     const [first = '', second = ''] = (await info(id)).pending_action_ids
     await world.client.post(path(id, 'approve'), { action_ids: [second] })
     await world.client.post(path(id, 'approve'), { action_ids: [first] })
-    await rest(id)
+    await waitForStatus(id)
     expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
   })
 
-  it('the policy can be changed later', async () => {
+  it('follows a policy that is set after the creation', async () => {
     await begin(CALLS)
     const id = await create()
     await world.client.post(`${BASE}/${id}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } })
     await world.client.post(`${BASE}/${id}/events`, { ...say('Hi'), run: true })
-    expect((await rest(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
+    expect((await waitForStatus(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
   })
 })

@@ -30,13 +30,13 @@ export interface LifecycleWorld {
   readonly create: (body?: object) => Promise<string>
   readonly info: (id: string) => Promise<Info>
   /** Creates a conversation whose run waits in its first step until `open` is called. */
-  readonly underWay: () => Promise<{ readonly id: string; readonly open: () => void }>
+  readonly startHangingRun: () => Promise<{ readonly id: string; readonly open: () => void }>
   /** Returns the conversation once it is idle. */
-  readonly rest: (id: string, status?: string | readonly string[]) => Promise<Info>
+  readonly waitForStatus: (id: string, status?: string | readonly string[]) => Promise<Info>
   readonly eventsOf: (id: string, kind?: string) => Promise<Event[]>
   readonly kindsOf: (id: string) => Promise<string[]>
   /** Sends POST requests one after another, and returns their status codes. */
-  readonly codes: (...deeds: readonly (readonly [string, unknown?])[]) => Promise<number[]>
+  readonly codes: (...requests: readonly (readonly [string, unknown?])[]) => Promise<number[]>
 }
 
 /** Starts a new service for each test. */
@@ -62,14 +62,14 @@ export function lifecycleWorld(): LifecycleWorld {
     },
     create,
     info,
-    async underWay() {
+    async startHangingRun() {
       const { step, reached, open } = gate()
       client = await clientOver(memoryStore(), { agent: () => step })
       const id = await create({ initial_message: say('Hi') })
       await reached
       return { id, open }
     },
-    async rest(id, status = 'finished') {
+    async waitForStatus(id, status = 'finished') {
       const conversation = await client.engine.open(id)
       await conversation.waitFor(status as 'finished')
       return info(id)
@@ -77,9 +77,9 @@ export function lifecycleWorld(): LifecycleWorld {
     eventsOf,
     kindsOf: async (id) =>
       (await eventsOf(id)).map(({ kind }) => kind).filter((kind) => kind !== 'ConversationStateUpdateEvent'),
-    async codes(...deeds) {
+    async codes(...requests) {
       const all: number[] = []
-      for (const [path, body] of deeds) all.push((await client.post(path, body)).status)
+      for (const [path, body] of requests) all.push((await client.post(path, body)).status)
       return all
     },
   }

@@ -5,11 +5,11 @@ import { clientOver, STORES } from './client.ts'
 import { BASE, type Info, lifecycleWorld, say } from './lifecycle-world.ts'
 
 const world = lifecycleWorld()
-const { begin, codes, create, eventsOf, info, kindsOf, rest, underWay } = world
+const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = world
 
-describe('creating', () => {
+describe('creating a conversation', () => {
   it.each(Object.entries(STORES))(
-    'answers 201 for a new one, and 200 when it exists, over %s',
+    'returns 201 for a new id, and 200 for an existing one, over %s',
     async (_, make) => {
       await begin([], make())
       const body = {
@@ -39,14 +39,14 @@ describe('creating', () => {
     },
   )
 
-  it('runs the first message', async () => {
+  it('runs the initial message', async () => {
     await begin(['Good morning.'])
     const id = await create({ initial_message: say('Hello'), max_iterations: 3 })
-    expect(await rest(id)).toMatchObject({ execution_status: 'finished', error: null })
+    expect(await waitForStatus(id)).toMatchObject({ execution_status: 'finished', error: null })
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'MessageEvent'])
   })
 
-  it('keeps a document as it was sent, and refuses a text without its words', async () => {
+  it('stores a document part unchanged, and rejects a text part without text', async () => {
     await begin()
     const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' }
     const file = { type: 'document', source, title: 'Plan' }
@@ -95,13 +95,13 @@ const BAD: readonly (readonly [string, unknown, number, readonly unknown[] | nul
   ['/c/fork', { id: 'c' }, 409, null],
   ['/c/confirmation_policy', { policy: {} }, 422, ['body', 'policy', 'kind']],
   ...['run', 'pause', 'interrupt', 'resume', 'condense', 'fork'].map(
-    (deed): [string, undefined, number, null] => [`/nobody/${deed}`, undefined, 404, null],
+    (verb): [string, undefined, number, null] => [`/nobody/${verb}`, undefined, 404, null],
   ),
   ['/nobody/navigate', { event_id: null }, 404, null],
 ]
 
-describe('bad requests', () => {
-  it.each(BAD)('POST %s with %j is %i', async (path, body, status, loc) => {
+describe('invalid requests', () => {
+  it.each(BAD)('POST %s with %j gets %i', async (path, body, status, loc) => {
     await begin()
     await create({ conversation_id: 'c' })
     const answer = await world.client.post<{ detail: { loc: unknown }[] }>(`${BASE}${path}`, body)
@@ -110,7 +110,7 @@ describe('bad requests', () => {
     expect(await info('c')).toMatchObject({ event_count: 0, execution_status: 'idle' })
   })
 
-  it('a body that breaks off is 400, and no failure of the service', async () => {
+  it('a body that breaks off gets 400 and is not reported as a failure', async () => {
     const failures: unknown[] = []
     world.client = await clientOver(memoryStore(), { onFailure: (error) => failures.push(error) })
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
@@ -119,7 +119,7 @@ describe('bad requests', () => {
     expect(failures).toEqual([])
   })
 
-  it('an unknown conversation is 404 for whoever reads, changes or deletes it', async () => {
+  it('an unknown conversation gets 404, more than 100 ids 400, and an invalid search 422', async () => {
     await begin()
     const init = { method: 'PATCH', body: '{"title":"T"}' }
     expect((await world.client.get(`${BASE}/nobody`)).status).toBe(404)
@@ -132,12 +132,12 @@ describe('bad requests', () => {
   })
 })
 
-describe('records', () => {
-  it('pages through conversations, counts them, and finds those with a status', async () => {
+describe('conversations', () => {
+  it('can be paged, counted and filtered by status', async () => {
     await begin(['Done.'])
     const ids: string[] = []
     for (let i = 0; i < 5; i += 1) ids.push(await create(i % 2 === 0 ? { initial_message: say('Hi') } : {}))
-    for (const id of [0, 2, 4].map((i) => ids[i] as string)) await rest(id)
+    for (const id of [0, 2, 4].map((i) => ids[i] as string)) await waitForStatus(id)
     const seen: string[] = []
     for (let page: string | null | undefined; page !== null;) {
       const { body } = await world.client.get<{ items: Info[]; next_page_id: string | null }>(
@@ -161,7 +161,7 @@ describe('records', () => {
     expect((await world.client.get(`${BASE}/count`)).body).toBe(5)
   })
 
-  it('a change of title and tags is in the record, and in the log for whoever listens', async () => {
+  it('get changes of title and tags in their information and in the log', async () => {
     await begin()
     const id = await create({ title: 'Old', tags: { a: '1' } })
     const init = { method: 'PATCH', body: JSON.stringify({ title: 'New', tags: { b: '2' } }) }
@@ -173,14 +173,14 @@ describe('records', () => {
     ])
   })
 
-  it('a deleted conversation is gone, and a run of it ends', async () => {
-    const { id } = await underWay()
+  it('get 404 after a deletion, which ends their run', async () => {
+    const { id } = await startHangingRun()
     expect((await world.client.send(`${BASE}/${id}`, { method: 'DELETE' })).status).toBe(200)
     expect((await world.client.get(`${BASE}/${id}`)).status).toBe(404)
     await world.client.service.runs.settle()
   })
 
-  it('encrypted content is null wherever an event is shown', async () => {
+  it('show encrypted content as null, in a search and in a single event', async () => {
     await begin()
     const id = await create()
     const conversation = await world.client.engine.open(id)
@@ -196,8 +196,8 @@ describe('records', () => {
   })
 })
 
-describe('the tree', () => {
-  it('navigates, forks and asks for a condensation', async () => {
+describe('branches', () => {
+  it('can be navigated, forked and condensed', async () => {
     await begin(['One.', 'Two.'])
     const id = await create({
       initial_message: say('Hi'),
@@ -205,7 +205,7 @@ describe('the tree', () => {
       workspace: { working_dir: '/w' },
       tags: { a: '1' },
     })
-    const before = await rest(id)
+    const before = await waitForStatus(id)
     const [first] = (await eventsOf(id)).filter(({ kind }) => kind === 'MessageEvent')
     const moved = await world.client.post<Info>(`${BASE}/${id}/navigate`, { event_id: first?.id })
     expect(moved.body).toMatchObject({ leaf_event_id: first?.id, execution_status: 'idle' })
@@ -240,8 +240,8 @@ describe('the tree', () => {
   })
 })
 
-describe('after a crash', () => {
-  it('a conversation that was left running is recovered when it is first touched', async () => {
+describe('recovery after a crash', () => {
+  it('sets the error RunLost at the first request, and the next run finishes', async () => {
     const store = memoryStore()
     await begin([], store)
     const id = await create()
@@ -255,12 +255,12 @@ describe('after a crash', () => {
     await begin(['Here again.'], store)
     expect(await info(id)).toMatchObject({ execution_status: 'error', error: { code: 'RunLost' } })
     expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
-    expect((await rest(id)).error).toBeNull()
+    expect((await waitForStatus(id)).error).toBeNull()
   })
 })
 
-describe('the scripted agent', () => {
-  it('says its script across restarts, then what the user says, and knows two tools', async () => {
+describe('`scriptedAgent`', () => {
+  it('continues its script after a restart, then repeats the user, and has two tools', async () => {
     const store = memoryStore()
     const script: readonly ScriptedReply[] = [
       { calls: [{ tool: 'echo', arguments: { text: 'a' } }, { tool: 'rm' }] },
@@ -269,7 +269,7 @@ describe('the scripted agent', () => {
     ]
     await begin(script, store)
     const id = await create({ initial_message: say('Hi') })
-    await rest(id)
+    await waitForStatus(id)
     await world.client.service.runs.settle()
     await world.client.engine.close()
     await begin(script, store)

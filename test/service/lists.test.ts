@@ -50,7 +50,7 @@ const count = async (path: string): Promise<readonly [unknown, string | null]> =
 }
 
 describe('a search by status', () => {
-  it('finds what the engine has said, what another program has appended, and what was never looked at', async () => {
+  it('finds conversations updated by the engine, by another program, or never opened', async () => {
     const statuses: readonly Status[] = ['idle', 'paused', 'running', 'finished']
     const expected = new Map<Status, string[]>(statuses.map((status) => [status, []]))
     for (let nth = 0; nth < 24; nth += 1) {
@@ -75,20 +75,20 @@ describe('a search by status', () => {
     expect((await store.listConversations({ status: '' })).items).toEqual([])
   })
 
-  it('goes through those of which no status is known while there are very many, and says that it counts at least', async () => {
-    const many = 2 * MOST_LOOKED_AT
-    for (let nth = 0; nth < many; nth += 1) await store.createConversation({ id: `c${nth}` })
-    await store.append(`c${many - 1}`, [{ ...statusUpdate('stuck'), id: 'u' }])
+  it('finds the last of total conversations without a stored status; a count says at-least', async () => {
+    const total = 2 * MOST_LOOKED_AT
+    for (let nth = 0; nth < total; nth += 1) await store.createConversation({ id: `c${nth}` })
+    await store.append(`c${total - 1}`, [{ ...statusUpdate('stuck'), id: 'u' }])
     const path = '/api/conversations/search?sort_order=CREATED_AT&status=stuck'
     expect(await count('/api/conversations/count?status=stuck')).toEqual([0, 'at-least'])
-    expect((await idsOf(path)).ids).toEqual([`c${many - 1}`])
+    expect((await idsOf(path)).ids).toEqual([`c${total - 1}`])
     expect(await count('/api/conversations/count?status=stuck&exact=true')).toEqual([1, 'exact'])
-    expect(await idsOf(path)).toEqual({ ids: [`c${many - 1}`], pages: 1 })
+    expect(await idsOf(path)).toEqual({ ids: [`c${total - 1}`], pages: 1 })
   })
 })
 
-describe('a count of what cannot be written to', () => {
-  it('looks at each once, and says that it counts at least', async () => {
+describe('a count over a read-only store', () => {
+  it('counts stored statuses and says at-least, also with `exact=true`', async () => {
     const path = folder()
     const file = join(path.path, 'c.db')
     const writer = sqliteStore({ file })
@@ -113,9 +113,9 @@ describe('a count of what cannot be written to', () => {
 })
 
 describe('a count', () => {
-  it('stops, and says so, unless it is to be exact', async () => {
-    const many = MOST_COUNTED + 1
-    for (let nth = 0; nth < many; nth += 1) {
+  it('stops at the maximum and says at-least unless `exact=true`', async () => {
+    const total = MOST_COUNTED + 1
+    for (let nth = 0; nth < total; nth += 1) {
       await store.createConversation({ id: `c${nth}`, status: 'idle', sandboxId: 's' })
       const keys = { created_at: new Date(nth).toISOString() }
       await store.changeItems([{ collection: 'start-tasks', id: `t${nth}`, put: { body: {}, keys } }])
@@ -129,14 +129,14 @@ describe('a count', () => {
       '/api/v1/app-conversations/start-tasks/count?created_at__gte=1970-01-01T00:00:00Z&',
     ]) {
       expect(await count(path), path).toEqual([MOST_COUNTED, 'at-least'])
-      expect(await count(`${path}exact=true`), path).toEqual([many, 'exact'])
+      expect(await count(`${path}exact=true`), path).toEqual([total, 'exact'])
     }
     expect(await count('/api/v1/app-conversations/count?title__contains=x')).toEqual([0, 'at-least'])
     expect(await count('/api/v1/app-conversations/count?sandbox_id__eq=x')).toEqual([0, 'exact'])
   })
 })
 
-it('a search by tags takes each key with one value', async () => {
+it('a search by tags requires all of them, and rejects two values of one key', async () => {
   await engine.create({ id: 'c', tags: { a: '1', b: '2' } })
   const path = '/api/conversations/search?tag=a%3A1&tag='
   expect((await idsOf(`${path}b%3A2`)).ids).toEqual(['c'])
@@ -146,7 +146,7 @@ it('a search by tags takes each key with one value', async () => {
   expect(status).toBe(422)
 })
 
-it('a conversation names all of its children, the oldest first, by either face', async () => {
+it('both interfaces list all 101 children of a conversation, the oldest first', async () => {
   const children = Array.from({ length: 101 }, (_, nth) => `c${String(nth).padStart(3, '0')}`)
   await store.createConversation({ id: 'p' })
   for (const id of children) await store.createConversation({ id, parentConversationId: 'p' })
@@ -155,7 +155,7 @@ it('a conversation names all of its children, the oldest first, by either face',
   expect((await get('/api/v1/app-conversations?ids=p')).body).toMatchObject([one])
 })
 
-it('large conversations come in pages that fit, and not all at once by their ids', async () => {
+it('large conversations are split into pages, and reading all by id gets 413', async () => {
   const ids = Array.from({ length: 18 }, (_, nth) => `c${String(nth).padStart(2, '0')}`)
   // Only the library can create these: the service rejects such a start.
   const metadata = { start: { note: 'x'.repeat(1_100_000) }, app: { trigger: 'x'.repeat(1_100_000) } }
@@ -172,7 +172,7 @@ it('large conversations come in pages that fit, and not all at once by their ids
   }
 })
 
-it('start tasks of large requests come in pages that fit, and not all at once by their ids', async () => {
+it('large start tasks are split into pages, and reading all by id gets 413', async () => {
   const request = { title: 'x'.repeat(3_000_000) }
   const ids = Array.from({ length: 18 }, (_, nth) => `t${String(nth).padStart(2, '0')}`)
   for (const [nth, id] of ids.entries()) {
@@ -185,7 +185,7 @@ it('start tasks of large requests come in pages that fit, and not all at once by
   expect([await statusOf(tasks, ids), await statusOf(tasks, ids.slice(0, 2))]).toEqual([413, 200])
 })
 
-it('summaries show the last words of each agent, shortened, the newest conversation first', async () => {
+it('summaries contain the last reply of each conversation, cut to 500 characters', async () => {
   for (const [id, ...texts] of [['quiet'], ['short', 'before', 'done'], ['long', 'x'.repeat(600)]] as const) {
     const conversation = await engine.create({ id })
     for (const text of texts)

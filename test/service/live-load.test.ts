@@ -55,8 +55,8 @@ function counter(url: string): {
   }
 }
 
-describe('two hundred sockets', () => {
-  it(`on one conversation see all of ${EVENTS} events once, in order, while they are appended`, async () => {
+describe('200 sockets', () => {
+  it(`receive ${EVENTS} events once and in order while they are appended`, async () => {
     await begin()
     const conversation = await here.conversation()
     const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c?format=envelope`
@@ -75,27 +75,27 @@ describe('two hundred sockets', () => {
   })
 })
 
-describe('a reader that stops reading', () => {
-  it('delays nobody, takes no more memory than its queue, and is closed with the place to go on', async () => {
+describe('slow readers', () => {
+  it('a reader that stalls delays no other, and is closed with the position to resume from', async () => {
     const maxBufferedBytes = 64 * 2 ** 10
     await begin({ live: { writeTimeout: 3_000 }, sockets: { maxBufferedBytes, closeTimeout: 30_000 } })
     const conversation = await here.conversation()
-    const wedged = here.connect('c', { query: { format: 'envelope' } })
+    const stalled = here.connect('c', { query: { format: 'envelope' } })
     const other = here.connect('c', { query: { format: 'envelope' } })
-    await Promise.all([wedged, other].map((client) => client.find(({ type }) => type === 'caught_up')))
-    wedged.socket.pause()
+    await Promise.all([stalled, other].map((client) => client.find(({ type }) => type === 'caught_up')))
+    stalled.socket.pause()
     // More than the system buffers for a stalled reader.
     const text = 'x'.repeat(50_000)
     for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ event }) => event.id === 'n399')
     // The other reader has the whole log, and the stalled one has not received its end.
-    expect(eventIds(wedged)).not.toContain('n399')
+    expect(eventIds(stalled)).not.toContain('n399')
     await expect.poll(() => here.service.live.size).toBe(1)
     // After resuming it receives what was sent, then the close code.
-    wedged.socket.resume()
-    const { code, reason } = await wedged.closed
+    stalled.socket.resume()
+    const { code, reason } = await stalled.closed
     expect(code).toBe(CLOSE.slow)
-    const ids = eventIds(wedged)
+    const ids = eventIds(stalled)
     expect(ids).toEqual(notes(0, ids.length).map(({ id }) => id))
     expect(reason).toContain(`resume after ${ids.length - 1}`)
     const again = here.connect('c', { query: { format: 'envelope', after: ids.length - 1 } })
@@ -103,7 +103,7 @@ describe('a reader that stops reading', () => {
     expect([...ids, ...eventIds(again)]).toEqual(notes(0, 400).map(({ id }) => id))
   })
 
-  it('but one that reads slowly is given all of it', async () => {
+  it('a reader that reads slowly receives all events', async () => {
     await begin({
       live: { writeTimeout: 400, bufferChars: 100_000 },
       sockets: { maxBufferedBytes: 64 * 2 ** 10 },
@@ -113,7 +113,7 @@ describe('a reader that stops reading', () => {
     await slow.find(({ type }) => type === 'caught_up')
     const text = 'x'.repeat(50_000)
     const read = { on: true }
-    const sip = async (): Promise<void> => {
+    const readSlowly = async (): Promise<void> => {
       while (read.on) {
         slow.socket.pause()
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -121,12 +121,12 @@ describe('a reader that stops reading', () => {
         await new Promise((resolve) => setTimeout(resolve, 2))
       }
     }
-    const sipping = sip()
+    const reading = readSlowly()
     for (let index = 0; index < 300; index += 10) await conversation.append(notes(index, 10, text))
     await conversation.append(note('end'))
     await slow.find(({ event }) => event.id === 'end')
     read.on = false
-    await sipping
+    await reading
     expect(eventIds(slow)).toEqual([...notes(0, 300).map(({ id }) => id), 'end'])
   })
 })

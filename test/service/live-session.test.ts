@@ -16,7 +16,7 @@ const stop = new AbortController()
 
 afterEach(() => engine.close())
 
-const NOTHING: StartValues = {
+const FROM_NOW: StartValues = {
   after: null,
   after_event_id: null,
   resend_mode: null,
@@ -37,7 +37,7 @@ async function framesOfFour(store: Store) {
   return frames
 }
 
-const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
+const ALL: StartValues = { ...FROM_NOW, resend_mode: 'all' }
 
 /** Returns the frames up to the first match. */
 async function until(
@@ -59,16 +59,16 @@ const isEvent =
     frame.type === 'event' && frame.position === position
 
 /** Types and positions of frames, without the full state. */
-const placesOf = (frames: readonly Frame[]): string[] =>
+const positionsOf = (frames: readonly Frame[]): string[] =>
   frames.filter(({ type }) => type !== 'state').map(({ type, position }) => `${type} ${position}`)
 
 describe('a reader', () => {
   it.each([
-    ['nothing of the log', NOTHING, 5],
-    ['the log after a position', { ...NOTHING, after: 1 }, 2],
-    ['the log after its end', { ...NOTHING, after: 4 }, 5],
+    ['no stored events', FROM_NOW, 5],
+    ['the log after a position', { ...FROM_NOW, after: 1 }, 2],
+    ['the log after its end', { ...FROM_NOW, after: 4 }, 5],
     ['the whole log', ALL, 0],
-  ])('is given %s, and all that is appended after it had asked', async (_, start, from) => {
+  ])('receives %s, and every event that is appended after its request', async (_, start, from) => {
     engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     await conversation.append(notes(0, 5))
@@ -76,14 +76,14 @@ describe('a reader', () => {
     const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, start)
     // Appended before the first read.
     await conversation.append([note('n5'), note('n6')])
-    const input = placesOf(await until(frames, isEvent(6)))
+    const input = positionsOf(await until(frames, isEvent(6)))
     const events = Array.from({ length: 7 - from }, (__, i) => `event ${from + i}`)
     expect(input.filter((position) => position.startsWith('event'))).toEqual(events)
     expect(input.filter((position) => position.startsWith('caught_up')).length).toBeLessThanOrEqual(1)
     await frames.return()
   })
 
-  it('passes over a line that is no event', async () => {
+  it('skips stored lines that are not events', async () => {
     engine = createEngine({ store: memoryStore() })
     const { id } = await engine.create()
     await engine.store.append(id, [note('n0'), loadLine('{"kind":"NewsEvent"}').fact], { mode: 'import' })
@@ -93,12 +93,12 @@ describe('a reader', () => {
     const before = await until(frames, ({ type }) => type === 'caught_up')
     await engine.store.append(id, [loadLine('{"kind":"OtherEvent"}').fact, note('n3')], { mode: 'import' })
     const after = await until(frames, isEvent(3))
-    expect(placesOf([...before, ...after])).toEqual(['event 0', 'caught_up 1', 'event 3'])
+    expect(positionsOf([...before, ...after])).toEqual(['event 0', 'caught_up 1', 'event 3'])
     await frames.return()
   })
 
   it.each([1, 2, 3, 4])(
-    'has the whole state of the new log before its first event, if read %s of the store fails',
+    'gets the state of the new log before its first event when store read %s fails',
     async (failing) => {
       const { store: whole, failOver } = await failoverStore()
       let reads = -Infinity
@@ -122,38 +122,35 @@ describe('a reader', () => {
 
   it.each([
     ['', false],
-    [', also of a store that was away meanwhile', true],
-  ])(
-    'is told when the log has no longer what it was given, and is given the log anew (law B3)%s',
-    async (_, isAway) => {
-      const { store: whole, failOver } = await failoverStore()
-      let fails = false
-      const store = wrapStore(whole, {
-        async getConversation(id) {
-          if (fails) throw new ColloquyError('store_unavailable', 'away')
-          return whole.getConversation(id)
-        },
-      })
-      const frames = await framesOfFour(store)
-      fails = isAway
-      await failOver(2, isAway)
-      if (isAway) await until(frames, ({ type }) => type === 'error')
-      // Another event takes the lost event's position.
-      await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
-      fails = false
-      const input = await until(frames, ({ type }) => type === 'caught_up')
-      expect(input.map(({ type, position }) => `${type} ${position}`)).toEqual([
-        'reset -1',
-        'state -1',
-        'event 0',
-        'event 1',
-        'event 2',
-        ...(isAway ? ['event 3', 'caught_up 3'] : ['caught_up 2']),
-      ])
-      expect(input[1]?.text('event')).toContain(`"event_count":${isAway ? 4 : 3}`)
-      await frames.return()
-    },
-  )
+    [', also after a failure of the store', true],
+  ])('gets a reset and the new log when its events are lost (law B3)%s', async (_, isAway) => {
+    const { store: whole, failOver } = await failoverStore()
+    let fails = false
+    const store = wrapStore(whole, {
+      async getConversation(id) {
+        if (fails) throw new ColloquyError('store_unavailable', 'away')
+        return whole.getConversation(id)
+      },
+    })
+    const frames = await framesOfFour(store)
+    fails = isAway
+    await failOver(2, isAway)
+    if (isAway) await until(frames, ({ type }) => type === 'error')
+    // Another event takes the lost event's position.
+    await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
+    fails = false
+    const input = await until(frames, ({ type }) => type === 'caught_up')
+    expect(input.map(({ type, position }) => `${type} ${position}`)).toEqual([
+      'reset -1',
+      'state -1',
+      'event 0',
+      'event 1',
+      'event 2',
+      ...(isAway ? ['event 3', 'caught_up 3'] : ['caught_up 2']),
+    ])
+    expect(input[1]?.text('event')).toContain(`"event_count":${isAway ? 4 : 3}`)
+    await frames.return()
+  })
 })
 
 const logged = (seq: number, text: string) => {
@@ -162,7 +159,7 @@ const logged = (seq: number, text: string) => {
 }
 
 describe('frames', () => {
-  it('are written once for all readers, of events and of deltas', async () => {
+  it('are created once for all readers, for events and for deltas', async () => {
     engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const cache = new FrameCache(1_000_000)
@@ -180,7 +177,7 @@ describe('frames', () => {
     for (const frames of readers) await frames.return()
   })
 
-  it('are kept within a bound, the latest of them, and the last one however long it is', () => {
+  it('are cached up to a maximum size, and the last one at any size', () => {
     const cache = new FrameCache(10_000)
     const items = Array.from({ length: 100 }, (_, seq) => logged(seq, 'x'.repeat(500)))
     const frames = items.map((item) => cache.event(item))
@@ -195,7 +192,7 @@ describe('frames', () => {
     expect(cache.size).toBeLessThan(10_000)
   })
 
-  it('are those of an event at its own place: a fork holds the same event', () => {
+  it('are separate for each position and content of the same event', () => {
     const cache = new FrameCache(10_000)
     const item = logged(3, 'x')
     expect(cache.event(item)?.position).toBe(3)
@@ -204,7 +201,7 @@ describe('frames', () => {
   })
 })
 
-it('every run ends with a state, also a run that ends while the reader is slow', async () => {
+it('a reader gets a state frame at the end of each run', async () => {
   engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create()
   const ends = new Set<() => void>()

@@ -16,7 +16,7 @@ const OUTPUT_LIMIT = {
   message: 'Could not finish the message because max_tokens or model output limit was reached.',
 }
 
-describe('validating', () => {
+describe('validating an LLM', () => {
   it.each([
     [200, true, null],
     [429, true, null],
@@ -26,7 +26,7 @@ describe('validating', () => {
     [400, false, 'BadRequestError'],
     [503, false, 'ServiceUnavailableError'],
     [302, false, 'APIError'],
-  ])('a provider that answers %i', async (status, valid, type) => {
+  ])('for a provider status %i, returns valid: %s and the error %s', async (status, valid, type) => {
     await begin()
     const seen: unknown[] = []
     const base_url = await provider(async (request, response) => {
@@ -53,11 +53,11 @@ describe('validating', () => {
   })
 
   it.each([
-    ['answers with another limit', 200, {}, true],
+    ['accepts another limit', 200, {}, true],
     ['reasons for longer than the limit', 400, OUTPUT_LIMIT, true],
-    ['has no such model', 404, {}, false],
-    ['rejects each limit', 400, UNSUPPORTED, false],
-  ])('a model that rejects `max_tokens`, and %s', async (_name, status, error, valid) => {
+    ['does not exist', 404, {}, false],
+    ['rejects both limits', 400, UNSUPPORTED, false],
+  ])('retries with `max_completion_tokens` for a model that %s', async (_name, status, error, valid) => {
     await begin()
     const limits: unknown[] = []
     const base_url = await provider(async (request, response) => {
@@ -85,7 +85,7 @@ describe('validating', () => {
     [`{"choices":"${KEY}"}`],
     [''],
     [`{"choices":[],"more":"${'x'.repeat(2 ** 18)}"}`],
-  ])('what is no model, though it answers 200 with %.30s', async (reply) => {
+  ])('rejects a response without choices: %.30s', async (reply) => {
     await begin()
     const base_url = await provider((_request, response) => void response.end(reply))
     const { body } = await send('POST', profile('x', '/validate'), { llm: { ...LLM, base_url } })
@@ -96,7 +96,7 @@ describe('validating', () => {
     expect(JSON.stringify(body)).not.toContain('very')
   })
 
-  it('a provider that never answers counts as right, one that is not there does not', async () => {
+  it('accepts a provider that times out, and rejects one that it cannot reach', async () => {
     await begin(memoryStore(), {
       secret: SECRET,
       askLlm: (_llm, signal) =>
@@ -123,7 +123,7 @@ describe('validating', () => {
     }
   })
 
-  it('masks the key in whatever an own way of asking throws, in every form', async () => {
+  it('masks every form of the key in an error of `askLlm`', async () => {
     const forms = [KEY, encodeURIComponent(KEY), JSON.stringify({ KEY }), btoa(KEY), `Bearer ${KEY}`]
     await begin(memoryStore(), {
       secret: SECRET,
@@ -139,21 +139,18 @@ describe('validating', () => {
   })
 
   it.each<[string, string]>([
-    ['first and last characters', `${KEY.slice(0, 9)}****${KEY.slice(-9)}`],
-    ['small letters of an escape', encodeURIComponent(KEY).toLowerCase()],
-    ['two escapes around each other', JSON.stringify(JSON.stringify(KEY))],
-    [
-      'letters by their numbers',
-      [...KEY].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join(''),
-    ],
+    ['its first and last characters', `${KEY.slice(0, 9)}****${KEY.slice(-9)}`],
+    ['a lowercase escape', encodeURIComponent(KEY).toLowerCase()],
+    ['a double escape', JSON.stringify(JSON.stringify(KEY))],
+    ['hexadecimal escapes', [...KEY].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('')],
     ['basic credentials', `Basic ${btoa(`user:${KEY}`)}`],
-    ['base64 for URLs', btoa(`{"k":"${KEY}"}`).replaceAll('+', '-').replaceAll('/', '_')],
-    ['capitals', KEY.toUpperCase()],
-    ['an end that is cut off', `${'.'.repeat(490)}${KEY}`],
-    ['the password of the address', 'user s3same'],
-    ['a key in the address', 'a-key-in-a-query'],
+    ['URL-safe base64', btoa(`{"k":"${KEY}"}`).replaceAll('+', '-').replaceAll('/', '_')],
+    ['uppercase', KEY.toUpperCase()],
+    ['a truncated end', `${'.'.repeat(490)}${KEY}`],
+    ['the password of the URL', 'user s3same'],
+    ['a query parameter of the URL', 'a-key-in-a-query'],
     ['a short key', 'zq7'],
-  ])('tells nothing of a key in %s', async (_, form) => {
+  ])('leaves no part of a key in an error that contains %s', async (_, form) => {
     const llm = {
       ...LLM,
       base_url: 'https://user:s3same@host/?api_key=a-key-in-a-query',
@@ -172,21 +169,21 @@ describe('validating', () => {
     expect(report).not.toContain('zq7')
   })
 
-  it('tells what holds no key', async () => {
+  it('returns an error without a key unchanged', async () => {
     const { error } = await validateLlm(LLM, async () => {
       throw new TypeError('There is no model of this name.')
     })
     expect(error).toEqual({ type: 'TypeError', message: 'There is no model of this name.' })
   })
 
-  it('takes a key out beside one that is short but for its white space', async () => {
+  it('masks a key although another key is short and padded with spaces', async () => {
     const { error } = await validateLlm({ ...LLM, aws_session_token: '   zq7   ' }, async () => {
       throw new Error(`refused: ${KEY} .`)
     })
     expect(error?.message).toBe('refused: [redacted] .')
   })
 
-  it('takes the kept profile when nothing is given', async () => {
+  it('uses the stored profile when the request has no body', async () => {
     const requests: unknown[] = []
     await begin(memoryStore(), { secret: SECRET, askLlm: async (llm) => void requests.push(llm) })
     await send('POST', profile('a'), { llm: LLM })

@@ -14,7 +14,7 @@ const KEY = 'sk-proj-AAAABBBBCCCCDDDDEEEEFFFF1234567890abcdef'
 const PLAIN = 'hunter2hunter2'
 
 /** Configuration, what must be hidden of it, and what must be shown. */
-const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
+const CONFIGURATIONS: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
   [
     'any variable of an environment',
     { env: { GITHUB_PAT: PLAIN, PGUSER: 'amelia', N: 8_675_309 } },
@@ -22,7 +22,7 @@ const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonl
     ['GITHUB_PAT', 'PGUSER'],
   ],
   [
-    'an environment by another name',
+    'an environment in other fields',
     { environment: { OPENAI_KEY: PLAIN }, initial_env: { A: 'amelia' } },
     [PLAIN, 'amelia'],
     [],
@@ -35,12 +35,17 @@ const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   ['headers in a list', { extra_headers: [{ name: 'X', value: PLAIN }] }, [PLAIN], []],
   [
-    'an option and its value',
+    'an option with its value as the next argument',
     { args: ['-y', 'server', '--api-key', PLAIN] },
     [PLAIN],
     ['-y', 'server', '--api-key'],
   ],
-  ['an option with its value', { args: ['server', `--token=${PLAIN}`] }, [PLAIN], ['--token=']],
+  [
+    'an option with its value after an equals sign',
+    { args: ['server', `--token=${PLAIN}`] },
+    [PLAIN],
+    ['--token='],
+  ],
   ['a variable for a container', { args: ['run', '-e', `DB=${PLAIN}`, 'image'] }, [PLAIN], ['run', 'image']],
   ['a header for a program', { args: ['-H', `X-Auth: ${PLAIN}`, 'https://h/x'] }, [PLAIN], ['https://h/x']],
   ['an assignment', { args: ['env', `OPENAI_KEY=${PLAIN}`, 'server'] }, [PLAIN], ['server']],
@@ -62,22 +67,27 @@ const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonl
     [PLAIN],
     ['npx server', '--port 80'],
   ],
-  ['a token by its form', { note: `use ${KEY} here`, list: [KEY] }, [KEY, 'BBBBCCCC'], ['use', 'here']],
   [
-    'a token of GitHub in an argument',
+    'a text with a known form of token',
+    { note: `use ${KEY} here`, list: [KEY] },
+    [KEY, 'BBBBCCCC'],
+    ['use', 'here'],
+  ],
+  [
+    'a GitHub token in an argument',
     { args: ['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'] },
     ['0123456789abcdef'],
     [],
   ],
-  ['the user of a URL behind a space', { db: `  postgres://u:${PLAIN}@h/db` }, [PLAIN], ['h/db']],
+  ['a URL password after spaces', { db: `  postgres://u:${PLAIN}@h/db` }, [PLAIN], ['h/db']],
   [
-    'the user of a URL in a text',
+    'a URL password in a text',
     { note: `connect to postgres://u:${PLAIN}@h/db now` },
     [PLAIN],
     ['connect', 'now'],
   ],
-  ['the key in a URL in an argument', { args: [`https://h/x?api_key=${PLAIN}&v=1`] }, [PLAIN], ['v=1']],
-  ['deep inside', { servers: [{ a: { env: { X: PLAIN } } }] }, [PLAIN], ['servers']],
+  ['a key in the URL of an argument', { args: [`https://h/x?api_key=${PLAIN}&v=1`] }, [PLAIN], ['v=1']],
+  ['a nested environment', { servers: [{ a: { env: { X: PLAIN } } }] }, [PLAIN], ['servers']],
   ['a passphrase', { passphrase: PLAIN }, [PLAIN], []],
 ]
 
@@ -150,15 +160,15 @@ const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonl
   ],
 ]
 
-describe.each(HOLDERS)('%s', (_, hold) => {
-  it.each(PLACES)('shows no secret: %s', async (_place, part, secrets) => {
+describe.each(HOLDERS)('%s', (_, store) => {
+  it.each(CONFIGURATIONS)('hides the secret of %s', async (_place, part, secrets) => {
     await begin()
-    const text = JSON.stringify(await hold(part))
+    const text = JSON.stringify(await store(part))
     for (const secret of secrets) expect(text).not.toContain(secret)
   })
 })
 
-it.each(PLACES)('what is no secret is shown, and nothing is masked twice: %s', (_, part, secrets, shown) => {
+it.each(CONFIGURATIONS)('masking %s hides only the secret, and is idempotent', (_, part, secrets, shown) => {
   const text = JSON.stringify(masked(part))
   for (const secret of secrets) expect(text).not.toContain(secret)
   for (const each of shown) expect(text).toContain(each)
@@ -167,7 +177,7 @@ it.each(PLACES)('what is no secret is shown, and nothing is masked twice: %s', (
   expect(hasSecret(withoutSecrets(part))).toBe(false)
 })
 
-it.each(PLACES)('what is posted back as it was shown stays what it was: %s', async (_, part) => {
+it.each(CONFIGURATIONS)('a masked value that is sent back keeps the stored secret: %s', async (_, part) => {
   await begin()
   await send('PATCH', '/api/settings', diff(server(part)))
   const { body } = await send('GET', '/api/settings')
@@ -178,26 +188,29 @@ it.each(PLACES)('what is posted back as it was shown stays what it was: %s', asy
   })
 })
 
-it.each(PLACES)('nothing of it is kept in the clear without a key: %s', async (_, part, secrets) => {
-  const store = memoryStore()
-  await begin(store, {})
-  const settings = { agent_settings_diff: { mcp_config: { a: server(part) } } }
-  expect((await send('PATCH', '/api/settings', settings)).status).toBe(409)
-  expect(
-    (await send('POST', '/api/profiles/p', { llm: { model: 'm', litellm_extra_body: part } })).status,
-  ).toBe(409)
-  expect((await send('POST', '/api/agent-profiles/p', { acp: server(part) })).status).toBe(409)
-  const agent = { kind: 'Agent', mcp_config: { mcpServers: { a: server(part) } } }
-  const { body } = await send('POST', '/api/conversations', { agent })
-  const stored = JSON.stringify([
-    await store.getConversation(String(body['id'])),
-    (await store.listItems('conversation-starts')).items,
-    (await store.listItems('settings')).items,
-  ])
-  for (const secret of secrets) expect(stored).not.toContain(secret)
-})
+it.each(CONFIGURATIONS)(
+  'a service without a sealing secret never stores it as plain text: %s',
+  async (_, part, secrets) => {
+    const store = memoryStore()
+    await begin(store, {})
+    const settings = { agent_settings_diff: { mcp_config: { a: server(part) } } }
+    expect((await send('PATCH', '/api/settings', settings)).status).toBe(409)
+    expect(
+      (await send('POST', '/api/profiles/p', { llm: { model: 'm', litellm_extra_body: part } })).status,
+    ).toBe(409)
+    expect((await send('POST', '/api/agent-profiles/p', { acp: server(part) })).status).toBe(409)
+    const agent = { kind: 'Agent', mcp_config: { mcpServers: { a: server(part) } } }
+    const { body } = await send('POST', '/api/conversations', { agent })
+    const stored = JSON.stringify([
+      await store.getConversation(String(body['id'])),
+      (await store.listItems('conversation-starts')).items,
+      (await store.listItems('settings')).items,
+    ])
+    for (const secret of secrets) expect(stored).not.toContain(secret)
+  },
+)
 
-it('a variable that was shown masked does not go to another command', async () => {
+it('a masked variable cannot be moved to another command', async () => {
   await begin()
   await send('PATCH', '/api/settings', diff({ command: 'npx', env: { PAT: PLAIN } }))
   const moves = [
@@ -219,12 +232,12 @@ const HARMLESS: readonly JsonObject[] = [
   { env: {}, headers: {}, note: 'see https://h/docs#keys, and mail me@example.com' },
 ]
 
-it.each(HARMLESS)('%j is shown as it is', (value) => {
+it.each(HARMLESS)('masking does not change %j', (value) => {
   expect(masked(value)).toEqual(value)
   expect(hasSecret(value)).toBe(false)
 })
 
-it('costs no more than its length', () => {
+it('masking a long repeated pattern takes linear time', () => {
   const long = 2 ** 17
   const texts = ['a', 'a:', '-', '--key ', '=', 'https://', '://@', '?key=', "'", 'sk-', 'x=', ' '].map(
     (part) => part.repeat(long / part.length),

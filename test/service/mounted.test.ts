@@ -21,18 +21,18 @@ type Handler = (request: Request) => Response | Promise<Response>
 
 const KEY = { 'x-session-api-key': 'the-key' }
 
-const make = (): Service => {
+const serviceOfTest = (): Service => {
   const engine = createEngine({ store: memoryStore() })
   onTestFinished(() => engine.close())
   return createService({ engine, keys: ['the-key'], agent: scriptedAgent(), version: '9.8.7' })
 }
 
-it('a service is made over an engine, not over a store', () => {
+it('`createService` rejects options without an engine', () => {
   for (const options of [{ store: memoryStore() }, {}, undefined])
     expect(() => createService(options as never)).toThrow('`engine` must be an engine')
 })
 
-it('an agent that is a step itself is named in the log', async () => {
+it('passing a step as `agent` sets an error that says what to pass', async () => {
   const engine = createEngine({ store: memoryStore() })
   onTestFinished(() => engine.close())
   const agent = async function* () {} as never
@@ -44,27 +44,27 @@ it('an agent that is a step itself is named in the log', async () => {
 })
 
 /** Ways to serve a service below `/sub`, next to other routes. */
-const WAYS: Readonly<Record<string, (service: Service) => Handler>> = {
-  'a route of a Hono app': ({ app }) => new Hono().get('/own', ownValue).route('/sub', app).fetch,
-  'mounted in a Hono app': ({ fetch }) => new Hono().get('/own', ownValue).mount('/sub', fetch).fetch,
+const MOUNTS: Readonly<Record<string, (service: Service) => Handler>> = {
+  'a route of a Hono app': ({ app }) => new Hono().get('/own', appResponse).route('/sub', app).fetch,
+  'a mount of a Hono app': ({ fetch }) => new Hono().get('/own', appResponse).mount('/sub', fetch).fetch,
   'a handler of requests': ({ fetch }) => {
     return (input) => {
       const url = new URL(input.url)
-      if (!url.pathname.startsWith('/sub/')) return ownValue()
+      if (!url.pathname.startsWith('/sub/')) return appResponse()
       url.pathname = url.pathname.slice('/sub'.length)
       return fetch(new Request(url, input))
     }
   },
 }
 
-const ownValue = (): Response => new Response('own')
+const appResponse = (): Response => new Response('own')
 
 const request = (path: string, init: RequestInit = {}): Request =>
   new Request(`https://example.org/sub/api/conversations${path}`, { headers: KEY, ...init })
 
-describe.each(Object.keys(WAYS))('a service as %s', (way) => {
-  it('answers below its path as it does alone, and the rest is left to the other', async () => {
-    const handle = WAYS[way]?.(make()) as Handler
+describe.each(Object.keys(MOUNTS))('a service as %s', (way) => {
+  it('handles requests below its path, and leaves other paths to the app', async () => {
+    const handle = MOUNTS[way]?.(serviceOfTest()) as Handler
     const ask = async (path: string, init: RequestInit = {}) => {
       const response = await handle(new Request(`https://example.org${path}`, { headers: KEY, ...init }))
       return {
@@ -78,20 +78,20 @@ describe.each(Object.keys(WAYS))('a service as %s', (way) => {
     expect(await ask('/own')).toEqual({ status: 200, id: null, text: 'own' })
     const conversations = '/sub/api/conversations'
     expect(await post(conversations, { conversation_id: 'a/b' })).toMatchObject({ id: 'a/b' })
-    const here = `${conversations}/a%2Fb`
-    await post(`${here}/events`, { content: [{ type: 'text', text: 'Hello' }], run: true })
-    await expect.poll(async () => (await json(here)).execution_status as string).toBe('finished')
-    expect(await json(`${here}/events/count?kind=MessageEvent`)).toBe(2)
-    expect(await ask(`${here}/events`, { method: 'POST', body: '{' })).toMatchObject({ status: 422 })
+    const conversation = `${conversations}/a%2Fb`
+    await post(`${conversation}/events`, { content: [{ type: 'text', text: 'Hello' }], run: true })
+    await expect.poll(async () => (await json(conversation)).execution_status as string).toBe('finished')
+    expect(await json(`${conversation}/events/count?kind=MessageEvent`)).toBe(2)
+    expect(await ask(`${conversation}/events`, { method: 'POST', body: '{' })).toMatchObject({ status: 422 })
     expect(await ask(conversations, { headers: {} })).toMatchObject({ status: 401, id: expect.any(String) })
     expect(await ask('/sub/api/shared-events/search?limit=0', { headers: {} })).toMatchObject({ status: 422 })
     expect(await json('/sub/openapi.json')).toMatchObject({ openapi: '3.1.0' })
     expect(await ask('/sub/nowhere')).toMatchObject({ status: 404 })
   })
 
-  it('streams, and lets go of a reader who leaves', async () => {
-    const service = make()
-    const handle = WAYS[way]?.(service) as Handler
+  it('streams events, and releases a reader that cancels', async () => {
+    const service = serviceOfTest()
+    const handle = MOUNTS[way]?.(service) as Handler
     await handle(request('', { method: 'POST', body: '{"conversation_id":"c"}' }))
     const response = await handle(request('/c/events/stream'))
     const reader = response.body?.getReader()
@@ -104,9 +104,9 @@ describe.each(Object.keys(WAYS))('a service as %s', (way) => {
 })
 
 describe('the server information', () => {
-  it('has the version of the interface, of the application, and of the library', async () => {
+  it('contains the versions of the interface, the application and the library', async () => {
     const manifest = JSON.parse(await readFile(resolve(import.meta.dirname, '../../package.json'), 'utf8'))
-    const response = await make().fetch(new Request('http://localhost/server_info'))
+    const response = await serviceOfTest().fetch(new Request('http://localhost/server_info'))
     expect(await response.json()).toMatchObject({
       version: '1.44.0',
       application_version: '9.8.7',
@@ -116,8 +116,8 @@ describe('the server information', () => {
   })
 })
 
-describe('the service is ready', () => {
-  it('while its store answers, and until it goes away; it is up all the while', async () => {
+describe('`/ready`', () => {
+  it('returns 503 while the store fails or hangs, and after a shutdown; `/health` 200', async () => {
     const store = memoryStore()
     let broken = false
     let silent = false
@@ -162,7 +162,7 @@ const isReadOnly = async (): Promise<never> => {
 }
 
 it.each([{ keys: [' '] }, { secret: '' }, { secret: ' ' }])(
-  'a variable that is not set is no key and no secret: %j',
+  '`createService` rejects the blank option %j',
   async (options) => {
     const engine = createEngine({ store: memoryStore() })
     onTestFinished(() => engine.close())
@@ -171,7 +171,7 @@ it.each([{ keys: [' '] }, { secret: '' }, { secret: ' ' }])(
 )
 
 describe('a full store', () => {
-  it('is not ready to be written to, is asked now and then, and is ready again when there is room', async () => {
+  it('fails the write probe, which checks again every five seconds', async () => {
     const store = memoryStore()
     let full = false
     let writes = 0
@@ -212,7 +212,7 @@ describe('a full store', () => {
     expect(response.headers.get('x-content-type-options')).toBe('nosniff')
   })
 
-  it('is told by a database that has no room left', async () => {
+  it('makes `/ready` return 503 while a SQLite database has no room left', async () => {
     const database = new DatabaseSync(':memory:')
     const store = sqliteStore({ database })
     const engine = createEngine({ store })
@@ -259,7 +259,7 @@ const STANDARD = {
 }
 
 describe('the entry colloquy/service', () => {
-  it('reaches no module of Node, and serves where there is none', async () => {
+  it('imports no Node module, and serves requests in a runtime without Node', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'colloquy-service-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const root = resolve(import.meta.dirname, '../../src')
@@ -298,14 +298,14 @@ describe('the entry colloquy/service', () => {
           return [response.status, await response.json()]
         }
         const [created] = await ask('/api/conversations', { method: 'POST', body: '{"conversation_id":"c"}' })
-        const said = JSON.stringify({ content: [{ type: 'text', text: 'Hello' }], run: true })
-        const [sent] = await ask('/api/conversations/c/events', { method: 'POST', body: said })
+        const message = JSON.stringify({ content: [{ type: 'text', text: 'Hello' }], run: true })
+        const [sent] = await ask('/api/conversations/c/events', { method: 'POST', body: message })
         await service.runs.settle()
-        const [found, page] = await ask('/api/conversations/c/events/search?kind=MessageEvent')
-        const [refused] = await ask('/api/conversations/c', { headers: {} })
-        const [unread] = await ask('/api/conversations', { method: 'POST', body: '{' })
+        const [listed, page] = await ask('/api/conversations/c/events/search?kind=MessageEvent')
+        const [unauthorized] = await ask('/api/conversations/c', { headers: {} })
+        const [invalid] = await ask('/api/conversations', { method: 'POST', body: '{' })
         await engine.close()
-        return JSON.stringify([created, sent, found, page.items.map(({ source }) => source), refused, unread])
+        return JSON.stringify([created, sent, listed, page.items.map(({ source }) => source), unauthorized, invalid])
       })()`,
       createContext({ ...STANDARD }),
     )

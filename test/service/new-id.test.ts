@@ -4,7 +4,7 @@ import { newConversationId } from '../../src/service/conversations/find-conversa
 
 const V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-it('is a UUID of version 7 behind all that came before, however many a millisecond has', () => {
+it('a new id is a UUID of version 7 that sorts after all earlier ids', () => {
   let before = ''
   let now = Date.now()
   const steps = fc.tuple(fc.integer({ min: -5_000, max: 5_000 }), fc.constantFrom(1, 3, 5_000))
@@ -23,7 +23,7 @@ it('is a UUID of version 7 behind all that came before, however many a milliseco
   )
 })
 
-it('begins with the time in milliseconds', () => {
+it('a new id begins with the time in milliseconds', () => {
   const now = Date.now() + 10_000_000
   expect(Number.parseInt(newConversationId(now).replace('-', '').slice(0, 12), 16)).toBe(now)
 })

@@ -11,8 +11,8 @@ import { tracing } from '../../src/service/observe/tracing.ts'
 import { clientOver } from './client.ts'
 import { world } from './live-world.ts'
 
-describe('the log', () => {
-  it('has a line for each request, with the id that the answer carries', async () => {
+describe('the request log', () => {
+  it('has a line for each request, with the request id of the response', async () => {
     const lines: RequestLogLine[] = []
     const client = await clientOver(memoryStore(), { log: (line) => lines.push(line), keys: ['the-key'] })
     lines.length = 0
@@ -44,7 +44,7 @@ describe('the log', () => {
     expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key|private-search-text/)
   })
 
-  it('has a line for each socket when it closes, with the id that the upgrade answers', async () => {
+  it('has a line for each closed socket, with the request id of the upgrade', async () => {
     const lines: RequestLogLine[] = []
     const here = await world({ log: (line) => lines.push(line), keys: ['the-key'] })
     await here.conversation()
@@ -73,7 +73,7 @@ describe('the log', () => {
     await here.end()
   })
 
-  it('ties a failure to its request, and tells the client nothing of it', async () => {
+  it('has the request id of a failure, of which the client gets only a 500', async () => {
     const lines: RequestLogLine[] = []
     const failures: [unknown, string][] = []
     const store = { ...memoryStore(), search: () => Promise.reject(new Error('the disk is on fire')) }
@@ -110,8 +110,8 @@ const prompt = (text: string): Event => ({
   tools: [],
 })
 
-describe('the measures', () => {
-  it('are counted by operation and status, and shown to who has a key', async () => {
+describe('the metrics', () => {
+  it('count requests by operation and status, and need a key', async () => {
     const client = await clientOver(memoryStore(), { keys: ['k'] })
     for (let i = 0; i < 3; i += 1) await client.get('/api/shared-events/search', { conversation_id: 'c' })
     await client.get('/api/shared-events/search')
@@ -131,9 +131,9 @@ describe('the measures', () => {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [\d.e+-]+)$/)
   })
 
-  it('count the signed parts that requests leave out, by reason, and the caller hears of them too', async () => {
-    const heard: LeftOut[] = []
-    const run = { onPrefix: (remaining: LeftOut) => void heard.push(remaining) }
+  it('count omitted signed parts by reason, and `onPrefix` reports them', async () => {
+    const reported: LeftOut[] = []
+    const run = { onPrefix: (leftOut: LeftOut) => void reported.push(leftOut) }
     const { engine, get, service } = await clientOver(memoryStore(), { agent: () => step, run })
     const conversation = await engine.create()
     const say = async (...events: Event[]): Promise<string> => {
@@ -148,12 +148,12 @@ describe('the measures', () => {
     expect(await say()).toBe('')
     expect(await say(prompt('Be kind.'))).toBe('colloquy_signed_parts_left_out_total{reason="prefix"} 4')
     expect(await say()).toBe('colloquy_signed_parts_left_out_total{reason="prefix"} 8')
-    expect(heard.map(({ reason, parts }) => [reason, parts])).toEqual(heard.map(() => ['prefix', 2]))
-    expect(heard).toHaveLength(4)
+    expect(reported.map(({ reason, parts }) => [reason, parts])).toEqual(reported.map(() => ['prefix', 2]))
+    expect(reported).toHaveLength(4)
     await engine.close()
   })
 
-  it('are written as the format wants them, and cannot grow without end', () => {
+  it('are written in the Prometheus format, with a maximum number of series', () => {
     const metrics = new Metrics()
     const counter = metrics.counter('c_total', 'Things.')
     counter.record(1, { name: 'a"b\\c\nd' })
@@ -238,7 +238,7 @@ describe('spans', () => {
     propagation.disable()
   })
 
-  it('stand around each request, in the trace that it comes with', async () => {
+  it('cover each request, and continue the trace of its `traceparent` header', async () => {
     const spans = record()
     const store = { ...memoryStore(), count: () => Promise.reject(new Error('broken')) }
     const { service } = await clientOver(store, { onFailure: () => undefined })
@@ -271,7 +271,7 @@ describe('spans', () => {
     ])
   })
 
-  it('are left out where the API is not installed', async () => {
+  it('are not created when the OpenTelemetry API is not installed', async () => {
     const around = tracing(async () => null)
     const response = await around(new Request('http://localhost/'), {} as never, work)
     expect(await response.text()).toBe('fine')

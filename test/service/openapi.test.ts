@@ -24,15 +24,15 @@ const complain = (body: unknown, status = 200): string | null => {
 
 const page = (...items: object[]) => ({ items, next_page_id: null })
 
-describe('the document', () => {
-  it('is OpenAPI 3.1.0, of version 0.0.1, and served to anybody', async () => {
+describe('the OpenAPI document', () => {
+  it('uses OpenAPI 3.1.0, has version 0.0.1, and needs no key', async () => {
     expect(raw.openapi).toBe('3.1.0')
     expect(raw.info['version']).toBe('0.0.1')
     const { status, headers } = await send('/openapi.json')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
   })
 
-  it('has the search of shared events as published', () => {
+  it('describes the search of shared events as published', () => {
     const search = raw.paths['/api/shared-events/search']?.['get'] as Schema
     expect(search).toMatchObject({
       tags: ['Sharing'],
@@ -75,7 +75,7 @@ describe('the document', () => {
     expect(search['security']).toBeUndefined()
   })
 
-  it('closes every event and says its kind', () => {
+  it('forbids unknown fields in every event, and requires its kind', () => {
     expect(EVENT_KINDS).toHaveLength(19)
     for (const kind of EVENT_KINDS) {
       const schema = raw.components.schemas[kind] as Schema
@@ -95,12 +95,12 @@ describe('the document', () => {
     expect(Object.keys(discriminator.mapping)).toEqual([...EVENT_KINDS])
   })
 
-  it('refers to nothing that is not there', () => {
+  it('contains every schema that it refers to', () => {
     const names = new Set([...references(raw)].map((name) => name.replace('#/components/schemas/', '')))
     expect([...names].filter((name) => raw.components.schemas[name] === undefined)).toEqual([])
   })
 
-  it('names each operation once, and every parameter of its path', () => {
+  it('has unique operation ids and every path parameter', () => {
     const ids = operations.map(({ operationId }) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
     for (const { path, parameters } of operations) {
@@ -110,7 +110,7 @@ describe('the document', () => {
     }
   })
 
-  it('refuses fields that no body has, but of what agents and pages keep here', () => {
+  it('forbids unknown fields in all bodies except those of five paths', () => {
     const open = operations.filter(
       ({ body }) => body?.['type'] === 'object' && body['additionalProperties'] !== false,
     )
@@ -123,7 +123,7 @@ describe('the document', () => {
     ])
   })
 
-  it('is what decides: an answer that it does not describe is a failure of the tests', () => {
+  it('reports responses that it does not describe', () => {
     expect(complain(page({ kind: 'PauseEvent', id: 'p' }))).toBeNull()
     expect(complain(page({ kind: 'PauseEvent', id: 'p', more: 1 }))).toContain('not as documented')
     expect(complain(page({ kind: 'Pause' }))).toContain('not as documented')

@@ -6,7 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { Budget } from '../../src/service/node/budget.ts'
 import { Outlet } from '../../src/service/node/sockets.ts'
 
-it('all who wait for room are told once there is some', async () => {
+it('all waiting writes resolve when the client reads again', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)

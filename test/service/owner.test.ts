@@ -20,7 +20,7 @@ const idsOf = async (query: string): Promise<string[]> => {
   return body.items.map(({ id }: { readonly id: string }) => id)
 }
 
-it('an owner is given, shown, listed, counted, and kept by a fork', async () => {
+it('an owner can be set, read, searched and counted, and a fork keeps it', async () => {
   const tags = { userId: 'u', tenant_id: 't' }
   const made = await post('/api/conversations', { conversation_id: 'a', owner: 'ann', tags })
   expect(made).toMatchObject({ status: 201, body: { owner: 'ann', tags } })
@@ -45,7 +45,7 @@ it('an owner is given, shown, listed, counted, and kept by a fork', async () => 
   expect((await call(`/api/conversations/search?owner=bob&limit=1&page_id=${page}`)).status).toBe(422)
 })
 
-it('no GET of an unknown conversation creates anything', async () => {
+it('a GET of an unknown conversation creates nothing', async () => {
   const { next } = await store.feed({ from: 'end' })
   const { body: document } = await call('/openapi.json')
   const paths = Object.entries(document.paths as Record<string, object>).filter(([, one]) => 'get' in one)

@@ -20,8 +20,19 @@ interface Process {
 }
 
 /** The steps of a history: actions of users, what they wait for, and a process that dies. */
-const DEEDS = ['say', 'run', 'pause', 'pause', 'agent', 'agent', 'reply', 'call', 'second', 'crash'] as const
-type Deed = (typeof DEEDS)[number]
+const ACTIONS = [
+  'say',
+  'run',
+  'pause',
+  'pause',
+  'agent',
+  'agent',
+  'reply',
+  'call',
+  'second',
+  'crash',
+] as const
+type Action = (typeof ACTIONS)[number]
 
 const seen = { held: 0, begun: 0, again: 0, late: 0, crashed: 0 }
 
@@ -65,7 +76,7 @@ const resultOf = ({ id, event }: StepInput['approved'][number]): Event => ({
 })
 
 /** A service and its users; tracks whether a pause is in force. */
-class World {
+class ScheduledService {
   readonly #real = memoryStore()
   readonly #scheduler: fc.Scheduler
   readonly #agents = gate<null>()
@@ -111,13 +122,13 @@ class World {
     await (await this.#now.engine.create({ id: 'c' })).sendMessage('Hi')
   }
 
-  async do(deed: Deed): Promise<void> {
-    if (deed === 'agent') this.#agents.open(null)
-    else if (deed === 'reply' || deed === 'call') this.#replies.open(deed)
-    else if (deed === 'second') await vi.advanceTimersByTimeAsync(1_000)
-    else if (deed === 'crash') await this.#crash()
-    else if (deed === 'pause') await this.#pause()
-    else await this.#ask(deed)
+  async do(action: Action): Promise<void> {
+    if (action === 'agent') this.#agents.open(null)
+    else if (action === 'reply' || action === 'call') this.#replies.open(action)
+    else if (action === 'second') await vi.advanceTimersByTimeAsync(1_000)
+    else if (action === 'crash') await this.#crash()
+    else if (action === 'pause') await this.#pause()
+    else await this.#ask(action)
   }
 
   async #crash(): Promise<void> {
@@ -138,10 +149,10 @@ class World {
     seen.held += 1
   }
 
-  async #ask(deed: 'say' | 'run'): Promise<void> {
+  async #ask(action: 'say' | 'run'): Promise<void> {
     this.#isPaused = false
     const from = Date.now()
-    if (deed === 'run') await this.#post('/run')
+    if (action === 'run') await this.#post('/run')
     else await this.#post('/events', { content: [{ type: 'text', text: 'Go on' }], run: true })
     this.#isLate = Date.now() - from >= 1_000
   }
@@ -190,16 +201,16 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-it('holds, whatever was asked for before it, and however late that comes', async () => {
+it('no step begins after an acknowledged pause, whatever was requested before', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
-    fc.array(fc.constantFrom(...DEEDS), { minLength: 3, maxLength: 14 }),
-    async (scheduler, deeds) => {
-      const world = new World(scheduler)
+    fc.array(fc.constantFrom(...ACTIONS), { minLength: 3, maxLength: 14 }),
+    async (scheduler, actions) => {
+      const service = new ScheduledService(scheduler)
       const play = async (): Promise<void> => {
-        await world.begin()
-        for (const deed of deeds) await world.do(deed)
-        await world.end()
+        await service.begin()
+        for (const action of actions) await service.do(action)
+        await service.end()
       }
       await scheduler.waitFor(play())
     },

@@ -26,7 +26,7 @@ const STARTERS = 2
 /** Milliseconds between two actions of a client, to bound the load. */
 const PACE = 100
 /** Milliseconds until everything must be idle; far longer than any lease. */
-const PATIENCE = 60_000
+const TIMEOUT = 60_000
 
 const APP = '/api/v1/app-conversations'
 
@@ -50,7 +50,7 @@ afterAll(async () => {
 })
 
 /** Messages of users and agents, in order. */
-const sayingsOf = (log: readonly StoredEvent[]): { readonly source: string; readonly text: string }[] =>
+const messagesIn = (log: readonly StoredEvent[]): { readonly source: string; readonly text: string }[] =>
   log.flatMap(({ fact }) =>
     'llm_message' in fact && (fact.source === 'user' || fact.source === 'agent')
       ? [
@@ -83,193 +83,204 @@ const folders = (): string[] => readdirSync(path.path).toSorted()
 const isFinal = (code: number): boolean =>
   [1000, 1002, 1003, 1007, 1008, 4400].includes(code) || (code >= 4000 && code < 4008)
 
-it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
-  const fleet = new Fleet([database.url, receiver.url, SECRET, path.path])
-  await Promise.all(Array.from({ length: PROCESSES }, (_, index) => fleet.start(index)))
-  const end = performance.now() + SECONDS * 1_000
-  /** A busy machine needs longer until enough has happened. */
-  const isOn = (): boolean => performance.now() < end || fleet.kills < 2
-  const messages = new Map<string, string[]>()
-  const deleted = new Set<string>()
-  /** Event ids of each log, as received over all connections of a socket. */
-  const heard = new Map<string, string[]>()
-  const over = new AbortController()
-  const readers: Promise<void>[] = []
+it(
+  'killed services neither lose nor repeat acknowledged work',
+  { timeout: 900_000 + SECONDS * 4_000 },
+  async () => {
+    const fleet = new Fleet([database.url, receiver.url, SECRET, path.path])
+    await Promise.all(Array.from({ length: PROCESSES }, (_, index) => fleet.start(index)))
+    const end = performance.now() + SECONDS * 1_000
+    /** A busy machine needs longer until enough has happened. */
+    const isRunning = (): boolean => performance.now() < end || fleet.kills < 2
+    const messages = new Map<string, string[]>()
+    const deleted = new Set<string>()
+    /** Event ids of each log, as received over all connections of a socket. */
+    const receivedIds = new Map<string, string[]>()
+    const over = new AbortController()
+    const readers: Promise<void>[] = []
 
-  const listen = (id: string): void => {
-    const ids: string[] = []
-    heard.set(id, ids)
-    const reading = async (): Promise<void> => {
-      for (let after = -1; !over.signal.aborted;) {
-        const socket = connectSocket({ url: fleet.url }, id, { after })
-        over.signal.addEventListener('abort', socket.close, { once: true })
-        const take = ({ type, position, event }: LiveFrame): boolean => {
-          after = position ?? after
-          if (type === 'event') ids.push(String(event.id))
-          return false
+    const listen = (id: string): void => {
+      const ids: string[] = []
+      receivedIds.set(id, ids)
+      const reading = async (): Promise<void> => {
+        for (let after = -1; !over.signal.aborted;) {
+          const socket = connectSocket({ url: fleet.url }, id, { after })
+          over.signal.addEventListener('abort', socket.close, { once: true })
+          const take = ({ type, position, event }: LiveFrame): boolean => {
+            after = position ?? after
+            if (type === 'event') ids.push(String(event.id))
+            return false
+          }
+          // No frame fits, so this takes each one until the connection ends.
+          await socket.find(take).catch(() => undefined)
+          expect(socket.frames.map(({ type }) => type)).not.toContain('reset')
+          const { code } = await socket.closed
+          if (!over.signal.aborted && isFinal(code))
+            throw new Error(`The server ended the stream with ${code}`)
+          if (socket.frames.length === 0) await sleep(50)
         }
-        // No frame fits, so this takes each one until the connection ends.
-        await socket.find(take).catch(() => undefined)
-        expect(socket.frames.map(({ type }) => type)).not.toContain('reset')
-        const { code } = await socket.closed
-        if (!over.signal.aborted && isFinal(code)) throw new Error(`The server ended the stream with ${code}`)
-        if (socket.frames.length === 0) await sleep(50)
       }
+      readers.push(reading())
     }
-    readers.push(reading())
-  }
 
-  const write = async (id: string): Promise<void> => {
-    const isAsking = id.startsWith('ask')
-    const first = `${id} says first`
-    const { status } = await fleet.ask('POST', '/api/conversations', {
-      conversation_id: id,
-      initial_message: { content: [{ text: first }] },
-      ...(isAsking && { confirmation_policy: { kind: 'AlwaysConfirm' } }),
-    })
-    expect([200, 201]).toContain(status)
-    messages.set(id, [first])
-    listen(id)
-    for (let n = 0; isOn(); n += 1) {
-      if (isAsking) await agree(id)
-      const text = `${id} says ${n}`
-      const body = { content: [{ text }], key: `${id}-${n}`, run: true }
-      expect((await fleet.ask('POST', `/api/conversations/${id}/events`, body)).status).toBe(200)
-      messages.get(id)?.push(text)
-      await sleep(PACE)
-    }
-    if (isAsking) await agree(id)
-  }
-
-  /** Approves pending calls until none is left. */
-  const agree = async (id: string): Promise<void> => {
-    await until(async () => {
-      const { body } = await fleet.ask('GET', `/api/conversations/${id}`)
-      const { execution_status: status } = body
-      if (status !== 'waiting_for_confirmation') return status === 'finished' || status === 'error'
-      const answer = await fleet.ask('POST', `/api/conversations/${id}/events/respond_to_confirmation`, {
-        accept: true,
-      })
-      expect([200, 409]).toContain(answer.status)
-      return false
-    }, PATIENCE).catch(async () => {
-      throw new Error(`${id} asks for nothing: ${await tailOf(id)}`)
-    })
-  }
-
-  /** Starts conversations in new sandboxes, and deletes every third once it exists. */
-  const begin = async (starter: number): Promise<void> => {
-    for (let n = 0; isOn(); n += 1) {
-      const id = `${starter}f8fad5b-d9cb-469f-a165-${String(n).padStart(12, '0')}`
-      const text = `${id} begins`
-      const { status } = await fleet.ask('POST', APP, {
+    const write = async (id: string): Promise<void> => {
+      const isAsking = id.startsWith('ask')
+      const first = `${id} says first`
+      const { status } = await fleet.request('POST', '/api/conversations', {
         conversation_id: id,
-        initial_message: { content: [{ text }] },
+        initial_message: { content: [{ text: first }] },
+        ...(isAsking && { confirmation_policy: { kind: 'AlwaysConfirm' } }),
       })
-      // A repeated request finds the conversation.
-      expect([200, 409]).toContain(status)
-      if (n % 3 === 1) {
-        await until(async () => (await store.getConversation(id)) !== null, PATIENCE)
-        expect([200, 404]).toContain((await fleet.ask('DELETE', `${APP}/${id}`)).status)
-        deleted.add(id)
-      } else messages.set(id, [text])
-      await sleep(PACE * 2)
-    }
-  }
-
-  /** Keeps one process dead at a time; the others finish its work. */
-  const kill = async (): Promise<void> => {
-    for (let turn = 0; isOn(); turn += 1) {
-      await sleep(700)
-      await fleet.kill(turn % PROCESSES)
-      await sleep(300)
-      await fleet.start((turn + 2) % PROCESSES)
-    }
-  }
-
-  try {
-    await Promise.all([
-      ...IDS.map(write),
-      ...Array.from({ length: STARTERS }, (_, index) => begin(index)),
-      kill(),
-    ])
-    await checkStarts()
-    await checkLogs()
-    await checkReaders()
-    expect(receiver.forged).toBe(0)
-    over.abort()
-    await Promise.all(readers)
-    await fleet.killAll()
-    await until(() => processesIn(path.path).length === 0, PATIENCE)
-  } finally {
-    over.abort()
-    await fleet.killAll()
-  }
-
-  /** Each start has ended, each conversation exists, and each sandbox belongs to a start. */
-  async function checkStarts(): Promise<void> {
-    const tasks = await until(async () => {
-      const all = [...(await keptIn<StoredTask>(store, 'start-tasks').all()).values()]
-      return all.every(isOver) ? all : null
-    }, PATIENCE)
-    expect(tasks.filter(({ status }) => status === 'ERROR')).toEqual([])
-    const planned = tasks.map((task) => task.planned_id)
-    expect(new Set(planned).size).toBe(planned.length)
-    expect([...deleted].filter((id) => planned.includes(id))).toEqual([])
-    for (const id of planned) expect(messages.has(id)).toBe(true)
-    for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
-    const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
-    await until(async () => String(await stored()) === String(owned), PATIENCE).catch(async () =>
-      expect(await stored()).toEqual(owned),
-    )
-    await until(() => String(folders()) === String(owned), PATIENCE).catch(() =>
-      expect(folders()).toEqual(owned),
-    )
-  }
-
-  /** Acknowledged messages are in the log once, in order, with at most one reply each. */
-  async function checkLogs(): Promise<void> {
-    for (const [id, texts] of messages) {
-      const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
-        const log = await logOf(store, id)
-        return sayingsOf(log).at(-1)?.source === 'agent' || isCutOff(log) ? log : null
+      expect([200, 201]).toContain(status)
+      messages.set(id, [first])
+      listen(id)
+      for (let n = 0; isRunning(); n += 1) {
+        if (isAsking) await approveCalls(id)
+        const text = `${id} says ${n}`
+        const body = { content: [{ text }], key: `${id}-${n}`, run: true }
+        expect((await fleet.request('POST', `/api/conversations/${id}/events`, body)).status).toBe(200)
+        messages.get(id)?.push(text)
+        await sleep(PACE)
       }
-      const log = await until(isAnswered, PATIENCE).catch(async () => {
-        throw new Error(`${id} is not answered: ${await tailOf(id)}`)
+      if (isAsking) await approveCalls(id)
+    }
+
+    /** Approves pending calls until none is left. */
+    const approveCalls = async (id: string): Promise<void> => {
+      await until(async () => {
+        const { body } = await fleet.request('GET', `/api/conversations/${id}`)
+        const { execution_status: status } = body
+        if (status !== 'waiting_for_confirmation') return status === 'finished' || status === 'error'
+        const answer = await fleet.request(
+          'POST',
+          `/api/conversations/${id}/events/respond_to_confirmation`,
+          {
+            accept: true,
+          },
+        )
+        expect([200, 409]).toContain(answer.status)
+        return false
+      }, TIMEOUT).catch(async () => {
+        throw new Error(`${id} asks for nothing: ${await tailOf(id)}`)
       })
-      const sayings = sayingsOf(log)
-      expect(sayings.filter(({ source }) => source === 'user').map(({ text }) => text)).toEqual(texts)
-      // No message has two replies: a reply repeats its message, which may precede later ones.
-      const replies = sayings.filter(({ source }) => source === 'agent').map(({ text }) => text)
-      if (!id.startsWith('ask')) expect(new Set(replies).size).toBe(replies.length)
-      let open = 0
-      for (const { source } of sayings) {
-        open += source === 'user' ? 1 : -1
-        expect(open).toBeGreaterThanOrEqual(0)
+    }
+
+    /** Starts conversations in new sandboxes, and deletes every third once it exists. */
+    const begin = async (starter: number): Promise<void> => {
+      for (let n = 0; isRunning(); n += 1) {
+        const id = `${starter}f8fad5b-d9cb-469f-a165-${String(n).padStart(12, '0')}`
+        const text = `${id} begins`
+        const { status } = await fleet.request('POST', APP, {
+          conversation_id: id,
+          initial_message: { content: [{ text }] },
+        })
+        // A repeated request finds the conversation.
+        expect([200, 409]).toContain(status)
+        if (n % 3 === 1) {
+          await until(async () => (await store.getConversation(id)) !== null, TIMEOUT)
+          expect([200, 404]).toContain((await fleet.request('DELETE', `${APP}/${id}`)).status)
+          deleted.add(id)
+        } else messages.set(id, [text])
+        await sleep(PACE * 2)
       }
     }
-  }
 
-  /** Sockets and the webhook got each event in order; the webhook may repeat messages. */
-  async function checkReaders(): Promise<void> {
-    for (const id of messages.keys()) {
-      const log = (await logOf(store, id)).map((event) => event.id)
-      const reports = (): string[] =>
-        [
-          ...new Map(receiver.taken(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
-        ].flatMap((body) => (body as { id: string }[]).map((event) => event.id))
-      await until(() => new Set(reports()).size >= log.length, PATIENCE).catch(() => undefined)
-      expect(reports()).toEqual(log)
-      const ids = heard.get(id)
-      if (ids === undefined) continue
-      await until(() => ids.length >= log.length, PATIENCE).catch(() => undefined)
-      expect(ids).toEqual(log)
+    /** Keeps one process dead at a time; the others finish its work. */
+    const kill = async (): Promise<void> => {
+      for (let turn = 0; isRunning(); turn += 1) {
+        await sleep(700)
+        await fleet.kill(turn % PROCESSES)
+        await sleep(300)
+        await fleet.start((turn + 2) % PROCESSES)
+      }
     }
-    for (const id of deleted) {
-      const last = () => receiver.all.findLast(({ body }) => (body as { id?: unknown }).id === id)?.type
-      // A conversation deleted before its first webhook message needs no message.
-      await until(() => ['conversation.deleted', undefined].includes(last()), PATIENCE).catch(() => undefined)
-      expect(['conversation.deleted', undefined]).toContain(last())
+
+    try {
+      await Promise.all([
+        ...IDS.map(write),
+        ...Array.from({ length: STARTERS }, (_, index) => begin(index)),
+        kill(),
+      ])
+      await checkStarts()
+      await checkLogs()
+      await checkReaders()
+      expect(receiver.forged).toBe(0)
+      over.abort()
+      await Promise.all(readers)
+      await fleet.killAll()
+      await until(() => processesIn(path.path).length === 0, TIMEOUT)
+    } finally {
+      over.abort()
+      await fleet.killAll()
     }
-  }
-})
+
+    /** Each start has ended, each conversation exists, and each sandbox belongs to a start. */
+    async function checkStarts(): Promise<void> {
+      const tasks = await until(async () => {
+        const all = [...(await keptIn<StoredTask>(store, 'start-tasks').all()).values()]
+        return all.every(isOver) ? all : null
+      }, TIMEOUT)
+      expect(tasks.filter(({ status }) => status === 'ERROR')).toEqual([])
+      const planned = tasks.map((task) => task.planned_id)
+      expect(new Set(planned).size).toBe(planned.length)
+      expect([...deleted].filter((id) => planned.includes(id))).toEqual([])
+      for (const id of planned) expect(messages.has(id)).toBe(true)
+      for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
+      const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
+      await until(async () => String(await stored()) === String(owned), TIMEOUT).catch(async () =>
+        expect(await stored()).toEqual(owned),
+      )
+      await until(() => String(folders()) === String(owned), TIMEOUT).catch(() =>
+        expect(folders()).toEqual(owned),
+      )
+    }
+
+    /** Acknowledged messages are in the log once, in order, with at most one reply each. */
+    async function checkLogs(): Promise<void> {
+      for (const [id, texts] of messages) {
+        const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
+          const log = await logOf(store, id)
+          return messagesIn(log).at(-1)?.source === 'agent' || isCutOff(log) ? log : null
+        }
+        const log = await until(isAnswered, TIMEOUT).catch(async () => {
+          throw new Error(`${id} is not answered: ${await tailOf(id)}`)
+        })
+        const logged = messagesIn(log)
+        expect(logged.filter(({ source }) => source === 'user').map(({ text }) => text)).toEqual(texts)
+        // No message has two replies: a reply repeats its message, which may precede later ones.
+        const replies = logged.filter(({ source }) => source === 'agent').map(({ text }) => text)
+        if (!id.startsWith('ask')) expect(new Set(replies).size).toBe(replies.length)
+        let open = 0
+        for (const { source } of logged) {
+          open += source === 'user' ? 1 : -1
+          expect(open).toBeGreaterThanOrEqual(0)
+        }
+      }
+    }
+
+    /** Sockets and the webhook got each event in order; the webhook may repeat messages. */
+    async function checkReaders(): Promise<void> {
+      for (const id of messages.keys()) {
+        const log = (await logOf(store, id)).map((event) => event.id)
+        const reports = (): string[] =>
+          [
+            ...new Map(receiver.taken(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
+          ].flatMap((body) => (body as { id: string }[]).map((event) => event.id))
+        await until(() => new Set(reports()).size >= log.length, TIMEOUT).catch(() => undefined)
+        expect(reports()).toEqual(log)
+        const ids = receivedIds.get(id)
+        if (ids === undefined) continue
+        await until(() => ids.length >= log.length, TIMEOUT).catch(() => undefined)
+        expect(ids).toEqual(log)
+      }
+      for (const id of deleted) {
+        const last = () => receiver.all.findLast(({ body }) => (body as { id?: unknown }).id === id)?.type
+        // A conversation deleted before its first webhook message needs no message.
+        await until(() => ['conversation.deleted', undefined].includes(last()), TIMEOUT).catch(
+          () => undefined,
+        )
+        expect(['conversation.deleted', undefined]).toContain(last())
+      }
+    }
+  },
+)
