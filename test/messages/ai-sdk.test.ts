@@ -1,4 +1,4 @@
-/** The AI SDK: what its messages hold, and that the SDK itself takes them. */
+/** `toAiSdk`: the messages that it writes, and that the AI SDK itself accepts them. */
 
 import { generateText } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
@@ -21,18 +21,18 @@ function write(...events: readonly Event[]): AiSdkMessage[] {
   return messages
 }
 
-const says = (words: string, fields: object) =>
-  agent('m', words, { llm_message: { role: 'assistant', content: [text(words)], ...fields } })
+const reply = (content: string, fields: object) =>
+  agent('m', content, { llm_message: { role: 'assistant', content: [text(content)], ...fields } })
 
 const roles = (...events: Event[]) => write(user('u'), ...events).map(({ role }) => role)
 
 const signed = (id: string) => ({
-  ...says('hi', { thinking_blocks: [{ thinking: 't', signature: 's' }] }),
+  ...reply('hi', { thinking_blocks: [{ thinking: 't', signature: 's' }] }),
   id,
 })
 
-describe('AI SDK messages', () => {
-  it('L16 system, user, call, result', () => {
+describe('`toAiSdk`', () => {
+  it('L16 writes a system prompt, a user message, a call and its result', () => {
     const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path":"."}', thought: 'look' })
     expect(write(system('s', 'S', { dynamic_context: text('D') }), user('u'), call, result)).toEqual([
       { role: 'system', content: 'S\nD' },
@@ -50,7 +50,7 @@ describe('AI SDK messages', () => {
     ])
   })
 
-  it('of a batch are one tool message, whose results name the tool that the call named', () => {
+  it('writes the results of a batch as one tool message, with the tool names of the calls', () => {
     const one = action('a1', { response: 'r', call: 'c 1', tool: 'a.b' })
     const two = action('a2', { response: 'r', call: 'c 1', tool_call_id: 'c 2', tool: 'ls' })
     const stray = observe('o2', two, 'o2', { tool_name: 'other' })
@@ -68,7 +68,7 @@ describe('AI SDK messages', () => {
     })
   })
 
-  it('show images by their bytes in results, and by their address or with an error behind them', () => {
+  it('puts inline images into results, and those by URL or of errors into a user message', () => {
     const call = action('a', { call: 'c' })
     const output = (content: Parameters<typeof user>[1], is_error = false) => {
       const observation = { kind: 'X', content: typeof content === 'string' ? [] : (content ?? []), is_error }
@@ -100,7 +100,7 @@ describe('AI SDK messages', () => {
     expect(output('')).toMatchObject([{ content: [{ output: { type: 'text', value: '' } }] }])
   })
 
-  it('show images of the user by their bytes or their address', () => {
+  it("writes a user's images as data or URL, and a placeholder for an invalid address", () => {
     expect(write(user('u', [image(PNG, 'https://x.org/a.png', 'a.png')]))).toEqual([
       {
         role: 'user',
@@ -113,7 +113,7 @@ describe('AI SDK messages', () => {
     ])
   })
 
-  it('open a history that does not begin with the user', () => {
+  it('inserts an opening user message when the history does not start with one', () => {
     const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
     expect(write(system('s'))[1]).toEqual(opening)
     expect(write(agent('a'))[0]).toEqual(opening)
@@ -128,7 +128,7 @@ describe('reasoning', () => {
       { thinking: 'unsigned' },
       { thinking: 'x', signature: '\ud800' },
     ]
-    expect(write(user('u'), says('hi', { thinking_blocks, reasoning_content: 't' }))[1]).toEqual({
+    expect(write(user('u'), reply('hi', { thinking_blocks, reasoning_content: 't' }))[1]).toEqual({
       role: 'assistant',
       content: [
         { type: 'reasoning', text: 't', providerOptions: { anthropic: { signature: 's' } } },
@@ -139,22 +139,22 @@ describe('reasoning', () => {
     })
   })
 
-  it('is the reasoning text where there are no thinking blocks', () => {
-    expect(write(user('u'), says('hi', { reasoning_content: 'hm\ud800' }))[1]).toEqual({
+  it('consists of `reasoning_content` when there are no thinking blocks', () => {
+    expect(write(user('u'), reply('hi', { reasoning_content: 'hm\ud800' }))[1]).toEqual({
       role: 'assistant',
       content: [{ type: 'reasoning', text: 'hm\ufffd' }, text('hi')],
     })
   })
 
-  it('alone does not end a message', () => {
-    expect(write(user('u'), says('', { reasoning_content: 'hm' }))[1]).toEqual({
+  it('is followed by a placeholder text when the reply has nothing else', () => {
+    expect(write(user('u'), reply('', { reasoning_content: 'hm' }))[1]).toEqual({
       role: 'assistant',
       content: [{ type: 'reasoning', text: 'hm' }, text('[No answer was given.]')],
     })
   })
 
-  it('signed or not: a reply that another one follows, or nothing, has a word of the user behind it', () => {
-    const unsigned = says('hi', { reasoning_content: 'hm' })
+  it('a user message follows each consecutive or final reply, signed or unsigned', () => {
+    const unsigned = reply('hi', { reasoning_content: 'hm' })
     expect(roles(agent('a'), unsigned)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
     expect(roles(unsigned, signed('a'), signed('b'))).toEqual([
       'user',
@@ -167,19 +167,19 @@ describe('reasoning', () => {
     ])
   })
 
-  it("of OpenAI's Responses grammar is left out", () => {
+  it('is left out when it is an item of OpenAI Responses', () => {
     expect(
-      write(user('u'), says('hi', { responses_reasoning_item: { id: 'rs_1', encrypted_content: 'e' } }))[1],
+      write(user('u'), reply('hi', { responses_reasoning_item: { id: 'rs_1', encrypted_content: 'e' } }))[1],
     ).toEqual({
       role: 'assistant',
       content: [text('hi')],
     })
-    expect(write(user('u'), says('', { responses_reasoning_item: { id: 'rs_1' } }))).toHaveLength(1)
+    expect(write(user('u'), reply('', { responses_reasoning_item: { id: 'rs_1' } }))).toHaveLength(1)
   })
 })
 
-describe('the SDK itself', () => {
-  it('hands the messages on to a model', async () => {
+describe('`generateText`', () => {
+  it('passes the messages to the model with the same roles', async () => {
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
       outputTokens: { total: 1, text: 1, reasoning: 0 },
@@ -205,8 +205,8 @@ describe('the SDK itself', () => {
       observe('p', action('b', { call: 'd' }), '', { observation: failed }),
       user('v'),
     )
-    const { text: reply } = await generateText({ model, messages, allowSystemInMessages: true })
-    expect(reply).toBe('done')
+    const { text: answer } = await generateText({ model, messages, allowSystemInMessages: true })
+    expect(answer).toBe('done')
     const [requests] = model.doGenerateCalls
     expect(requests?.prompt.map(({ role }) => role)).toEqual(messages.map(({ role }) => role))
   })

@@ -1,4 +1,4 @@
-/** Anthropic Messages: marks of the cache, of which a request takes four, and citations, which all its documents have or none. */
+/** Anthropic Messages: at most four cache marks per request, and citations that all documents have or none. */
 
 import { describe, expect, it } from 'vitest'
 import type { MessageEvent } from '../../src/event/types.ts'
@@ -8,12 +8,12 @@ import { replay } from '../../src/state/reduce.ts'
 import { action, agent, observe, text, user } from '../build.ts'
 import { messages, write } from './anthropic-written.ts'
 
-const flagged = (words: string) => ({ ...text(words), cache_prompt: true })
+const flagged = (content: string) => ({ ...text(content), cache_prompt: true })
 
-describe('cached prefixes', () => {
+describe('cache marks', () => {
   const marked = { cache_control: { type: 'ephemeral' } }
 
-  it('are four at most, the first that ask', () => {
+  it('are limited to the first four flagged parts', () => {
     const request = write(
       user(
         'u',
@@ -30,16 +30,16 @@ describe('cached prefixes', () => {
     ])
   })
 
-  it('are four with those of the tools and of the request', () => {
+  it('share the limit of four with marks of tools and of the `cached` option', () => {
     const tools = [{ name: 'ls', ...marked }, { name: 'rm', ...marked }, { name: 'cp' }]
     const log = [user('u', ['a', 'b', 'c'].map(flagged))]
     const [message] = toAnthropic(toMessages(replay(log)), { tools }).messages
     expect(message?.content.map((block) => 'cache_control' in block)).toEqual([true, true, false])
-    const [behind] = toAnthropic(toMessages(replay(log)), { tools, cached: '5m' }).messages
-    expect(behind?.content.map((block) => 'cache_control' in block)).toEqual([true, false, false])
+    const [automatic] = toAnthropic(toMessages(replay(log)), { tools, cached: '5m' }).messages
+    expect(automatic?.content.map((block) => 'cache_control' in block)).toEqual([true, false, false])
   })
 
-  it('are for an hour where the one of the request is, which stands behind them', () => {
+  it('have a TTL of one hour when the `cached` option is `1h`', () => {
     const [message] = toAnthropic(toMessages(replay([user('u', ['a', 'b'].map(flagged))])), {
       cached: '1h',
     }).messages
@@ -50,22 +50,22 @@ describe('cached prefixes', () => {
     ])
   })
 
-  it('gives documents their marks of the cache from the same four', () => {
+  it('include marks of documents; a mark of 1h after one of 5m becomes 5m', () => {
     const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
-    const requests = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+    const hourMark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
     const content = [
-      { ...file, ...requests },
+      { ...file, ...hourMark },
       { ...file, cache_prompt: true },
-      { ...file, ...requests },
+      { ...file, ...hourMark },
       flagged('b'),
-      { ...file, ...requests },
+      { ...file, ...hourMark },
     ]
     const [message] = messages({ ...user('u'), llm_message: { role: 'user', content } } as MessageEvent)
     const mark = { cache_control: { type: 'ephemeral' } }
     expect(message?.content).toEqual([
-      { ...file, ...requests },
+      { ...file, ...hourMark },
       { ...file, ...mark },
-      // The provider refuses an hour behind five minutes.
+      // The provider rejects a mark of one hour after one of five minutes.
       { ...file, ...mark },
       { ...text('b'), ...mark },
       file,
@@ -78,7 +78,7 @@ const document = (name: string) => ({
   source: { type: 'text', media_type: 'text/plain', data: name },
 })
 
-it('M3 cites all documents or none, as the first one of the request asks', () => {
+it('M3 the first document or search result of a request decides whether all are cited', () => {
   const cited = { citations: { enabled: true } }
   const match = { type: 'search_result', source: 'a', title: 'A', content: [text('b')] }
   const sent = (...parts: object[]) =>

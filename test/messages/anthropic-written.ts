@@ -6,7 +6,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 
-/** The request of a log; it must be valid. */
+/** Returns the request of a log, which must be valid. */
 export function write(...events: readonly Event[]): AnthropicRequest {
   const request = toAnthropic(toMessages(replay(events)))
   expect(validateAnthropic(request)).toEqual([])

@@ -1,4 +1,4 @@
-/** Anthropic Messages: what the provider refuses, and how each of it is avoided. */
+/** Anthropic Messages: how `toAnthropic` avoids requests that the provider rejects. */
 
 import { describe, expect, it } from 'vitest'
 import type { RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
@@ -13,25 +13,25 @@ import { PNG } from './part-table.ts'
 
 const SOURCE = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
 
-const thinks = (
+const thinkingReply = (
   id: string,
-  words: string,
+  content: string,
   ...thinking_blocks: (ThinkingBlock | RedactedThinkingBlock)[]
 ): MessageEvent => ({
   kind: 'MessageEvent',
   id,
   source: 'agent',
-  llm_message: { role: 'assistant', content: [text(words)], thinking_blocks },
+  llm_message: { role: 'assistant', content: [text(content)], thinking_blocks },
 })
 
 const signed = (name: string): ThinkingBlock => ({ type: 'thinking', thinking: name, signature: `s-${name}` })
 
-const error = (words: string) => [
-  { type: 'tool_result', tool_use_id: 'c', content: [text(words)], is_error: true },
+const error = (content: string) => [
+  { type: 'tool_result', tool_use_id: 'c', content: [text(content)], is_error: true },
 ]
 
-describe('Anthropic Messages', () => {
-  it('L16 system, user, call, result', () => {
+describe('`toAnthropic`', () => {
+  it('L16 writes a system prompt, a user message, a call and its result', () => {
     const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path":"."}', thought: 'look' })
     expect(write(system('s', 'S', { dynamic_context: text('D') }), user('u'), call, result)).toEqual({
       system: [text('S'), text('D')],
@@ -46,12 +46,12 @@ describe('Anthropic Messages', () => {
     })
   })
 
-  it('has no system field without a prompt, and no blank text in it', () => {
+  it('omits the system field without a prompt, and blank texts in it', () => {
     expect(write(user('u'))).not.toHaveProperty('system')
     expect(write(system('s', ' ', { dynamic_context: text('D') }), user('u')).system).toEqual([text('D')])
   })
 
-  it('merges messages of one role, and parts two replies by a word of the user', () => {
+  it('merges messages of one role, and separates two replies by a user message', () => {
     const [call, result] = pair('1', { call: 'c' })
     const named = user('w', 'w', { llm_message: { role: 'user', content: [text('w')], name: 'eve' } })
     expect(
@@ -59,7 +59,7 @@ describe('Anthropic Messages', () => {
     ).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'user'])
   })
 
-  it('W50 leaves out blank text, and no other white space', () => {
+  it('W50 leaves out blank texts, and keeps the white space of other texts', () => {
     expect(
       messages(
         user('u', [text(' '), text(' u ')]),
@@ -72,24 +72,24 @@ describe('Anthropic Messages', () => {
     ])
   })
 
-  it('is opened when it does not begin with the user', () => {
+  it('inserts an opening user message when the history does not start with one', () => {
     const opening = text('[The conversation begins here.]')
     expect(messages(system('s'))).toEqual([{ role: 'user', content: [opening] }])
     expect(messages(agent('a'))[0]).toEqual({ role: 'user', content: [opening] })
-    expect(messages(thinks('a', '', { thinking: 'unsigned' }), user('u'))).toEqual([
+    expect(messages(thinkingReply('a', '', { thinking: 'unsigned' }), user('u'))).toEqual([
       { role: 'user', content: [opening, text('u')] },
     ])
   })
 })
 
 describe('thinking', () => {
-  it('that is signed or redacted goes back byte for byte and leads the message', () => {
+  it('is sent back unchanged at the start of the message when signed or redacted', () => {
     const blocks = [signed('\n t \t'), { type: 'redacted_thinking' as const, data: 'EmwK+/=' }, signed('')]
     const call = action('a', { thinking_blocks: blocks, thought: 'go' })
     expect(messages(user('u'), call, observe('o', call))[1]?.content.slice(0, 3)).toEqual(blocks)
   })
 
-  it('that is unsigned, or has no bytes, is left out', () => {
+  it('is left out when it is unsigned, empty or not well-formed Unicode', () => {
     const blocks = [
       { thinking: 'a' },
       { thinking: 'b', signature: null },
@@ -99,11 +99,11 @@ describe('thinking', () => {
       { data: '' },
       { data: '\ud800' },
     ]
-    expect(messages(user('u'), thinks('a', 'hello', ...blocks))[1]?.content).toEqual([text('hello')])
-    expect(messages(user('u'), thinks('a', '', ...blocks))).toHaveLength(1)
+    expect(messages(user('u'), thinkingReply('a', 'hello', ...blocks))[1]?.content).toEqual([text('hello')])
+    expect(messages(user('u'), thinkingReply('a', '', ...blocks))).toHaveLength(1)
   })
 
-  it('of all calls of a batch stands before the words and the calls', () => {
+  it('precedes all texts and calls of its batch', () => {
     const one = action('a1', { response: 'r', thinking: true, thought: 'one' })
     const two = action('a2', { response: 'r', thinking: true, thought: 'two' })
     const [, reply] = messages(user('u'), one, two, observe('o1', one), observe('o2', two))
@@ -117,16 +117,21 @@ describe('thinking', () => {
     ])
   })
 
-  it('alone does not end a message', () => {
-    expect(messages(user('u'), thinks('a', ' ', signed('t')))[1]?.content).toEqual([
+  it('is followed by a placeholder text when the reply has nothing else', () => {
+    expect(messages(user('u'), thinkingReply('a', ' ', signed('t')))[1]?.content).toEqual([
       signed('t'),
       text('[No answer was given.]'),
     ])
   })
 
-  it('and every reply that another one follows, or nothing, has a word of the user behind it', () => {
+  it('a user message follows each of several consecutive replies, with or without thinking', () => {
     expect(
-      messages(user('u'), agent('a'), thinks('b', 'b', signed('t')), thinks('c', 'c', signed('t'))),
+      messages(
+        user('u'),
+        agent('a'),
+        thinkingReply('b', 'b', signed('t')),
+        thinkingReply('c', 'c', signed('t')),
+      ),
     ).toEqual([
       { role: 'user', content: [text('u')] },
       { role: 'assistant', content: [text('a')] },
@@ -139,22 +144,22 @@ describe('thinking', () => {
   })
 })
 
-describe('results', () => {
+describe('tool results', () => {
   const call = action('a', { call: 'c' })
   const result = (...events: readonly Event[]) => messages(user('u'), call, ...events)[2]?.content
 
-  it('that are empty have no content', () => {
+  it('have no content when empty or blank', () => {
     expect(result(observe('o', call, []))).toEqual([{ type: 'tool_result', tool_use_id: 'c' }])
     expect(result(observe('o', call, ' '))).toEqual([{ type: 'tool_result', tool_use_id: 'c' }])
   })
 
-  it('that are errors say so, also when they have no words', () => {
+  it('have `is_error` for failures and rejections, and a default text for a blank error', () => {
     expect(result(fail('e', call, 'no such tool'))).toEqual(error('no such tool'))
     expect(result(fail('e', call, ' '))).toEqual(error('[An error occurred during execution.]'))
     expect(result(reject('r', call, { rejection_reason: 'no' }))).toEqual(error('Action rejected: no'))
   })
 
-  it('hold images, but in an error only text: its images follow', () => {
+  it('contain images, except errors, whose images follow after the result', () => {
     const content = [text('see'), image(PNG, 'https://x.org/a.png')]
     const images = [
       { type: 'image', source: SOURCE },
@@ -185,20 +190,20 @@ describe('results', () => {
     ])
   })
 
-  it('of errors leave a document out, and show it behind', () => {
+  it('move the document of an error after the result', () => {
     const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
     const reference = { type: 'tool_reference', tool_name: 'ls' }
     const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{}' })
     const observation = { kind: 'X', is_error: true, content: [file, reference] }
-    const [, , behind] = messages(user('u'), call, { ...result, observation } as Event)
-    expect(behind?.content).toMatchObject([
+    const [, , answer] = messages(user('u'), call, { ...result, observation } as Event)
+    expect(answer?.content).toMatchObject([
       { type: 'tool_result', content: [{}, text('[File 1 follows in the next user message.]'), {}] },
       text('[File 1 of the tool results above:]'),
       file,
     ])
   })
 
-  it('refer to no tool that the request does not have', () => {
+  it('replace the reference to a tool that is not in the request by a text', () => {
     const [call, result] = pair('1', { call: 'c', tool: 'find', args: '{}' })
     const [ls, cat] = ['ls', 'cat'].map((tool_name) => ({ type: 'tool_reference', tool_name }))
     const observation = { kind: 'X', content: [ls, cat] }
@@ -212,7 +217,7 @@ describe('results', () => {
     expect(sent([{ name: 'ls' }])).toMatchObject([{ content: [ls, gone] }])
   })
 
-  it('and messages say so of images that the provider cannot take', () => {
+  it('user and assistant messages get a placeholder for an unsupported image', () => {
     expect(messages(user('u', [image('http://x.org/a.png', 'a.png')]), agent('a', [image(PNG)]))).toEqual([
       {
         role: 'user',
@@ -253,7 +258,8 @@ const compacted = (more: object) => {
   return messages(user('u'), event, user('v'))[1]?.content
 }
 
-it('M3 says in words a compaction that was asked for: it would have to stand in front of all', () => {
+it('M3 a compaction with a signature is sent as text, one with encrypted content as a block', () => {
+  // A compaction that the client requested would have to be the first block of the request.
   expect(compacted({ signature: 'c2ln' })).toEqual([text('[compaction: So far.]')])
   expect(compacted({ encrypted_content: 'eA==' })).toMatchObject([{ type: 'compaction' }])
 })
@@ -265,14 +271,14 @@ const appended = (...events: readonly Event[]) => {
 }
 
 describe('later system prompts', () => {
-  it('M3 are one message where nothing stands between them', () => {
+  it('M3 share one message when nothing separates them', () => {
     expect(appended(system('s', 'a'), user('u'), system('t', 'b'), system('v', 'c'))).toEqual([
       ['user', 'text'],
       ['system', 'text', 'text'],
     ])
   })
 
-  it('M3 wait for the next reply where nothing is written of one, since its sealed parts saw something else', () => {
+  it('M3 precede the next reply that is sent when the reply after them is left out', () => {
     const parts = [{ other: { type: 'compaction', content: 'S', encrypted_content: 'eA==' } }]
     const reply = { grammar: 'anthropic', prefix: 'other', parts }
     const sealed = { ...agent('r'), llm_message: { role: 'assistant', content: [], reply } } as MessageEvent

@@ -1,4 +1,4 @@
-/** OpenAI's async tools: the call goes back at once, its output where the call is completed (law M18). */
+/** OpenAI's async tools: the call is sent at once, its output when the call completes (law M18). */
 
 import { describe, expect, it } from 'vitest'
 import { completionMessage } from '../../src/event/completion.ts'
@@ -19,8 +19,8 @@ const user = (id: string, text: string): Event => ({
 
 const fold = (state: State, ...events: readonly Event[]): State => events.reduce(reduce, state)
 
-/** A reply of reasoning, an async call and a message, read and folded. */
-function replied(): { readonly state: State; readonly action: ActionEvent & { readonly id: string } } {
+/** The state after a reply of reasoning, an async call and a message, and the action of the call. */
+function replyState(): { readonly state: State; readonly action: ActionEvent & { readonly id: string } } {
   const state = replay([user('u1', 'Weather in Paris? And what is 2+2?')])
   const request = toOpenAIResponses(toMessages(state))
   const response = {
@@ -49,9 +49,9 @@ function replied(): { readonly state: State; readonly action: ActionEvent & { re
     ],
   }
   const { events } = fromOpenAIResponses(response as never, { request })
-  const now = fold(state, ...events)
-  const action = [...now.log.entries].find(({ event }) => event?.kind === 'ActionEvent')
-  return { state: now, action: { ...(action?.event as ActionEvent), id: String(action?.id) } }
+  const next = fold(state, ...events)
+  const action = [...next.log.entries].find(({ event }) => event?.kind === 'ActionEvent')
+  return { state: next, action: { ...(action?.event as ActionEvent), id: String(action?.id) } }
 }
 
 const workingResult = ({ id, tool_name, tool_call_id }: ActionEvent & { readonly id: string }): Event => ({
@@ -75,26 +75,26 @@ const inputOf = (state: State) => {
 const typesOf = (state: State): string[] => inputOf(state).map(({ type }) => type)
 
 describe('an async call of OpenAI Responses', () => {
-  it('goes back as it came and without output, and has its output where it is completed', () => {
-    const { state, action } = replied()
+  it('is sent back unchanged, and its output follows once the call is completed', () => {
+    const { state, action } = replyState()
     const working = fold(state, workingResult(action))
     const first = ['message', 'reasoning', 'function_call', 'message']
     expect(typesOf(working)).toEqual(first)
     expect(inputOf(working)[2]).toMatchObject({ call_id: 'call_1', async: true })
-    const spoken = fold(working, user('u2', 'And 3+3?'))
-    expect(typesOf(spoken)).toEqual([...first, 'message'])
-    const done = fold(spoken, completion(action))
+    const continued = fold(working, user('u2', 'And 3+3?'))
+    expect(typesOf(continued)).toEqual([...first, 'message'])
+    const done = fold(continued, completion(action))
     expect(typesOf(done)).toEqual([...first, 'message', 'function_call_output'])
     expect(inputOf(done).at(-1)).toEqual({ type: 'function_call_output', call_id: 'call_1', output: '22 C' })
-    // No byte of what was sent has changed.
-    expect(JSON.stringify(inputOf(done).slice(0, -1))).toBe(JSON.stringify(inputOf(spoken)))
-    // A second one is a message like any other.
+    // The earlier items are unchanged.
+    expect(JSON.stringify(inputOf(done).slice(0, -1))).toBe(JSON.stringify(inputOf(continued)))
+    // A second completion is an ordinary message.
     const again = fold(done, { ...completion(action), id: 'again' })
     expect(inputOf(again).slice(-2)).toMatchObject([{ type: 'function_call_output' }, { type: 'message' }])
   })
 
-  it('is told of in the frame where the call is no longer sent, and in other grammars', () => {
-    const { state, action } = replied()
+  it('has its result as a text in other grammars, and once the call is forgotten', () => {
+    const { state, action } = replyState()
     const done = fold(state, workingResult(action), user('u2', 'And?'), completion(action))
     const ids = [...done.log.entries].flatMap(({ id, event }) =>
       event?.kind === 'ActionEvent' ? [String(id)] : [],
@@ -114,19 +114,19 @@ describe('an async call of OpenAI Responses', () => {
     expect(JSON.stringify(messages)).toContain('[The call call_1 of get_weather is done. Its result:]')
   })
 
-  it('has the output that its message has, also after a change of the messages', () => {
-    const { state, action } = replied()
+  it('gets its output from the messages, also when a caller masked them', () => {
+    const { state, action } = replyState()
     const messages = toMessages(fold(state, workingResult(action), completion(action)))
     const masked = JSON.parse(JSON.stringify(messages).replace('22 C', '***')) as typeof messages
     expect(toOpenAIResponses(masked).input.at(-1)).toMatchObject({ output: '***' })
     expect(JSON.stringify(toOpenAIResponses(masked))).not.toContain('22 C')
   })
 
-  it('works again on a branch where it is not completed', () => {
-    const { state, action } = replied()
-    const spoken = fold(state, workingResult(action), user('u2', 'And?'))
-    const done = fold(spoken, completion(action))
+  it('is sent without output after navigation to an event before its completion', () => {
+    const { state, action } = replyState()
+    const continued = fold(state, workingResult(action), user('u2', 'And?'))
+    const done = fold(continued, completion(action))
     const back = fold(done, ...decideNavigate(done, 'u2'))
-    expect(JSON.stringify(inputOf(back))).toBe(JSON.stringify(inputOf(spoken)))
+    expect(JSON.stringify(inputOf(back))).toBe(JSON.stringify(inputOf(continued)))
   })
 })

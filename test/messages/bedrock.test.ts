@@ -1,4 +1,4 @@
-/** Bedrock's Converse: how replies are read and go back where the general properties have no case. */
+/** Bedrock's Converse: reading and writing replies in cases that the general properties do not cover. */
 
 import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
@@ -33,11 +33,11 @@ it.each([
   ['content_filtered', 'filtered'],
   ['malformed_model_output', 'failed'],
   ['malformed_tool_use', 'failed'],
-])('a reply that stops by %s is %s', (reason, type) => {
+])('a reply with the stop reason %s has the outcome %s', (reason, type) => {
   expect(read(reason, { text: 'Hi' }).outcome.type).toBe(type)
 })
 
-it('redacted reasoning and images go back as the bytes that came', () => {
+it('redacted reasoning and images are sent back byte for byte', () => {
   const content = [
     { reasoningContent: { redactedContent: bytes } },
     { image: { format: 'png', source: { bytes } } },
@@ -57,7 +57,7 @@ it('redacted reasoning and images go back as the bytes that came', () => {
 
 describe('a stream', () => {
   it.each(['throttlingException', 'modelStreamErrorException', 'internalServerException'])(
-    'with a %s has failed',
+    'fails with the message of a %s',
     (name) => {
       const stream = collectBedrock()
       stream.push({ [name]: { message: 'Slow down.' } })
@@ -65,7 +65,7 @@ describe('a stream', () => {
     },
   )
 
-  it('whose arguments break makes no call that is executed', () => {
+  it('does not execute a call with truncated arguments', () => {
     const stream = collectBedrock()
     const contentBlockIndex = 0
     stream.push({
@@ -102,8 +102,8 @@ const result = (...content: object[]): NeutralMessage => ({
   is_error: true,
 })
 
-describe('what is sent', () => {
-  it('has images in results, names that are legal, and no reasoning of another provider', () => {
+describe('`toBedrock`', () => {
+  it('writes images into results, makes names legal, and omits reasoning of other providers', () => {
     expect(written(user({ text: 'Go.' }), reply, result({ type: 'image', image_urls: [PNG] }))).toEqual([
       { role: 'user', content: [{ text: 'Go.' }] },
       { role: 'assistant', content: [{ toolUse: { toolUseId: 'c_1', name: 'ls_now', input: {} } }] },
@@ -131,7 +131,7 @@ describe('what is sent', () => {
     ['arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.claude-opus-5-5', true],
     ['arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3', true],
     [undefined, true],
-  ])('has images and a status in results only for models that accept them: %s', (model, isRich) => {
+  ])('writes images and a status into results only for models that accept them: %s', (model, isRich) => {
     const image = { image: { format: 'png', source: { bytes } } }
     const messages = [
       user({ text: 'Go.' }),
@@ -155,7 +155,7 @@ describe('what is sent', () => {
     ])
   })
 
-  it('has documents under names of their own, each beside a text', () => {
+  it('numbers the names of documents, and adds a text before them', () => {
     const file = {
       type: 'document',
       source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' },

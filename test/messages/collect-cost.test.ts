@@ -1,4 +1,4 @@
-/** What it costs to read a streamed reply: as much as it is long, whichever way a provider cuts it up. */
+/** The time to read a streamed reply is linear in its length, however the provider splits it. */
 
 import { describe, expect, it } from 'vitest'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
@@ -11,12 +11,12 @@ import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { overgrowth } from '../growth.ts'
 
-/** A stream of one grammar, in events. */
+/** Makes the events of a stream in one grammar. */
 interface Stream {
   readonly collect: () => ReplyCollector
-  /** Words in so many pieces. */
-  readonly words: (pieces: readonly string[]) => object[]
-  /** A call whose arguments come in so many pieces; together they are a JSON object. */
+  /** A text in these pieces. */
+  readonly textEvents: (pieces: readonly string[]) => object[]
+  /** A call whose arguments arrive in these pieces; joined, they are a JSON object. */
   readonly call: (number: number, pieces: readonly string[]) => object[]
   readonly end: object
 }
@@ -43,7 +43,7 @@ const stepDelta = (index: number, delta: object) => ({ event_type: 'step.delta',
 const STREAMS: Readonly<Record<string, Stream>> = {
   'Anthropic Messages': {
     collect: collectAnthropic,
-    words: (pieces) =>
+    textEvents: (pieces) =>
       anthropicBlock(
         0,
         { type: 'text', text: '' },
@@ -59,7 +59,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'OpenAI Chat Completions': {
     collect: collectOpenAIChat,
-    words: (pieces) => pieces.map((content) => choice({ content })),
+    textEvents: (pieces) => pieces.map((content) => choice({ content })),
     call: (number, pieces) => [
       choice({
         tool_calls: [
@@ -72,7 +72,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'OpenAI Chat Completions with parts in lists': {
     collect: collectOpenAIChat,
-    words: (pieces) => pieces.map((text) => choice({ content: [{ type: 'text', text }] })),
+    textEvents: (pieces) => pieces.map((text) => choice({ content: [{ type: 'text', text }] })),
     call: (number, pieces) => [
       ...pieces.map((text) =>
         choice({ reasoning_details: [{ type: 'reasoning.text', text, index: number, signature: null }] }),
@@ -85,7 +85,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'OpenAI Responses': {
     collect: collectOpenAIResponses,
-    words: (pieces) => [
+    textEvents: (pieces) => [
       ...pieces.map((delta) => ({ type: 'response.output_text.delta', delta })),
       item(0, { type: 'message', content: [{ type: 'output_text', text: pieces.join('') }] }),
     ],
@@ -102,12 +102,12 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'the AI SDK': {
     collect: collectAiSdk,
-    words: (pieces) => [
+    textEvents: (pieces) => [
       { type: 'text-start', id: '0' },
       ...pieces.map((text) => ({ type: 'text-delta', id: '0', text })),
       { type: 'text-end', id: '0' },
     ],
-    // Its pieces are nothing to a reader, since the whole call comes behind them.
+    // The reader ignores the pieces, since the whole call follows.
     call: (number, pieces) => [
       { type: 'tool-input-start', id: `c${number}`, toolName: 'ls' },
       ...pieces.map((delta) => ({ type: 'tool-input-delta', id: `c${number}`, delta })),
@@ -122,7 +122,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'Amazon Bedrock': {
     collect: collectBedrock,
-    words: (pieces) =>
+    textEvents: (pieces) =>
       pieces.map((text) => ({ contentBlockDelta: { contentBlockIndex: 0, delta: { text } } })),
     call: (contentBlockIndex, pieces) => [
       {
@@ -139,7 +139,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   'Gemini Interactions': {
     collect: collectInteractions,
-    words: (pieces) => pieces.map((text) => stepDelta(0, { type: 'text', text })),
+    textEvents: (pieces) => pieces.map((text) => stepDelta(0, { type: 'text', text })),
     call: (number, pieces) => [
       {
         event_type: 'step.start',
@@ -152,7 +152,7 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   },
   Gemini: {
     collect: collectGoogle,
-    words: (pieces) => pieces.map((text) => candidate({ text })),
+    textEvents: (pieces) => pieces.map((text) => candidate({ text })),
     call: (number, pieces) => [
       candidate({ functionCall: { name: 'ls', id: `c${number}`, willContinue: true } }),
       ...pieces.map((stringValue) =>
@@ -172,21 +172,21 @@ const STREAMS: Readonly<Record<string, Stream>> = {
 const json = (text: string): string[] => ['{"a":"', ...text, '"}']
 
 const SHAPES: Readonly<Record<string, (stream: Stream, text: string) => object[]>> = {
-  'words in small pieces': ({ words }, text) => words([...text]),
-  'one long word': ({ words }, text) => words([text]),
+  'a text in small pieces': ({ textEvents }, text) => textEvents([...text]),
+  'one long piece of text': ({ textEvents }, text) => textEvents([text]),
   'arguments in small pieces': ({ call }, text) => call(0, json(text)),
   'many calls': ({ call }, text) => [...text].flatMap((_, number) => call(number, ['{}'])),
 }
 
 describe.each(Object.entries(STREAMS))('a stream of %s', (_, stream) => {
-  it.each(Object.entries(SHAPES))('is read in a time that grows as it does: %s', (shape, eventsOf) => {
+  it.each(Object.entries(SHAPES))('is read in linear time: %s', (shape, eventsOf) => {
     const read = (text: string): void => {
       const { push, end } = stream.collect()
       for (const event of eventsOf(stream, text)) push(event)
       push(stream.end)
       expect(end().events).toHaveLength(shape === 'many calls' ? text.length : 1)
     }
-    const to = { 'one long word': 2 ** 20, 'many calls': 2 ** 13 }[shape] ?? 2 ** 15
+    const to = { 'one long piece of text': 2 ** 20, 'many calls': 2 ** 13 }[shape] ?? 2 ** 15
     expect(overgrowth(read, (length) => 'x'.repeat(length), { from: to / 8, to })).toBe(null)
   })
 })

@@ -1,4 +1,4 @@
-/** Steps of the AI SDK as events: what its own `generateText` and `streamText` give, and what ended them. */
+/** `fromAiSdk` and `collectAiSdk`: events and outcomes of the steps of `generateText` and `streamText`. */
 
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
@@ -67,26 +67,26 @@ const model = (content: Content) =>
   })
 
 const inputSchema = jsonSchema<{ path?: string }>({ type: 'object' })
-const ASKED: Event = {
+const USER_MESSAGE: Event = {
   kind: 'MessageEvent',
   id: 'u',
   source: 'user',
   llm_message: { role: 'user', content: [{ text: 'Hi.' }] },
 }
 
-/** What is sent of a reply, its calls closed where they have no result. */
+/** Returns the messages of a reply. Calls without a result are closed. */
 function sent(events: readonly Event[]) {
-  const log = [ASKED, ...events.map((event, index) => ({ ...event, id: `r${index}` }))]
+  const log = [USER_MESSAGE, ...events.map((event, index) => ({ ...event, id: `r${index}` }))]
   const messages = toAiSdk(toMessages(replay(log), { pending: { close: 'Not run.' } }))
   expect(validateAiSdk(messages)).toEqual([])
   return messages
 }
 
-/** Without what is undefined, as JSON has it. */
+/** Removes undefined fields. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('a step', () => {
-  it('goes back as the SDK itself sends it back', async () => {
+  it('is written as the same message that the SDK itself sends', async () => {
     const result = await generateText({
       model: model(CONTENT),
       prompt: 'Hi.',
@@ -106,7 +106,7 @@ describe('a step', () => {
     })
   })
 
-  it('has the result behind a call that the SDK has executed', async () => {
+  it('includes the results of calls that the SDK executed', async () => {
     const calls: Content = [
       { type: 'tool-call', toolCallId: 'a', toolName: 'ls', input: '{}' },
       { type: 'tool-call', toolCallId: 'b', toolName: 'fails', input: '{}' },
@@ -140,7 +140,7 @@ describe('a step', () => {
     ])
   })
 
-  it('leaves undone what the SDK says is no call', async () => {
+  it('does not execute calls that the SDK reports as invalid', async () => {
     const calls: Content = [
       { type: 'tool-call', toolCallId: 'a', toolName: 'unknown', input: '{}' },
       { type: 'tool-call', toolCallId: 'b', toolName: 'ls', input: '{"path":' },
@@ -160,7 +160,7 @@ describe('a step', () => {
     expect(sent(events)).toHaveLength(3)
   })
 
-  it('leaves undone a call that was denied, and keeps who asked', () => {
+  it('does not execute a denied call, and records the approval request and response', () => {
     const call = { type: 'tool-call', toolCallId: 'a', toolName: 'ls', input: {} }
     const content = [
       call,
@@ -184,7 +184,7 @@ describe('a step', () => {
   })
 })
 
-describe('what ended a step', () => {
+describe('the outcome of a step', () => {
   it.each([
     [{ finishReason: 'stop' }, { type: 'done' }],
     [
@@ -201,7 +201,7 @@ describe('what ended a step', () => {
       { finishReason: 'error', rawFinishReason: 'overloaded' },
       { type: 'failed', explanation: 'overloaded' },
     ],
-  ])('%j', (ending, outcome) => {
+  ])('follows from %j', (ending, outcome) => {
     expect(fromAiSdk({ content: [{ type: 'text', text: 'Hi' }], ...ending } as never).outcome).toEqual(
       outcome,
     )
@@ -209,7 +209,7 @@ describe('what ended a step', () => {
 })
 
 describe('a stream', () => {
-  it('of the SDK gives what its step does', async () => {
+  it('yields the same reply as its step', async () => {
     const mock = new MockLanguageModelV4({
       doStream: {
         stream: simulateReadableStream({
@@ -231,17 +231,17 @@ describe('a stream', () => {
     })
     const result = streamText({ model: mock, prompt: 'Hi.', tools: { ls: tool({ inputSchema }) } })
     const stream = collectAiSdk()
-    const words: string[] = []
+    const texts: string[] = []
     for await (const part of result.fullStream) {
-      for (const { content } of stream.push(part)) words.push(content ?? '')
+      for (const { content } of stream.push(part)) texts.push(content ?? '')
     }
     const [step] = await result.steps
-    expect(words.join('')).toBe('I look.')
+    expect(texts.join('')).toBe('I look.')
     expect(stream.end()).toEqual(fromAiSdk(step ?? { content: [] }))
     expect(sent(stream.end().events)[1]).toEqual(plain((await result.response).messages[0]))
   })
 
-  it('that was aborted has broken off, and one with an error has failed', () => {
+  it('has the outcome `broken_off` after an abort, and `failed` after an error', () => {
     const aborted = collectAiSdk()
     for (const part of [
       { type: 'text-start', id: '1' },

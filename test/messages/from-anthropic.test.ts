@@ -1,4 +1,4 @@
-/** Replies of Anthropic Messages as events: what they say, what of them is not executed, and what ended them. */
+/** `fromAnthropic` and `collectAnthropic`: events of a reply, calls that are not executed, and outcomes. */
 
 import { describe, expect, it } from 'vitest'
 import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
@@ -20,7 +20,7 @@ const user: Event = {
 }
 
 const start = (content_block: object, index = 0) => ({ type: 'content_block_start', index, content_block })
-const delta = (of: object, index = 0) => ({ type: 'content_block_delta', index, delta: of })
+const delta = (fields: object, index = 0) => ({ type: 'content_block_delta', index, delta: fields })
 const end = (stop_reason: string) => ({
   type: 'message_delta',
   delta: { stop_reason },
@@ -34,7 +34,7 @@ function sentAgain(reply: object) {
 }
 
 describe('fromAnthropic', () => {
-  it('gives one action a call, with the words, the thinking and the record on the first only', () => {
+  it('returns one action per call; only the first has text, thinking and the full record', () => {
     const state = replay([user])
     const request = toAnthropic(toMessages(state), { tools: [{ name: 'ls' }] })
     const { prefix, tools } = requestRecord(request) ?? {}
@@ -98,7 +98,7 @@ describe('fromAnthropic', () => {
   it.each([
     ['an unknown tool', [call('a', 'rm', {})], 'tool_use', 'there is no tool "rm"'],
     [
-      'arguments that are no object',
+      'arguments that are not an object',
       [call('a', 'ls', [1])],
       'tool_use',
       'its arguments are not a readable JSON object',
@@ -110,7 +110,7 @@ describe('fromAnthropic', () => {
       'the reply was cut off in the middle of it',
     ],
     ['a refused reply', [call('a', 'ls', {})], 'refusal', 'the reply was ended by a refusal'],
-  ])('does not execute a call of %s, and says why', (_, content, stop_reason, why) => {
+  ])('reports why a call is not executed: %s', (_, content, stop_reason, why) => {
     const { events } = fromAnthropic({ content, stop_reason } as never, { tools: [{ name: 'ls' }] })
     const [action, error] = events
     expect(action).toMatchObject({ kind: 'ActionEvent', action: null })
@@ -122,7 +122,7 @@ describe('fromAnthropic', () => {
     expect(events).toHaveLength(2)
   })
 
-  it('executes the calls before the one that was cut off', () => {
+  it('executes the calls before a truncated one', () => {
     const content = [call('a', 'ls', {}), call('b', 'ls', {})]
     const { events, outcome } = fromAnthropic({ content, stop_reason: 'max_tokens' } as never)
     expect(outcome).toEqual({ type: 'truncated', reason: 'max_tokens' })
@@ -133,7 +133,7 @@ describe('fromAnthropic', () => {
     ])
   })
 
-  it('gives calls without an id ids of their own, and unites those with the same one', () => {
+  it('assigns ids to calls without one, and merges calls with the same id', () => {
     const content = [call('', 'ls', 1), call('', 'ls', {}), call('x', 'ls', 1), call('x', 'ls', {})]
     const { events } = fromAnthropic({ content } as never)
     const named = events.map((event) => ('tool_call_id' in event ? event.tool_call_id : ''))
@@ -154,11 +154,11 @@ describe('fromAnthropic', () => {
       { stop_reason: 'model_context_window_exceeded' },
       { type: 'truncated', reason: 'model_context_window_exceeded' },
     ],
-  ])('says what ended a reply: %j', (ending, outcome) => {
+  ])('derives the outcome from %j', (ending, outcome) => {
     expect(fromAnthropic({ content: [text('x')], ...ending } as never).outcome).toEqual(outcome)
   })
 
-  it('records why the provider refused, and why its cache was missed', () => {
+  it('records the details of a refusal and of a cache miss', () => {
     const stop_details = { type: 'refusal', category: 'cyber', explanation: 'No.' }
     const diagnostics = { cache_miss_reason: { type: 'messages_changed', cache_missed_input_tokens: 9 } }
     const reply = { content: [text('x')], stop_reason: 'refusal', stop_details, diagnostics }
@@ -166,7 +166,7 @@ describe('fromAnthropic', () => {
     expect(replyOf(event as Event)?.metadata).toEqual({ stop_details, diagnostics })
   })
 
-  it('keeps what has no standard field, in its place', () => {
+  it('keeps unknown blocks and citations at their positions', () => {
     const server = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
     const cited = { ...text('x'), citations: [{ type: 'char_location' }] }
     const { events } = fromAnthropic({
@@ -180,7 +180,7 @@ describe('fromAnthropic', () => {
     ])
   })
 
-  it('sends back what the provider does on its own side, with the thinking that is bound to it', () => {
+  it('keeps server tool blocks and their thinking for the next request', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'oak' } }
     const matches = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
     const cited = { ...text('x'), citations: [{ type: 'char_location', cited_text: 'x' }] }
@@ -189,7 +189,7 @@ describe('fromAnthropic', () => {
     expect(sentAgain({ content })).toEqual(content)
   })
 
-  it('leaves thinking out that is bound to what cannot be sent back', () => {
+  it('the next request omits thinking around a block that cannot be sent back', () => {
     const newer = { type: 'a_kind_of_tomorrow' }
     const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
     const report = text('[a_kind_of_tomorrow]')
@@ -205,7 +205,7 @@ describe('fromAnthropic', () => {
 })
 
 describe('collectAnthropic', () => {
-  it('does not execute a call whose arguments broke off, and keeps their text', () => {
+  it('does not execute a call with truncated arguments, and keeps their text', () => {
     const { push, end: reply } = collectAnthropic()
     push(start(call('a', 'ls', {})))
     push(delta({ type: 'input_json_delta', partial_json: '{"path": "/et' }))
@@ -215,7 +215,7 @@ describe('collectAnthropic', () => {
     expect(error).toMatchObject({ kind: 'AgentErrorEvent' })
   })
 
-  it('publishes thinking as reasoning', () => {
+  it('emits thinking as reasoning deltas', () => {
     const { push } = collectAnthropic()
     push(start({ type: 'thinking', thinking: '', signature: '' }))
     expect(push(delta({ type: 'thinking_delta', thinking: 'hm' }))).toEqual([
@@ -223,7 +223,7 @@ describe('collectAnthropic', () => {
     ])
   })
 
-  it('tells a stream that failed from one that broke off', () => {
+  it('distinguishes a failed stream from one that broke off', () => {
     const failed = collectAnthropic()
     const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
     failed.push(body)

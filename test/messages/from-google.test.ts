@@ -1,4 +1,4 @@
-/** Replies of Gemini as events: what ended them, what they hold beside words, and pieces of arguments. */
+/** `fromGoogle` and `collectGoogle`: outcomes, the record of a reply, and arguments in pieces. */
 
 import { FinishReason } from '@google/genai'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ const reply = (parts: object[], finishReason = 'STOP', more: object = {}) => ({
   candidates: [{ content: { role: 'model', parts }, finishReason, ...more }],
 })
 
-describe('what ended a reply', () => {
+describe('the outcome of a reply', () => {
   it.each([
     ['STOP', { type: 'done' }],
     ['MAX_TOKENS', { type: 'truncated', reason: 'MAX_TOKENS' }],
@@ -19,28 +19,28 @@ describe('what ended a reply', () => {
     ['RECITATION', { type: 'filtered', reason: 'RECITATION' }],
     ['MALFORMED_FUNCTION_CALL', { type: 'failed', explanation: 'MALFORMED_FUNCTION_CALL' }],
     ['A_REASON_TO_COME', { type: 'done' }],
-  ])('%s', (reason, outcome) => {
+  ])('follows from the finish reason %s', (reason, outcome) => {
     expect(fromGoogle(reply([{ text: 'Hi' }], reason)).outcome).toEqual(outcome)
   })
 
-  it.each(Object.values(FinishReason))('%s of the SDK is known', (reason) => {
+  it.each(Object.values(FinishReason))('is `done` only for STOP and an unspecified reason: %s', (reason) => {
     const isDone = reason === 'STOP' || reason === 'FINISH_REASON_UNSPECIFIED'
     expect(fromGoogle(reply([{ text: 'Hi' }], reason)).outcome.type === 'done').toBe(isDone)
   })
 
-  it('is that of the first candidate, also where pieces of others come before', () => {
+  it('ignores other candidates, even if their parts arrive first', () => {
     const stream = collectGoogle()
     stream.push({ candidates: [{ index: 1, content: { parts: [{ text: 'other' }] } }] })
     stream.push({ candidates: [{ index: 0, content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }] })
     expect(stream.end().events).toMatchObject([{ llm_message: { content: [{ text: 'Hi' }] } }])
   })
 
-  it('says in the provider’s words why a call was malformed', () => {
+  it("contains the provider's explanation of a malformed call", () => {
     const failed = reply([], 'MALFORMED_FUNCTION_CALL', { finishMessage: 'print(1' })
     expect(fromGoogle(failed)).toEqual({ events: [], outcome: { type: 'failed', explanation: 'print(1' } })
   })
 
-  it('is the filter where the prompt was blocked, and a failure where nothing came', () => {
+  it('is `filtered` for a blocked prompt, and `failed` for an error or an empty response', () => {
     const blocked = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }
     const { events, outcome } = fromGoogle(blocked)
     expect(outcome).toEqual({ type: 'filtered', reason: 'PROHIBITED_CONTENT' })
@@ -53,7 +53,7 @@ describe('what ended a reply', () => {
     expect(stream.end()).toEqual(fromGoogle(blocked))
   })
 
-  it('leaves the last call of one that was cut off undone', () => {
+  it('the last call of a truncated reply is not executed', () => {
     const parts = [{ functionCall: { name: 'ls', args: {} } }, { functionCall: { name: 'ls', args: {} } }]
     const { events } = fromGoogle(reply(parts, 'MAX_TOKENS'))
     expect(events).toMatchObject([
@@ -65,7 +65,7 @@ describe('what ended a reply', () => {
 })
 
 describe('the record of a reply', () => {
-  it('holds signatures, tokens, and what is said of the reply', () => {
+  it('contains signatures, token counts and grounding metadata', () => {
     const grounded = {
       ...reply([{ text: 'Hi', thoughtSignature: 'c2ln' }], 'STOP', {
         groundingMetadata: { webSearchQueries: ['oak'] },
@@ -88,7 +88,7 @@ describe('the record of a reply', () => {
     })
   })
 
-  it('is short where the fields of the event say it all', () => {
+  it('omits `parts` when the fields of the event are sufficient', () => {
     const [event] = fromGoogle(reply([{ text: 'Hi' }])).events
     expect(JSON.stringify(event)).not.toContain('parts')
   })
@@ -104,7 +104,7 @@ const collect = (...calls: object[]) => {
 const piece = (...partialArgs: object[]) => ({ partialArgs, willContinue: true })
 
 describe('arguments in pieces', () => {
-  it('are put together by their paths', () => {
+  it('are assembled by their JSON paths', () => {
     expect(
       collect(
         { name: 'ls', willContinue: true },
@@ -120,7 +120,7 @@ describe('arguments in pieces', () => {
   })
 
   it.each(['a', '$', '$.', '$[9]', '$.a.b', '$.a[0]', '$[*]', "$['\\x']"])(
-    'that fit nowhere make no call: %s',
+    'are replaced by a note when a path does not fit: %s',
     (jsonPath) => {
       const text = collect(
         { name: 'ls', willContinue: true },

@@ -1,4 +1,4 @@
-/** Replies of OpenAI Chat Completions as events: what ended them, and what servers make of the grammar. */
+/** `fromOpenAIChat` and `collectOpenAIChat`: outcomes, and deviations of compatible servers. */
 
 import { describe, expect, it } from 'vitest'
 import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
@@ -20,7 +20,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 })
 const thought = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
-/** How a reply would have ended after each chunk. */
+/** Returns the outcome after each chunk. */
 const outcomes = (...chunks: readonly object[]) => {
   const { push, end } = collectOpenAIChat()
   return chunks.map((each) => {
@@ -41,13 +41,13 @@ describe('fromOpenAIChat', () => {
     [{ content: 'x' }, 'abort', { type: 'broken_off', text: 'x' }],
     [{ content: [{ type: 'text', text: 'x' }] }, 'abort', { type: 'broken_off', text: 'x' }],
     [{ content: null, refusal: 'No.' }, 'stop', { type: 'refused', explanation: 'No.' }],
-    // Some servers say that a reply with calls has stopped.
+    // Some servers end a reply with calls by `stop`.
     [{ tool_calls: [call('a', '{}')] }, 'stop', { type: 'tool_calls' }],
-  ])('says what ended %j with %s', (message, reason, outcome) => {
+  ])('derives the outcome of %j with the finish reason %s', (message, reason, outcome) => {
     expect(replied(message, reason).outcome).toEqual(outcome)
   })
 
-  it('has the streamed text as the outcome of a stream that the server aborted', () => {
+  it('the outcome of an aborted stream contains its text', () => {
     const stream = collectOpenAIChat()
     stream.push(chunk({ content: 'half an ' }))
     stream.push(chunk({ content: 'ans' }, 'abort'))
@@ -64,11 +64,11 @@ describe('fromOpenAIChat', () => {
     expect(error).toMatchObject({ error: `The call was not executed: ${why}.` })
   })
 
-  it('takes no arguments at all as an empty object', () => {
+  it('reads empty arguments as an empty object', () => {
     expect(replied({ tool_calls: [call('a', '')] }).events).toMatchObject([{ action: { kind: 'LsAction' } }])
   })
 
-  it('keeps what a thinking part holds beside its text, and does not send it', () => {
+  it('keeps the signature of a thinking part, and does not send it back', () => {
     const thinking = { type: 'thinking', thinking: 'Hm.', signature: 's' }
     const { events } = replied({ content: [thinking, { type: 'text', text: 'x' }] })
     expect(events).toMatchObject([
@@ -84,7 +84,7 @@ describe('fromOpenAIChat', () => {
   })
 
   it.each(['reasoning', 'reasoning_content'])(
-    'marks where reasoning came that has to go back with calls: %s',
+    'records the field of reasoning, which is sent back there with calls: %s',
     (field) => {
       const { events } = replied({ [field]: 'Hm.', tool_calls: [call('a', '{}')] })
       const [action] = events as readonly { tool_call: { reply?: { parts?: object[] } } }[]
@@ -101,7 +101,7 @@ describe('fromOpenAIChat', () => {
     },
   )
 
-  it('shows a refusal, and keeps that it is one', () => {
+  it('reads a refusal as text, and records that it is one', () => {
     expect(replied({ content: null, refusal: 'No.' }).events[0]).toMatchObject({
       llm_message: {
         content: [{ text: 'No.' }],
@@ -110,7 +110,7 @@ describe('fromOpenAIChat', () => {
     })
   })
 
-  it('tells the model of a custom call that it was not executed', () => {
+  it('reports an unsupported custom call as not executed', () => {
     const custom = { id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }
     expect(replied({ tool_calls: [custom] }).events).toMatchObject([
       { action: null, tool_name: 'sql', tool_call: { arguments: 'select 1' } },
@@ -120,7 +120,7 @@ describe('fromOpenAIChat', () => {
 })
 
 describe('collectOpenAIChat', () => {
-  it('keeps calls apart that come without an index, and a name once that comes again', () => {
+  it('separates calls without an index by id, and keeps a repeated name once', () => {
     const { push, end } = collectOpenAIChat()
     const piece = (id: string, input: string) => push(chunk({ tool_calls: [call(id, input)] }))
     piece('a', '{"p":')
@@ -133,7 +133,7 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
-  it('keeps calls apart that come with one index and ids of their own, and no call for another id alone', () => {
+  it('separates named calls that share an index; a new id without a name starts no call', () => {
     const { push, end } = collectOpenAIChat()
     for (const id of ['a', 'b']) push(chunk({ tool_calls: [{ ...call(id, '{"p":'), index: 0 }] }))
     push(chunk({ tool_calls: [{ index: 0, id: 'other', function: { arguments: '2}' } }] }))
@@ -145,7 +145,7 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
-  it('has arguments that are given as an object, and a usage that stands in the choice', () => {
+  it('accepts arguments as an object, and a usage inside the choice', () => {
     const { push, end } = collectOpenAIChat()
     push(chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ls', arguments: { p: 1 } } }] }))
     const usage = { prompt_tokens: 3, completion_tokens: 2 }
@@ -153,7 +153,7 @@ describe('collectOpenAIChat', () => {
     expect(end().events).toMatchObject([{ action: { p: 1 }, tool_call: { reply: { tokens: [3, 2] } } }])
   })
 
-  it('publishes the words and the thoughts of lists, and keeps words that come beside them', () => {
+  it('emits text and thinking from lists of parts, and text from strings between them', () => {
     const { push, end } = collectOpenAIChat()
     const contents = [[thought('A gre')], [thought('eting.')], [{ type: 'text', text: 'Hel' }], 'lo', '']
     const deltas = contents.flatMap((content) => push(chunk({ content })))
@@ -175,8 +175,12 @@ describe('collectOpenAIChat', () => {
   it.each<[string, object, object[]]>([
     ['an entry without a name', { index: 1, id: '', function: { name: '', arguments: '' } }, []],
     ['an entry of nulls', { index: 1, id: null, function: { name: null, arguments: null } }, []],
-    ['an entry that is named later', { index: 1, id: '', function: {} }, [{ ...call('b', '{}'), index: 1 }]],
-  ])('makes no call of %s', (_, empty, later) => {
+    [
+      'an entry before its name arrives',
+      { index: 1, id: '', function: {} },
+      [{ ...call('b', '{}'), index: 1 }],
+    ],
+  ])('creates no call from %s', (_, empty, later) => {
     const { push, end } = collectOpenAIChat()
     const first = { ...call('a', '{}'), index: 0 }
     for (const item of [first, empty, ...later]) push(chunk({ tool_calls: [item] }))
@@ -184,26 +188,26 @@ describe('collectOpenAIChat', () => {
     expect(end()).toEqual(replied({ tool_calls: [first, ...later] }, 'tool_calls'))
   })
 
-  it('cuts control tokens off the name of a tool', () => {
+  it('removes control tokens from a tool name', () => {
     const { push, end } = collectOpenAIChat()
     push(chunk({ tool_calls: [call('a', '{}', 'ls<|channel|>commentary')] }))
     push(chunk({}, 'tool_calls'))
     expect(end()).toEqual(replied({ tool_calls: [call('a', '{}')] }, 'tool_calls'))
   })
 
-  it('ends with a usage that arrives alone behind content, also without a finish reason', () => {
+  it('treats a usage chunk after content as the end of a stream without a finish reason', () => {
     const usage = { prompt_tokens: 3, completion_tokens: 2 }
     const counted = { id: 'c', choices: [], usage }
-    const said = chunk({ content: 'x' })
-    const called = chunk({ tool_calls: [call('a', '{}')] })
-    expect(outcomes(said, counted)).toEqual(['broken_off', 'done'])
-    expect(outcomes(called, counted)).toEqual(['broken_off', 'tool_calls'])
-    expect(outcomes(counted, said)).toEqual(['broken_off', 'broken_off'])
-    expect(outcomes(said, { ...said, usage })).toEqual(['broken_off', 'broken_off'])
-    expect(outcomes(said, { id: 'c', choices: [], usage: null })).toEqual(['broken_off', 'broken_off'])
-    expect(outcomes(said, counted, said)).toEqual(['broken_off', 'done', 'broken_off'])
-    expect(outcomes(said, counted, { choices: [], cost: '0' })).toEqual(['broken_off', 'done', 'done'])
-    expect(outcomes(said, { ...counted, error: { message: 'Gone' } })).toEqual(['broken_off', 'failed'])
+    const content = chunk({ content: 'x' })
+    const toolCalls = chunk({ tool_calls: [call('a', '{}')] })
+    expect(outcomes(content, counted)).toEqual(['broken_off', 'done'])
+    expect(outcomes(toolCalls, counted)).toEqual(['broken_off', 'tool_calls'])
+    expect(outcomes(counted, content)).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(content, { ...content, usage })).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(content, { id: 'c', choices: [], usage: null })).toEqual(['broken_off', 'broken_off'])
+    expect(outcomes(content, counted, content)).toEqual(['broken_off', 'done', 'broken_off'])
+    expect(outcomes(content, counted, { choices: [], cost: '0' })).toEqual(['broken_off', 'done', 'done'])
+    expect(outcomes(content, { ...counted, error: { message: 'Gone' } })).toEqual(['broken_off', 'failed'])
   })
 
   it.each([
@@ -211,12 +215,12 @@ describe('collectOpenAIChat', () => {
     ['only reasoning', { reasoning_content: 'hm' }],
     ['half a call', { content: 'x', tool_calls: [call('a', '{"path":"a')] }],
     ['a call without arguments', { tool_calls: [call('a', '')] }],
-  ])('breaks off with %s, although usage follows', (_, delta) => {
+  ])('reports `broken_off` for %s, even if usage follows', (_, delta) => {
     const usage = { prompt_tokens: 3, completion_tokens: 2 }
     expect(outcomes(chunk(delta), { id: 'c', choices: [], usage })).toEqual(['broken_off', 'broken_off'])
   })
 
-  it('leaves alone what comes in a list without an index', () => {
+  it('keeps separate `reasoning_details` items unchanged', () => {
     const { push, end } = collectOpenAIChat()
     const items = [
       { type: 'reasoning.encrypted', data: 'a' },
@@ -228,13 +232,13 @@ describe('collectOpenAIChat', () => {
     expect(end()).toEqual(replied({ content: 'x', reasoning_details: items }))
   })
 
-  it('tells replies of Ollama apart, which gives one id to many', () => {
+  it('adds the creation time to the ids of Ollama, which repeat', () => {
     const { push, end } = collectOpenAIChat()
     push({ ...chunk({ content: 'x' }, 'stop'), id: 'chatcmpl-512', created: 1_764_100_000 })
     expect(end().events).toMatchObject([{ llm_response_id: 'chatcmpl-512-1764100000' }])
   })
 
-  it('tells a stream that failed', () => {
+  it('reports the error of a failed stream', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })
     expect(end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
@@ -251,7 +255,7 @@ describe('collectOpenAIChat', () => {
       'Cut.',
     ],
     [{ choices: [{ message: { content: 'x' }, finish_reason: 'error' }] }, null],
-  ])('tells a whole one that failed: %j', (input, explanation) => {
+  ])('reports the failure of a complete response: %j', (input, explanation) => {
     const { events, outcome } = fromOpenAIChat(input as never)
     expect(outcome).toEqual({ type: 'failed', explanation })
     expect(events).toMatchObject('choices' in input ? [{ llm_message: { content: [{ text: 'x' }] } }] : [])
@@ -259,7 +263,7 @@ describe('collectOpenAIChat', () => {
 })
 
 describeRecorded('recorded replies of servers that speak Chat Completions', 'openai-chat', (replies) => {
-  it('go in and out unchanged', () => {
+  it('are sent back unchanged', () => {
     for (const { file, reply } of replies) {
       const { message } = (reply['choices'] as { message: { tool_calls: object[] } }[])[0] as never
       const { events, outcome } = fromOpenAIChat(reply as never)
@@ -269,8 +273,8 @@ describeRecorded('recorded replies of servers that speak Chat Completions', 'ope
         tool_calls: Record<string, unknown>[]
         reasoning_content?: string
       }
-      // The place in a list is what `index` says in a stream.
-      const calls = tool_calls.map(({ id, type, function: called }) => ({ id, type, function: called }))
+      // Some servers repeat the list position as `index`.
+      const calls = tool_calls.map(({ id, type, function: target }) => ({ id, type, function: target }))
       expect(
         sent.find(({ role }) => role === 'assistant'),
         file,

@@ -1,4 +1,4 @@
-/** Replies of OpenAI Responses as events: where reasoning stands, what is not executed, and what ended them. */
+/** `fromOpenAIResponses` and `collectOpenAIResponses`: reasoning, calls that are not executed, and outcomes. */
 
 import { describe, expect, it } from 'vitest'
 import { replyPlaceholder } from '../../src/messages/reply-parts.ts'
@@ -13,12 +13,12 @@ const call = (call_id: string, input = '{}', status = 'completed') => {
   return { type: 'function_call', id: `fc_${call_id}`, call_id, name: 'ls', arguments: input, status }
 }
 const message = (...content: object[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', content })
-const outputValue = (text: string) => message({ type: 'output_text', text, annotations: [] })
+const textMessage = (text: string) => message({ type: 'output_text', text, annotations: [] })
 const reasoning = (id: string) => ({ type: 'reasoning', id, summary: [], encrypted_content: `gAAA-${id}` })
 const replied = (output: object[], more: object = {}) => fromOpenAIResponses({ output, ...more })
 
 describe('fromOpenAIResponses', () => {
-  it('puts each reasoning item with the call that it led to, and keeps whole what finds no call', () => {
+  it('attaches each reasoning item to the next call, and keeps the last one as a part', () => {
     const { events } = replied([
       reasoning('rs_1'),
       call('a'),
@@ -42,11 +42,11 @@ describe('fromOpenAIResponses', () => {
     ])
   })
 
-  it('records the inputs that the provider withheld, from a stream too', () => {
+  it('records the input transformations of the provider, also from a stream', () => {
     const input_transformations = [
       { type: 'reasoning', id: 'rs_0', action: 'removed', reason: 'prefix_mismatch' },
     ]
-    const response = { id: 'r', status: 'completed', output: [outputValue('A')], input_transformations }
+    const response = { id: 'r', status: 'completed', output: [textMessage('A')], input_transformations }
     const stream = collectOpenAIResponses()
     stream.push({ type: 'response.completed', response })
     for (const { events } of [fromOpenAIResponses(response), stream.end()])
@@ -58,7 +58,7 @@ describe('fromOpenAIResponses', () => {
     { type: 'image_generation_call', id: 'ig_1', result: null, status: 'generating' },
     { type: 'mcp_call', id: 'mcp_1', server_label: 's', name: 'x', arguments: '', status: 'in_progress' },
     { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'q' }, status: 'searching' },
-  ])('sends no call of the provider that had not ended when the reply broke off: $type', (item) => {
+  ])('an unfinished server call of a broken-off reply is sent back only as text: $type', (item) => {
     const stream = collectOpenAIResponses()
     stream.push({ type: 'response.output_item.added', output_index: 0, item })
     stream.push({ type: 'response.output_text.delta', output_index: 1, item_id: 'm', delta: 'Hi.' })
@@ -69,20 +69,20 @@ describe('fromOpenAIResponses', () => {
     expect(validateOpenAiResponses(request)).toEqual([])
   })
 
-  it.each(['', ' '])('sends no reasoning that led to words that are not sent: %j', (blank) => {
+  it.each(['', ' '])('reasoning before a blank text is not sent back: %j', (blank) => {
     const output = [
-      outputValue('A'),
+      textMessage('A'),
       reasoning('rs_1'),
-      outputValue(blank),
+      textMessage(blank),
       reasoning('rs_2'),
-      outputValue('B'),
+      textMessage('B'),
     ]
     const request = toOpenAIResponses(toMessages(replay(replied(output).events)))
     expect(validateOpenAiResponses(request)).toEqual([])
     expect(request.input.flatMap((item) => (item.type === 'reasoning' ? [item.id] : [])).at(-1)).toBe('rs_2')
   })
 
-  it('keeps the phase of a message and its annotations, and shows a refusal', () => {
+  it('keeps the phase and annotations of a message, and reads a refusal as text', () => {
     const cited = { type: 'output_text', text: 'x', annotations: [{ type: 'url_citation' }] }
     expect(replied([{ ...message(cited), phase: 'commentary' }]).events[0]).toHaveProperty(
       'llm_message.reply.parts',
@@ -112,8 +112,8 @@ describe('fromOpenAIResponses', () => {
     [{ status: 'cancelled' }, { type: 'broken_off', text: 'x' }],
     [{ status: 'queued' }, { type: 'broken_off', text: 'x' }],
     [{ status: 'in_progress' }, { type: 'broken_off', text: 'x' }],
-  ])('says what ended a reply: %j', (ending, outcome) => {
-    const reply = replied([outputValue('x')], ending)
+  ])('derives the outcome from %j', (ending, outcome) => {
+    const reply = replied([textMessage('x')], ending)
     expect(reply.outcome).toEqual(outcome)
     expect(reply.events).toMatchObject([{ llm_message: { content: [{ text: 'x' }] } }])
   })
@@ -127,7 +127,7 @@ describe('fromOpenAIResponses', () => {
       {},
       'calls of custom tools are not supported',
     ],
-  ])('does not execute %j, and says why', (item, ending, why) => {
+  ])('does not execute %j, and reports why', (item, ending, why) => {
     expect(replied([item], ending).events).toMatchObject([
       { kind: 'ActionEvent', action: null },
       { kind: 'AgentErrorEvent', tool_call_id: 'a', error: `The call was not executed: ${why}.` },
@@ -150,26 +150,26 @@ describe('the id of a message', () => {
     status: 'completed',
     content: [{ type: 'output_text', text: 'x', annotations: [] }],
   }
-  it('goes back behind reasoning that names it, and nowhere else', () => {
+  it('is sent back only after its reasoning item', () => {
     expect(written([reasoning, message]).slice(1, 3)).toEqual([reasoning, message])
     expect(written([message])[1]).toEqual({ type: 'message', role: 'assistant', content: 'x' })
   })
 
-  it('stays behind with reasoning that is not sent', () => {
+  it('is left out with reasoning that is not sent', () => {
     const { encrypted_content: _, ...plain } = reasoning
     expect(written([plain, message])[1]).toEqual({ type: 'message', role: 'assistant', content: 'x' })
   })
 })
 
 describe('collectOpenAIResponses', () => {
-  it('keeps the words of a stream that gives no item', () => {
+  it('keeps the text of a stream without items', () => {
     const { push, end } = collectOpenAIResponses()
     push({ type: 'response.output_text.delta', delta: 'Oak' })
     push({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })
     expect(end().events).toMatchObject([{ llm_message: { content: [{ text: 'Oak' }] } }])
   })
 
-  it('tells a stream that failed, and publishes reasoning', () => {
+  it('emits reasoning deltas, and reports the error of a failed stream', () => {
     const { push, end } = collectOpenAIResponses()
     expect(push({ type: 'response.reasoning_summary_text.delta', delta: 'hm' })).toEqual([
       { kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content: 'hm' },
@@ -185,7 +185,7 @@ describe('collectOpenAIResponses', () => {
 })
 
 describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (replies) => {
-  it('are sent back unchanged, except reasoning without content, and the ids and steps after it', () => {
+  it('are sent back unchanged up to the firstLost reasoning item without encrypted content', () => {
     let whole = 0
     for (const { file, reply } of replies) {
       const output = reply['output'] as Record<string, unknown>[]
@@ -195,16 +195,16 @@ describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (re
         (item) =>
           item.type !== 'function_call_output' && (item.type !== 'message' || item.role === 'assistant'),
       )
-      const first = output.findIndex(
+      const firstLost = output.findIndex(
         ({ type, encrypted_content }) => type === 'reasoning' && !encrypted_content,
       )
-      if (first >= 0) {
-        expect(sent.slice(0, first), file).toEqual(output.slice(0, first).map(bare))
-        const texts = JSON.stringify(sent.slice(first))
-        for (const item of output.slice(first).filter(({ type }) => type !== 'reasoning')) {
+      if (firstLost >= 0) {
+        expect(sent.slice(0, firstLost), file).toEqual(output.slice(0, firstLost).map(bare))
+        const texts = JSON.stringify(sent.slice(firstLost))
+        for (const item of output.slice(firstLost).filter(({ type }) => type !== 'reasoning')) {
           const [{ text } = {}] = (item['content'] ?? []) as { readonly text?: string }[]
-          const words = text ?? replyPlaceholder(item as never) ?? ''
-          expect(texts, file).toContain(JSON.stringify(words).slice(1, -1))
+          const sentText = text ?? replyPlaceholder(item as never) ?? ''
+          expect(texts, file).toContain(JSON.stringify(sentText).slice(1, -1))
         }
         continue
       }
@@ -215,7 +215,7 @@ describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (re
   })
 })
 
-/** An item as it goes back: a message in its short form, a call without its status, reasoning without its text. */
+/** An item as it is sent back: a short message, a call without its status, reasoning without its text. */
 function bare(item: Record<string, unknown>): object {
   const { status: _, content, caller, ...rest } = item
   const isDirect = (caller as { type?: string } | undefined)?.type === 'direct'

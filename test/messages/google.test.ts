@@ -1,4 +1,4 @@
-/** What Gemini is sent: signatures on their own parts, results alone and in order, names and images that it takes. */
+/** `toGoogle`: signatures, results, tool names and images in the form that Gemini accepts. */
 
 import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
@@ -12,7 +12,7 @@ const user = (...content: object[]): NeutralMessage => ({
   content: content as never,
   name: null,
 })
-const says = (more: Partial<AssistantMessage>): AssistantMessage => ({
+const assistant = (more: Partial<AssistantMessage>): AssistantMessage => ({
   role: 'assistant',
   content: [],
   tool_calls: [],
@@ -46,7 +46,7 @@ function written(...messages: NeutralMessage[]): GoogleContent[] {
 }
 
 describe('a reply of Gemini', () => {
-  const signed = says({
+  const signed = assistant({
     content: [{ text: 'I look.' }],
     thinking_blocks: [{ type: 'thinking', thinking: 'Hm.' }],
     tool_calls: [call('c1'), call('c2')],
@@ -61,7 +61,7 @@ describe('a reply of Gemini', () => {
     },
   })
 
-  it('goes back part by part, without the ids that it came without', () => {
+  it('is sent back part by part, without call ids that Gemini did not send', () => {
     const contents = written(
       user({ text: 'u' }),
       signed,
@@ -80,7 +80,7 @@ describe('a reply of Gemini', () => {
     ])
   })
 
-  it('loses its signatures where the past has changed, and says so in the provider’s own word', () => {
+  it('has the placeholder signature on its first call after its prefix changed', () => {
     const changed = { ...signed, reply: { ...signed.reply, prefix: 'of another past' } }
     const [, reply] = written(user({ text: 'u' }), changed)
     expect(reply?.parts.slice(2)).toEqual([
@@ -89,10 +89,10 @@ describe('a reply of Gemini', () => {
     ])
   })
 
-  it('keeps the place of the signature of an image whose past has changed', () => {
+  it('has the placeholder signature on an image after its prefix changed', () => {
     const inlineData = { mimeType: 'image/png', data: PNG }
     const drawn = (prefix: object) =>
-      says({
+      assistant({
         reply: { grammar: 'google', ...prefix, parts: [{ other: { inlineData, thoughtSignature: 'c2ln' } }] },
       })
     const sent = (prefix: object) =>
@@ -101,8 +101,8 @@ describe('a reply of Gemini', () => {
     expect(sent({ prefix: 'of another past' })).toEqual([{ inlineData, thoughtSignature: NO_SIGNATURE }])
   })
 
-  it('of thoughts alone has words behind it', () => {
-    const thoughts = says({
+  it('ends with a placeholder text when it contains only thoughts', () => {
+    const thoughts = assistant({
       thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }],
       reply: { grammar: 'google' },
     })
@@ -114,8 +114,8 @@ describe('a reply of Gemini', () => {
 })
 
 describe('a reply of another model', () => {
-  it('goes without its thinking, its first call under no signature of its own', () => {
-    const other = says({
+  it('is sent without thinking, and its first call with the placeholder signature', () => {
+    const other = assistant({
       thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'of another' }],
       tool_calls: [call('c1'), call('c2')],
     })
@@ -125,10 +125,10 @@ describe('a reply of another model', () => {
     ])
   })
 
-  it('calls by names that the provider takes', () => {
+  it('uses tool names that the provider accepts', () => {
     const names = ['a.b:c-d', '1st', '', 'é', 'n'.repeat(70)]
     const calls = names.map((name, index) => call(`c${index}`, name))
-    const sent = written(user({ text: 'u' }), says({ tool_calls: calls }))[1]?.parts ?? []
+    const sent = written(user({ text: 'u' }), assistant({ tool_calls: calls }))[1]?.parts ?? []
     expect(sent.map((part) => ('functionCall' in part ? part.functionCall.name : ''))).toEqual([
       'a.b:c-d',
       '_1st',
@@ -140,11 +140,11 @@ describe('a reply of another model', () => {
 })
 
 describe('images', () => {
-  it('of a result are parts of it, but for one at an address, which follows', () => {
+  it('are parts of their result if inline; an image by URL follows in a user message', () => {
     const content = [{ text: 'seen' }, image(`data:image/png;base64,${PNG}`), image('https://a.b/c.webp?d')]
     const contents = written(
       user({ text: 'u' }),
-      says({ tool_calls: [call('c1')] }),
+      assistant({ tool_calls: [call('c1')] }),
       result('c1', content, true),
       user({ text: 'and?' }),
     )
@@ -175,7 +175,7 @@ describe('images', () => {
     ])
   })
 
-  it('that the provider cannot take are said in words', () => {
+  it('become a placeholder text when the provider does not accept them', () => {
     const gif = image('data:image/gif;base64,R0lGODlhAQABAAAAACw=')
     const [content] = written(user(gif, image('http://a.b/c.png'), image('https://a.b/c.gif')))
     expect(new Set(content?.parts.map((part) => JSON.stringify(part)))).toEqual(

@@ -1,4 +1,4 @@
-/** HEAD at a call that is not the last one of its reply: all that the reply said before stays (law M14). */
+/** HEAD at a call that is not the last of its reply: all parts before the call are kept (law M14). */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -38,15 +38,15 @@ it.each([
     [thinking('s1'), toolUse('a'), thinking('s2'), compaction, toolUse('b')],
     2,
   ],
-  ['a search behind thinking', [search, matches, toolUse('a'), toolUse('b'), toolUse('c')], 3],
-])('in Anthropic: %s', (_, content, stored) => {
+  ['a search without thinking', [search, matches, toolUse('a'), toolUse('b'), toolUse('c')], 3],
+])('an Anthropic reply keeps all blocks up to its first call: %s', (_, content, stored) => {
   const { messages } = toAnthropic(messagesOf(fromAnthropic({ content }), 1))
   expect(messages[1]?.content).toEqual(content.slice(0, stored))
 })
 
 const toolCall = (id: string) => ({ type: 'tool-call', toolCallId: id, toolName: 'look', input: {} })
 
-it('in the AI SDK: no sentence for reasoning that is not sent', () => {
+it('an AI SDK reply gets no placeholder text for reasoning after HEAD', () => {
   const content = [toolCall('a'), toolCall('b'), { type: 'reasoning', text: 'hm' }]
   const reply = fromAiSdk({ content })
   const contentOf = (calls: number) => toAiSdk(messagesOf(reply, calls))[1]?.content
@@ -60,7 +60,7 @@ const code = [
   { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } },
 ]
 
-it('in Gemini: code, in words for others', () => {
+it('a Gemini reply keeps executed code, which Anthropic gets as text', () => {
   const parts = [...code, { ...functionCall(1), thoughtSignature: 'c2ln' }, functionCall(2)]
   const messages = messagesOf(fromGoogle({ candidates: [{ content: { parts }, finishReason: 'STOP' }] }), 1)
   expect(toGoogle(messages).contents[1]?.parts).toEqual(parts.slice(0, 3))
@@ -85,14 +85,14 @@ const message = {
 }
 
 it.each([
-  ['a phase', [reasoning('a'), message, call('a'), call('b')], 3],
+  ['a message with a phase', [reasoning('a'), message, call('a'), call('b')], 3],
   ['reasoning before each call', [reasoning('a'), call('a'), reasoning('b'), call('b')], 2],
-])('in OpenAI Responses: %s', (_, output, stored) => {
+])('an OpenAI Responses reply keeps all items up to its first call: %s', (_, output, stored) => {
   const { input } = toOpenAIResponses(messagesOf(fromOpenAIResponses({ output }), 1))
   expect(input.slice(1, -1)).toEqual(output.slice(0, stored))
 })
 
-it('leaves out what stands behind reasoning of a lost call under its own id', () => {
+it('a call is sent without its item id when reasoning of a later call precedes it', () => {
   const output = [reasoning('a'), reasoning('b'), call('a'), call('b')]
   const { input } = toOpenAIResponses(messagesOf(fromOpenAIResponses({ output }), 1))
   const { id: _, ...unnamed } = call('a')

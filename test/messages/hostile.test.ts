@@ -1,4 +1,4 @@
-/** The grammars over arbitrary logs: total, valid, deterministic, and a longer history adds at the end only (laws M, V). */
+/** The writers on arbitrary logs: total, valid, deterministic, and append-only for a longer history (laws M, V). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -34,8 +34,8 @@ type Results = readonly Content[] | null
 
 const IMAGES: readonly string[] = [PNG, 'https://x.org/a.png', 'http://x.org/a.png', 'a.png']
 
-/** The log with another call id for c1, and with other results, where they are given: what few logs hold of themselves. */
-function roughened(log: readonly Fact[], id: string | null, content: Results): readonly Fact[] {
+/** Replaces the call id c1, and the results, unless null. Few generated logs contain such cases. */
+function withRareCases(log: readonly Fact[], id: string | null, content: Results): readonly Fact[] {
   return log.map((fact) => {
     if (!('tool_call_id' in fact)) return fact
     const renamed = id !== null && fact.tool_call_id === 'c1' ? { ...fact, tool_call_id: id } : fact
@@ -57,25 +57,25 @@ const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
           fc.constantFrom(null, 'functions.ls:0', 'x'.repeat(70), 'é 😀', '\ud800'),
           fc.constantFrom<Results>(null, [], [{ text: 'see' }, { image_urls: IMAGES }]),
         )
-        .map(([log, id, content]) => roughened(log, id, content)),
+        .map(([log, id, content]) => withRareCases(log, id, content)),
     },
     { weight: 1, arbitrary: legalLog() },
   )
 
 const RUNS = 100
-/** How many logs are looked at for what they hold. */
-const LOOKS = 400
+/** Number of logs whose cases are counted. */
+const SAMPLES = 400
 
-/** How many cases `look` tells apart. */
+/** Number of cases that `countCases` distinguishes. */
 const CASES = 13
 
-/** Counts what really came up, so that a law is not held by logs that never test it. */
-const seen = new Map<string, number>()
-const count = (what: string, times: boolean | number): void => {
-  if (times !== false && times !== 0) seen.set(what, (seen.get(what) ?? 0) + 1)
+/** Number of logs with each case. A law must not pass because the logs never test it. */
+const caseCounts = new Map<string, number>()
+const count = (name: string, times: boolean | number): void => {
+  if (times !== false && times !== 0) caseCounts.set(name, (caseCounts.get(name) ?? 0) + 1)
 }
 
-function look(state: State, messages: readonly NeutralMessage[]): void {
+function countCases(state: State, messages: readonly NeutralMessage[]): void {
   const units = [...state.branch.view.units]
   const replies = messages.flatMap((message) => (message.role === 'assistant' ? [message] : []))
   const ids = replies.flatMap((reply) => reply.tool_calls.map((call) => call.id))
@@ -90,7 +90,7 @@ function look(state: State, messages: readonly NeutralMessage[]): void {
     ids.some((id) => !/^[a-zA-Z0-9_-]{1,40}$/.test(id)),
   )
   count(
-    'arguments that are no JSON',
+    'arguments that are not a JSON object',
     replies.some((reply) => reply.tool_calls.some((call) => !call.arguments.startsWith('{'))),
   )
   count(
@@ -124,11 +124,11 @@ function look(state: State, messages: readonly NeutralMessage[]): void {
   )
 }
 
-/** All grammars look at the same logs: to draw one costs more than to write it. */
+/** All grammars share the logs: generating one costs more than writing it. */
 const ALL = Object.entries(GRAMMARS)
 
 describe('every grammar', () => {
-  it('M is total and valid on any log, twice the same, and touches nothing', () => {
+  it('M writes a valid request for any log, deterministically and without mutation', () => {
     fc.assert(
       fc.property(anyLog(), (log) => {
         const [state, again] = [replay(log), replay(log)]
@@ -151,7 +151,7 @@ describe('every grammar', () => {
     )
   })
 
-  it('V a longer history changes nothing before its end', () => {
+  it('V only appends to the request when the history grows', () => {
     let grown = 0
     fc.assert(
       fc.property(anyLog(), (log) => {
@@ -163,7 +163,7 @@ describe('every grammar', () => {
             const [shorter, longer] = [toMessages(state), toMessages(next)]
             for (const [, { write }] of ALL) {
               const sent = write(longer)
-              // Words stand for a call of the provider's own once something else has come than its result.
+              // A server call becomes text once anything but its result follows.
               if (JSON.stringify(sent).includes('[server_tool_use: ')) continue
               expectPrefix(partsOf(write(shorter)), partsOf(sent))
             }
@@ -178,8 +178,8 @@ describe('every grammar', () => {
 })
 
 /**
- * Whether the law speaks of two states: the second has the units of the first, untouched, and perhaps more; the prompt is the same; and
- * there is something beside the prompt, since the sentence that opens a history without any other message gives way to the first.
+ * Whether law V applies to two states. The second has the same prompt, and starts with the units of the first.
+ * The first has a message other than the prompt: the opening text of an empty history is replaced later.
  */
 function grows(state: State, next: State): boolean {
   const [before, after] = [state.branch, next.branch]
@@ -202,8 +202,8 @@ function partsOf(request: unknown): unknown[][] {
 }
 
 /**
- * Every message of the first stands in the second; the last may have more parts there, and a word that stands at the end only so that a
- * reply does not end the list gives way to what comes.
+ * Expects the first list to be a prefix of the second, whose last common message may have more parts.
+ * A final `[Go on.]` is ignored: the next message replaces it.
  */
 function expectPrefix(shorter: readonly unknown[][], longer: readonly unknown[][]): void {
   if (JSON.stringify(shorter.at(-1)).includes('[Go on.]')) return expectPrefix(shorter.slice(0, -1), longer)
@@ -217,7 +217,7 @@ const argumentsOf = (call: ChatToolCall): string =>
   call.type === 'custom' ? call.custom.input : call.function.arguments
 
 describe('arguments', () => {
-  it('M that are the text of an object reach Chat and Responses byte for byte', () => {
+  it('M reach Chat and Responses byte for byte if they are a JSON object', () => {
     fc.assert(
       fc.property(anyLog(), (log) => {
         const messages = toMessages(replay(log))
@@ -243,8 +243,8 @@ describe('arguments', () => {
   })
 })
 
-describe('ids', () => {
-  it('M of calls are the same in all grammars for calls that all of them take', () => {
+describe('call ids', () => {
+  it('M reach the AI SDK unchanged if they are unique and legal in all grammars', () => {
     fc.assert(
       fc.property(anyLog(), (log) => {
         const messages = toMessages(replay(log))
@@ -259,8 +259,8 @@ describe('ids', () => {
         )
         const first = new Set<string>()
         for (const [index, id] of input.entries()) {
-          const taken = sent.slice(0, index).includes(id)
-          if (!first.has(id) && /^[a-zA-Z0-9_-]{1,40}$/.test(id) && !taken) expect(sent[index]).toBe(id)
+          const isTaken = sent.slice(0, index).includes(id)
+          if (!first.has(id) && /^[a-zA-Z0-9_-]{1,40}$/.test(id) && !isTaken) expect(sent[index]).toBe(id)
           first.add(id)
         }
       }),
@@ -269,26 +269,26 @@ describe('ids', () => {
   })
 })
 
-describe('the logs of this file', () => {
-  it('hold every hostile case in at least one of twenty', () => {
-    seen.clear()
+describe('the generated logs', () => {
+  it('contain each case in at least one of twenty', () => {
+    caseCounts.clear()
     fc.assert(
       fc.property(anyLog(), (log) => {
         const state = replay(log)
-        look(state, toMessages(state, { pending: { close: 'closed' } }))
+        countCases(state, toMessages(state, { pending: { close: 'closed' } }))
       }),
-      { numRuns: LOOKS, seed: 7 },
+      { numRuns: SAMPLES, seed: 7 },
     )
-    expect([...seen].filter(([, times]) => times < LOOKS / 20)).toEqual([])
-    expect(seen.size).toBe(CASES)
+    expect([...caseCounts].filter(([, times]) => times < SAMPLES / 20)).toEqual([])
+    expect(caseCounts.size).toBe(CASES)
   })
 })
 
-it('every reader reads a reply of any nesting without an error', () => {
+it('every reader accepts a reply that is nested 20,000 levels deep', () => {
   let deep: unknown = 1
   for (let level = 0; level < 20_000; level += 1) deep = level % 2 === 0 ? { a: deep } : [deep]
   const call = { id: 't', name: 'f' }
-  const tried: Readonly<
+  const readers: Readonly<
     Record<string, readonly [(reply: never) => { readonly events: readonly unknown[] }, object]>
   > = {
     fromAiSdk: [
@@ -359,11 +359,11 @@ it('every reader reads a reply of any nesting without an error', () => {
       },
     ],
   }
-  expect(Object.keys(tried).toSorted()).toEqual(
+  expect(Object.keys(readers).toSorted()).toEqual(
     Object.keys(library)
       .filter((name) => /^from[A-Z]/.test(name))
       .toSorted(),
   )
-  for (const [name, [read, reply]] of Object.entries(tried))
+  for (const [name, [read, reply]] of Object.entries(readers))
     expect(read({ ...reply, usage: deep } as never).events.length, name).toBeGreaterThan(0)
 })

@@ -1,4 +1,4 @@
-/** What providers identify: a call by its id, the tokens of a reply by its record (design D35). */
+/** Repeated call ids in a reply, and token counts in a stream (design D35). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -66,22 +66,22 @@ const ls = (args: string, id = 'call_1'): Call => ({ id, name: 'ls', args })
 const A = '{"path":"a"}'
 const B = '{"path":"bb"}'
 
-describe('D35: one id twice in a reply', () => {
+describe('D35: calls with the same id in a reply', () => {
   it.each([
     ['the second has no arguments', [ls(A), ls('')], A],
     ['the first has no arguments', [ls(''), ls(A)], A],
     ['the second is an empty object', [ls(A), ls('{}')], A],
-    ['the first was cut', [ls('{"path":'), ls(A)], A],
-    ['the second was cut', [ls(A), ls('{"pa')], A],
+    ['the first is truncated', [ls('{"path":'), ls(A)], A],
+    ['the second is truncated', [ls(A), ls('{"pa')], A],
     ['both are the same', [ls(A), ls(A)], A],
     ['the arguments differ', [ls(A), ls(B)], B],
     ['the tools differ', [ls(A), { ...ls(B), name: 'rm' }], B],
-    ['it is there three times', [ls(''), ls(A), ls('{}')], A],
-  ])('is one call in OpenAI Responses: %s', (_, calls, args) => {
+    ['the id appears three times', [ls(''), ls(A), ls('{}')], A],
+  ])('become one call in OpenAI Responses: %s', (_, calls, args) => {
     expect(callsOf(responses(calls))).toEqual([['call_1', expect.any(String), args, true]])
   })
 
-  it('is never executed with nothing where other arguments were cut', () => {
+  it('are not executed with empty arguments if other arguments are truncated', () => {
     const reply = responses([ls(''), ls('{"path":')])
     expect(callsOf(reply)).toEqual([['call_1', 'ls', '{"path":', false]])
   })
@@ -89,7 +89,7 @@ describe('D35: one id twice in a reply', () => {
   it.each([
     ['OpenAI Chat', chat],
     ['Anthropic', anthropic],
-  ])('is one call in %s where one repeats the other, and else two', (_, read) => {
+  ])('become one call in %s if one repeats the other, otherwise two', (_, read) => {
     expect(callsOf(read([ls(A), ls(A)]))).toHaveLength(1)
     expect(callsOf(read([ls(''), ls(A)]))).toEqual([['call_1', 'ls', A, true]])
     expect(callsOf(read([ls(A), ls(B)]))).toEqual([
@@ -99,7 +99,7 @@ describe('D35: one id twice in a reply', () => {
     expect(callsOf(read([ls(A, ''), ls(A, '')]))).toHaveLength(2)
   })
 
-  it('executes each id once, with arguments that the provider gave', () => {
+  it('are executed once per id, with arguments from the provider', () => {
     const call = fc.record({
       id: fc.constantFrom('a', 'b', 'c'),
       name: fc.constantFrom('ls', 'rm'),
@@ -141,68 +141,73 @@ const googleStream = (first: object, last: object): readonly object[] => [
   { candidates: [{ finishReason: 'STOP' }], usageMetadata: last },
 ]
 
-describe('D35: tokens in the events of a stream', () => {
+describe('D35: token counts in a stream', () => {
   it.each([
-    ['a 0', { input_tokens: 27 }, { input_tokens: 0, output_tokens: 47 }, [27, 47]],
-    ['a null', { input_tokens: 27, output_tokens: 1 }, { input_tokens: null, output_tokens: 47 }, [27, 47]],
+    ['a later 0', { input_tokens: 27 }, { input_tokens: 0, output_tokens: 47 }, [27, 47]],
     [
-      'the last alone',
+      'a later null',
+      { input_tokens: 27, output_tokens: 1 },
+      { input_tokens: null, output_tokens: 47 },
+      [27, 47],
+    ],
+    [
+      'only in the last event',
       { input_tokens: 0, output_tokens: 0 },
       { input_tokens: 27, output_tokens: 47 },
       [27, 47],
     ],
+    ['repeated', { input_tokens: 27, output_tokens: 47 }, { input_tokens: 27, output_tokens: 47 }, [27, 47]],
     [
-      'the same again',
-      { input_tokens: 27, output_tokens: 47 },
-      { input_tokens: 27, output_tokens: 47 },
-      [27, 47],
-    ],
-    [
-      'a cache',
+      'cached tokens',
       { input_tokens: 27, cache_read_input_tokens: 100 },
       { input_tokens: 0, output_tokens: 47 },
       [127, 47, 100],
     ],
-  ])('of Anthropic: %s', (_, first, last, tokens) => {
+  ])('are merged for Anthropic: %s', (_, first, last, tokens) => {
     expect(collected(collectAnthropic(), anthropicStream(first, last))).toEqual(tokens)
   })
 
   it.each([
-    ['a 0', { prompt_tokens: 9, completion_tokens: 4 }, { prompt_tokens: 0, completion_tokens: 5 }, [9, 5]],
     [
-      'nulls',
+      'a later 0',
+      { prompt_tokens: 9, completion_tokens: 4 },
+      { prompt_tokens: 0, completion_tokens: 5 },
+      [9, 5],
+    ],
+    [
+      'later nulls',
       { prompt_tokens: 9, completion_tokens: 4 },
       { prompt_tokens: null, completion_tokens: null },
       [9, 4],
     ],
     [
-      'details',
+      'cached tokens in details',
       { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 3 } },
       { completion_tokens: 4, prompt_tokens_details: { cached_tokens: 0 } },
       [9, 4, 3],
     ],
     [
-      'a cache of Kimi',
+      'cached tokens of Kimi',
       {},
       { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, cached_tokens: 3 },
       [9, 4, 3],
     ],
-  ])('of OpenAI Chat: %s', (_, first, last, tokens) => {
+  ])('are merged for OpenAI Chat: %s', (_, first, last, tokens) => {
     expect(collected(collectOpenAIChat(), chatStream(first, last))).toEqual(tokens)
   })
 
-  it('of version 6 of the AI SDK are recorded once', () => {
+  it('are recorded once if version 6 of the AI SDK reports them twice', () => {
     const usage = { inputTokens: 9, outputTokens: 4, cachedInputTokens: 3, reasoningTokens: 2 }
     const details = { inputTokenDetails: { cacheReadTokens: 3 }, outputTokenDetails: { reasoningTokens: 2 } }
     expect(shortUsage({ ...usage, ...details })).toEqual({ tokens: [9, 4, 3, 0, 2] })
   })
 
-  it('of Gemini: a 0', () => {
+  it('are merged for Gemini: a later 0', () => {
     const [first, last] = [{ promptTokenCount: 9 }, { promptTokenCount: 0, candidatesTokenCount: 4 }]
     expect(collected(collectGoogle(), googleStream(first, last))).toEqual([9, 4])
   })
 
-  it('never fall, whatever comes behind them', () => {
+  it('never return to 0 after a positive value', () => {
     const count = fc.constantFrom(0, 1, 7, 90, null, '', undefined)
     const usage = fc.record({ input_tokens: count, output_tokens: count, cache_read_input_tokens: count })
     fc.assert(

@@ -1,4 +1,4 @@
-/** Interactions of Gemini: how replies are read and go back where the general properties have no case. */
+/** Gemini Interactions: reading and writing replies in cases that the general properties do not cover. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -15,7 +15,7 @@ const output = (...content: object[]) => ({ type: 'model_output', content })
 const call = (id: string) => ({ type: 'function_call', id, name: 'ls', arguments: { a: 1 } })
 const read = (status: string, ...steps: object[]) => fromInteractions({ status, steps })
 
-describe('what ended an interaction', () => {
+describe('the outcome of an interaction', () => {
   it.each([
     ['completed', 'done'],
     ['incomplete', 'truncated'],
@@ -25,11 +25,11 @@ describe('what ended an interaction', () => {
     ['in_progress', 'broken_off'],
     ['queued', 'broken_off'],
     ['cancelled', 'broken_off'],
-  ])('%s is %s', (status, type) => {
+  ])('maps the status %s to %s', (status, type) => {
     expect(read(status, output(text('Hi'))).outcome.type).toBe(type)
   })
 
-  it('is the error of a step, in the words of the provider', () => {
+  it("contains the provider's message of a failed step", () => {
     const outcome = read('failed', {
       type: 'model_output',
       error: { code: 13, message: 'Out of oak.' },
@@ -37,7 +37,7 @@ describe('what ended an interaction', () => {
     expect(outcome).toEqual({ type: 'failed', explanation: 'Out of oak.' })
   })
 
-  it('is a call that came last and was cut off, which is not executed', () => {
+  it('the last call of an incomplete interaction is not executed', () => {
     const { events } = read('incomplete', call('a'), call('b'))
     expect(events.map((event) => (event.kind === 'ActionEvent' ? event.action : event.kind))).toEqual([
       { kind: 'LsAction', a: 1 },
@@ -47,13 +47,13 @@ describe('what ended an interaction', () => {
   })
 })
 
-describe('steps that are no reply', () => {
-  it('repeat the input, and are not read', () => {
+describe('steps other than output and calls', () => {
+  it('are ignored when they repeat the input', () => {
     const { events } = read('completed', { type: 'user_input', content: [text('Hello')] }, output(text('Hi')))
     expect(events).toMatchObject([{ llm_message: { content: [{ text: 'Hi' }] } }])
   })
 
-  it('have the result of a call, which is not executed again', () => {
+  it('become the observation of a call when they contain its result', () => {
     const done = { type: 'function_result', call_id: 'a', result: 'x.txt' }
     const { events } = read('completed', call('a'), done, output(text('Hi')))
     expect(events).toMatchObject([
@@ -66,14 +66,14 @@ describe('steps that are no reply', () => {
 const collect = (...events: object[]) => {
   const stream = collectInteractions()
   const deltas = events.flatMap((event) => stream.push(event))
-  return { said: deltas.map(({ content }) => content ?? '').join(''), reply: stream.end() }
+  return { message: deltas.map(({ content }) => content ?? '').join(''), reply: stream.end() }
 }
 const completed = { event_type: 'interaction.completed', interaction: { status: 'completed' } }
 const delta = (index: number, piece: object) => ({ event_type: 'step.delta', index, delta: piece })
 
 describe('a stream', () => {
-  it('of pieces alone has its steps', () => {
-    const { said: message, reply } = collect(
+  it('yields the same reply from deltas as from complete steps', () => {
+    const { message, reply } = collect(
       delta(0, { type: 'thought_signature', signature: 's' }),
       delta(1, text('a')),
       delta(1, text('b')),
@@ -83,8 +83,8 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', { type: 'thought', signature: 's' }, output(text('ab'))))
   })
 
-  it('of whole steps at its end has them', () => {
-    const { said: message, reply } = collect({
+  it('yields the complete steps of its last event', () => {
+    const { message, reply } = collect({
       event_type: 'interaction.completed',
       interaction: { status: 'completed', steps: [output(text('ab')), call('a')] },
     })
@@ -99,7 +99,7 @@ describe('a stream', () => {
       { type: 'thought', signature: 's', version: 2 },
     ]
     const [name, list, thought] = steps
-    const { said: message, reply } = collect(
+    const { message, reply } = collect(
       delta(0, { ...name }),
       delta(1, { ...list }),
       delta(2, { ...thought, type: 'thought_signature' }),
@@ -109,7 +109,7 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', ...steps))
   })
 
-  it('has two thoughts under one index', () => {
+  it('separates two thoughts with the same index', () => {
     const thoughts = ['a', 'b'].map((signature) => ({ type: 'thought', signature }))
     const events = thoughts.flatMap((thought) => [
       delta(0, { ...thought, type: 'thought_signature' }),
@@ -124,13 +124,13 @@ describe('a stream', () => {
     expect(reply).toEqual(read('completed', ran))
   })
 
-  it('of whole steps at its end keeps a text that is the content of a tool', () => {
+  it('keeps string content of a tool step in its last event', () => {
     const steps = [{ type: 'url_context_result', call_id: 'a', content: 'x' }, output(text('ab'))]
     const { reply } = collect({ ...completed, interaction: { status: 'completed', steps } })
     expect(reply).toEqual(read('completed', ...steps))
   })
 
-  it('whose arguments break makes no call that is executed', () => {
+  it('does not execute a call with truncated arguments', () => {
     const { reply } = collect(
       {
         event_type: 'step.start',
@@ -143,7 +143,7 @@ describe('a stream', () => {
     expect(reply.events).toMatchObject([{ action: null }, { kind: 'AgentErrorEvent' }])
   })
 
-  it('with an error has failed', () => {
+  it('fails with the message of an error event', () => {
     const { reply } = collect(delta(0, text('a')), { event_type: 'error', error: { message: 'Overloaded.' } })
     expect(reply.outcome).toEqual({ type: 'failed', explanation: 'Overloaded.' })
   })
@@ -157,7 +157,7 @@ const go: Event = {
   llm_message: { role: 'user', content: [{ text: 'Go.' }] },
 }
 
-const says = (more: Partial<AssistantMessage>): AssistantMessage => ({
+const assistant = (more: Partial<AssistantMessage>): AssistantMessage => ({
   role: 'assistant',
   content: [],
   tool_calls: [],
@@ -173,12 +173,15 @@ const written = (...messages: NeutralMessage[]) => {
   return request.input
 }
 
-describe('what is sent', () => {
+describe('`toInteractions`', () => {
   it.each([
-    ['an unsigned thought', [output(png), { type: 'thought', summary: [text('Hm.')] }, output(text('a'))]],
-    ['no step', [output(text('a')), output(png), output(png, text('b'))]],
-    ['no step, the second one after a blank text', [output(text('a')), output(blank, png)]],
-  ])('two outputs stay two, with between them %s', (_, steps) => {
+    [
+      'an unsigned thought between them',
+      [output(png), { type: 'thought', summary: [text('Hm.')] }, output(text('a'))],
+    ],
+    ['nothing between them', [output(text('a')), output(png), output(png, text('b'))]],
+    ['a blank text before the second', [output(text('a')), output(blank, png)]],
+  ])('keeps outputs separate: %s', (_, steps) => {
     const { events } = read('completed', ...steps)
     const state = replay([go, ...events].map((event, index) => ({ ...event, id: `e${index}` })))
     const sent = steps.flatMap((step) =>
@@ -187,7 +190,7 @@ describe('what is sent', () => {
     expect(toInteractions(toMessages(state)).input.slice(1, -1)).toEqual(sent)
   })
 
-  it('a call of another model stands behind the word that Google has for that', () => {
+  it('puts the placeholder signature before a call of another model', () => {
     const source = {
       id: 'c',
       name: 'ls.now',
@@ -200,7 +203,7 @@ describe('what is sent', () => {
     const result = { role: 'tool', content, tool_call_id: 'c', name: 'ls', is_error: true } as const
     const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'of another' } as const
     expect(
-      written(user, says({ tool_calls: [source], thinking_blocks: [thinking] }), result as never),
+      written(user, assistant({ tool_calls: [source], thinking_blocks: [thinking] }), result as never),
     ).toEqual([
       { type: 'user_input', content: [text('Go.')] },
       { type: 'thought', signature: NO_SIGNATURE },
@@ -215,8 +218,8 @@ describe('what is sent', () => {
     ])
   })
 
-  it('a thought without a signature stays behind, since it is refused', () => {
-    const reply = says({
+  it('leaves out a thought without a signature', () => {
+    const reply = assistant({
       content: [{ text: 'Hi' }],
       thinking_blocks: [{ type: 'thinking', thinking: 'Hm.' }],
       reply: { grammar: 'interactions' },

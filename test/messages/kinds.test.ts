@@ -1,4 +1,4 @@
-/** Proves to the compiler that every kind of content which the providers' packages know has its place in the table of its grammar. */
+/** Checks, also at compile time, that each content kind of the providers' packages is in the table of its grammar. */
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 import type { ContentBlock } from '@anthropic-ai/sdk/resources/messages'
@@ -16,7 +16,7 @@ import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
 import type { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 
-/** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
+/** A type error here names kinds that a new version of a package added. Add a row for each to `kinds.ts`. */
 const missing: {
   readonly anthropic: Exclude<ContentBlock['type'] | BetaContentBlock['type'], keyof typeof ANTHROPIC>[]
   readonly aiSdk: Exclude<ContentPart<ToolSet>['type'], keyof typeof AI_SDK>[]
@@ -27,9 +27,9 @@ const missing: {
   readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
 } = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], google: [], steps: [], responses: [] }
 
-type None<Kinds extends never> = Kinds
+type AssertEmpty<Kinds extends never> = Kinds
 
-export type NoneIsMissing = None<
+export type NoMissingKinds = AssertEmpty<
   | (typeof missing)['anthropic'][number]
   | (typeof missing)['aiSdk'][number]
   | (typeof missing)['chat'][number]
@@ -47,21 +47,24 @@ const TABLES: readonly [string, Kinds][] = [
   ['openai-responses', RESPONSES],
 ]
 
-it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
-  for (const [type, { side, needs }] of Object.entries(table)) {
-    expect(replyPlaceholder({ type })).toBe(isShared(type) ? `[${type}]` : null)
-    if (side !== 'user' && needs !== undefined)
-      expect(
-        isReturnable({ grammar, table, ...(grammar === 'google' && { namedBy: 'field' }) }, { type }),
-      ).toBe(false)
-  }
-})
+it.each(TABLES)(
+  '%s: a block without its fields has a placeholder, and is not returnable',
+  (grammar, table) => {
+    for (const [type, { side, needs }] of Object.entries(table)) {
+      expect(replyPlaceholder({ type })).toBe(isShared(type) ? `[${type}]` : null)
+      if (side !== 'user' && needs !== undefined)
+        expect(
+          isReturnable({ grammar, table, ...(grammar === 'google' && { namedBy: 'field' }) }, { type }),
+        ).toBe(false)
+    }
+  },
+)
 
-it('google: a part is sent only when every field beside its kind is of its type', () => {
-  const ownValue = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const
+it('google: a part with a field of the wrong type is not returnable', () => {
+  const form = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const
   const part = { codeExecutionResult: { outcome: 'OUTCOME_OK' } }
-  expect(isReturnable(ownValue, part)).toBe(true)
+  expect(isReturnable(form, part)).toBe(true)
   for (const field of Object.keys(GOOGLE.codeExecutionResult.more)) {
-    expect(isReturnable(ownValue, { ...part, [field]: null }), field).toBe(false)
+    expect(isReturnable(form, { ...part, [field]: null }), field).toBe(false)
   }
 })

@@ -1,4 +1,4 @@
-/** Recorded logs, where they lie beside the repository: each converts in all formats, at every fiftieth event and at its end. */
+/** Recorded logs, if present next to the repository: valid requests at every fiftieth event and at the end. */
 
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
@@ -25,7 +25,7 @@ function check(state: State): number {
 }
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
-  it.each(logs)('$file', (log) => {
+  it.each(logs)('every grammar writes valid requests for $file', (log) => {
     let state = initialState()
     for (const [index, line] of linesOf(log).entries()) {
       state = reduce(state, loadLine(line).fact)
@@ -33,7 +33,7 @@ describe.skipIf(logs.length === 0)('recorded logs', () => {
     }
     expect(check(state)).toBeGreaterThan(0)
     const results = toMessages(state).filter(({ role }) => role === 'tool')
-    const silent = results.filter(({ content }) => content.length === 0)
-    expect(silent).toEqual([])
+    const empty = results.filter(({ content }) => content.length === 0)
+    expect(empty).toEqual([])
   })
 })

@@ -32,13 +32,13 @@ const message = (id: string, llm_message: Message, more: Partial<MessageEvent> =
 })
 
 describe('messages of other roles and senders', () => {
-  it('a system message in the log is said by the user', () => {
+  it('a logged system message becomes a user message', () => {
     expect(
       brief([system('s'), message('m', { role: 'system', content: [text('note')] }), user('u')]),
     ).toEqual(['system: s', 'user: note|u'])
   })
 
-  it('reasoning or thinking alone is something said', () => {
+  it('a reply with only reasoning or thinking is a message', () => {
     const thinking_blocks = [{ type: 'thinking' as const, thinking: 't', signature: 's' }]
     const events = [
       message('a', { role: 'assistant', reasoning_content: 'hm' }),
@@ -53,13 +53,13 @@ describe('messages of other roles and senders', () => {
     ])
   })
 
-  it('a result carries the id and the name of its call, not those of the answer', () => {
+  it('a result has the id and name of its call, not of the observation', () => {
     const call = action('a', { call: 'c1', tool: 'ls' })
     const stray = observe('o', call, 'o', { tool_call_id: 'other', tool_name: 'rm' })
     expect(write([call, stray])[1]).toMatchObject({ tool_call_id: 'c1', name: 'ls' })
   })
 
-  it('a rejection gives its reason, or the reason that it has when it names none', () => {
+  it('a rejection contains its reason, or the default reason', () => {
     const call = action('a', { call: 'c' })
     expect(brief([call, reject('r', call, { rejection_reason: 'too risky' })])[1]).toBe(
       'tool c!: Action rejected: too risky',
@@ -71,7 +71,7 @@ describe('messages of other roles and senders', () => {
     }
   })
 
-  it('a call without a name takes the name that the log knows', () => {
+  it('a call without a name gets the tool name of its event', () => {
     const call = action('a', {
       tool: 'ls',
       tool_call: { id: 'x', name: ' ', arguments: '{}', origin: 'completion' },
@@ -87,12 +87,12 @@ describe('pending calls', () => {
   const two = action('a2', { response: 'r', call: 'c2', tool: 'rm' })
   const log = [user('u'), one, two, observe('o1', one), user('v')]
 
-  it('are left out with all of their batch', () => {
+  it('are left out with their whole batch by default', () => {
     expect(brief(log)).toEqual(['user: u|v'])
     expect(brief(log, { pending: 'omit' })).toEqual(['user: u|v'])
   })
 
-  it('are closed at their place with a reason', () => {
+  it('are closed with the reason, directly after their batch', () => {
     expect(brief(log, { pending: { close: 'interrupted' } })).toEqual([
       'user: u',
       'assistant:  ->c1 ->c2',
@@ -102,7 +102,7 @@ describe('pending calls', () => {
     ])
   })
 
-  it('are refused by name', () => {
+  it('cause a `pending_calls` error that lists them for `refuse`', () => {
     const calls = [{ event_id: 'a2', tool_call_id: 'c2', tool_name: 'rm' }]
     try {
       write(log, { pending: 'refuse' })
@@ -114,19 +114,19 @@ describe('pending calls', () => {
     expect(brief(log.slice(0, 1), { pending: 'refuse' })).toEqual(['user: u'])
   })
 
-  it('many are counted in the message', () => {
+  it('are only counted in the error message after the first five', () => {
     const calls = Array.from({ length: 8 }, (_, n) => action(`a${n}`, { response: 'r' }))
     expect(() => write(calls, { pending: 'refuse' })).toThrow(/ and 3 more\. Run or recover/)
   })
 
-  it('alone make an empty view, unless they are to be closed', () => {
+  it('produce no messages when alone, unless they are closed', () => {
     expect(brief([system('s'), condensation('C', ['s']), one])).toEqual([])
     expect(brief([one], { pending: { close: 'no' } })).toEqual(['assistant:  ->c1', 'tool c1!: no'])
   })
 
-  it('that were forgotten are neither refused nor closed', () => {
-    const gone = [...log, condensation('C', ['a1'])]
-    expect(brief(gone, { pending: 'refuse' })).toEqual(['user: u|v'])
-    expect(brief(gone, { pending: { close: 'no' } })).toEqual(['user: u|v'])
+  it('are neither refused nor closed once they are forgotten', () => {
+    const condensed = [...log, condensation('C', ['a1'])]
+    expect(brief(condensed, { pending: 'refuse' })).toEqual(['user: u|v'])
+    expect(brief(condensed, { pending: { close: 'no' } })).toEqual(['user: u|v'])
   })
 })

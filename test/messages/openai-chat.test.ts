@@ -1,4 +1,4 @@
-/** Chat Completions: what hostile logs turn into. */
+/** Chat Completions: the requests written for unusual logs. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -10,7 +10,7 @@ import { action, agent, fail, image, observe, pair, system, text, user } from '.
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { PNG } from './part-table.ts'
 
-/** The messages of a log; every one of them must be valid. */
+/** Returns the messages of a log, which must be valid. */
 function write(...events: readonly Event[]): ChatMessage[] {
   const messages = toOpenAIChat(toMessages(replay(events)))
   expect(validateOpenAiChat(messages)).toEqual([])
@@ -28,16 +28,16 @@ const toolCall = (id: string) => ({
   responses_item_id: null,
   responses_reasoning_item: null,
 })
-const tool = (id: string, words: string) =>
-  ({ role: 'tool', content: [text(words)], tool_call_id: id, name: 'ls', is_error: false }) as const
+const tool = (id: string, value: string) =>
+  ({ role: 'tool', content: [text(value)], tool_call_id: id, name: 'ls', is_error: false }) as const
 
-/** What stands behind a reply that another one follows, or nothing. */
+/** The message after a reply that is last or followed by another reply. */
 const goOn = { role: 'user', content: [text('[Go on.]')] }
 
-describe('a history that does not begin with the user', () => {
+describe('a history that does not start with the user', () => {
   const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
 
-  it('is opened', () => {
+  it('gets an opening user message', () => {
     expect(write(agent('a'))).toEqual([opening, { role: 'assistant', content: 'a' }, goOn])
     expect(write(system('s'), ...pair('1')).map(({ role }) => role)).toEqual([
       'system',
@@ -48,7 +48,7 @@ describe('a history that does not begin with the user', () => {
     expect(write(system('s'))).toEqual([{ role: 'system', content: [text('s')] }, opening])
   })
 
-  it('is opened also where its first message has no place in the grammar', () => {
+  it('gets it also when the grammar cannot express its first message', () => {
     const thought = agent('a', '', {
       llm_message: { role: 'assistant', thinking_blocks: [{ thinking: 't', signature: 's' }] },
     })
@@ -57,7 +57,7 @@ describe('a history that does not begin with the user', () => {
 })
 
 describe('results', () => {
-  it('that are empty or an error are one message each', () => {
+  it('are one message each, also when empty or failed', () => {
     const [one, two, three] = ['1', '2', '3'].map((n) =>
       action(`a${n}`, { response: 'r', call: `c${n}` }),
     ) as [ReturnType<typeof action>, ReturnType<typeof action>, ReturnType<typeof action>]
@@ -73,7 +73,7 @@ describe('results', () => {
     ])
   })
 
-  it('give their images to a user message behind the last of them', () => {
+  it('move their images to a user message after the last result', () => {
     const one = action('a1', { response: 'r', call: 'c1' })
     const two = action('a2', { response: 'r', call: 'c2' })
     const shown = observe('o1', one, [text('see'), image(PNG, 'https://x.org/b.png')])
@@ -100,7 +100,7 @@ describe('results', () => {
     ])
   })
 
-  it('that no provider can show say so', () => {
+  it('and user messages contain a placeholder for an unsupported image', () => {
     const call = action('a', { call: 'c' })
     const log = [
       user('u', [image('x.png')]),
@@ -116,7 +116,7 @@ describe('results', () => {
 })
 
 describe('plainText', () => {
-  it('writes texts as one, and images in a list still', () => {
+  it('joins texts into one string, and keeps the list of a message with an image', () => {
     const shown = user('v', [text('c'), image('https://example.com/a.png')])
     const list = toMessages(replay([system('s'), user('u', [text('a'), text('b')]), agent('x'), shown]))
     const plain = toOpenAIChat(list, { plainText: true })
@@ -130,8 +130,8 @@ describe('plainText', () => {
   })
 })
 
-describe('what the provider refuses', () => {
-  it('ids that repeat or do not fit are rewritten in call and result alike', () => {
+describe('values that the provider rejects', () => {
+  it('repeated and illegal ids are rewritten equally in call and result', () => {
     const ids = ['functions.ls:0', 'functions.ls:0', 'x'.repeat(51), 'é', '']
     const events = ids.flatMap((call, n) => pair(`${n}`, { call }))
     const messages = write(user('u'), ...events)
@@ -142,27 +142,27 @@ describe('what the provider refuses', () => {
     expect(messages.flatMap((each) => (each.role === 'tool' ? [each.tool_call_id] : []))).toEqual(sent)
   })
 
-  it('tool names are made to fit', () => {
+  it('illegal characters in tool names are replaced', () => {
     const [call, result] = pair('1', { tool: 'mcp.server/do it' })
     expect(write(user('u'), call, result)[1]).toMatchObject({
       tool_calls: [{ function: { name: 'mcp_server_do_it' } }],
     })
   })
 
-  it.each(['[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped', (args) => {
+  it.each(['[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped in an object', (args) => {
     const [call, result] = pair('1', { args })
     const [, reply] = write(user('u'), call, result)
     expect(reply).toMatchObject({ tool_calls: [{ function: { arguments: JSON.stringify({ _raw: args }) } }] })
   })
 
-  it.each(['', ' \n'])('arguments %j are none', (args) => {
+  it.each(['', ' \n'])('blank arguments %j become an empty object', (args) => {
     const [call, result] = pair('1', { args })
     expect(write(user('u'), call, result)[1]).toMatchObject({
       tool_calls: [{ function: { arguments: '{}' } }],
     })
   })
 
-  it("a user's name is sent when it fits", () => {
+  it("a user's name is sent only if it is legal", () => {
     expect(write(named('u', 'eve'), named('v', 'no good'))).toEqual([
       { role: 'user', name: 'eve', content: [text('u')] },
       { role: 'user', content: [text('v')] },
@@ -174,8 +174,8 @@ describe('what the provider refuses', () => {
   })
 })
 
-describe('a list that no state gives', () => {
-  it('is paired all the same: each call once, strays left out', () => {
+describe('a list that no state produces', () => {
+  it('gets one result per call, without stray results', () => {
     const reply = {
       role: 'assistant',
       content: [],

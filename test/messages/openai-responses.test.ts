@@ -1,4 +1,4 @@
-/** Responses: what hostile logs turn into. */
+/** Responses: the requests written for unusual logs. */
 
 import { describe, expect, it } from 'vitest'
 import type { ReasoningItemModel } from '../../src/event/shapes.ts'
@@ -10,7 +10,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, observe, pair, system, text, user } from '../build.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 
-/** The request of a log; it must be valid. */
+/** Returns the request of a log, which must be valid. */
 function write(...events: readonly Event[]): ResponsesRequest {
   const request = toOpenAIResponses(toMessages(replay(events)))
   expect(validateOpenAiResponses(request)).toEqual([])
@@ -19,7 +19,7 @@ function write(...events: readonly Event[]): ResponsesRequest {
 
 const input = (...events: readonly Event[]) => write(user('u'), ...events).input.slice(1)
 
-/** A call with the item id and the reasoning item that a provider gave it. */
+/** A call with an item id and a reasoning item. */
 const call = (
   id: string,
   item: string | null,
@@ -38,14 +38,14 @@ const call = (
     ...more,
   })
 
-const says = (words: string, reasoning: ReasoningItemModel | null = null) =>
-  agent('m', words, {
-    llm_message: { role: 'assistant', content: [text(words)], responses_reasoning_item: reasoning },
+const message = (content: string, reasoning: ReasoningItemModel | null = null) =>
+  agent('m', content, {
+    llm_message: { role: 'assistant', content: [text(content)], responses_reasoning_item: reasoning },
   })
 
 const rs = (id: string | null): ReasoningItemModel => ({ id, encrypted_content: `secret of ${id}` })
 
-/** Ids of reasoning items and types of the others, in order; the user's messages left out. */
+/** The ids of reasoning items and the types of other items, in order, without user messages. */
 const order = (...events: readonly Event[]) =>
   input(...events).flatMap((item) => {
     if (item.type === 'message' && item.role === 'user') return []
@@ -53,11 +53,11 @@ const order = (...events: readonly Event[]) =>
   })
 
 describe('item ids', () => {
-  it('are sent only where the provider gave one that it takes back, and once', () => {
+  it('are sent once, and only if the provider accepts them back', () => {
     const ids = [null, '', '123', 'call_x', 'fc_é', `fc_${'x'.repeat(80)}`, 'fc_ok', 'fc_ok', 'fcok']
     const events = ids.flatMap((id, n) => {
-      const made = call(`a${n}`, id)
-      return [made, observe(`o${n}`, made)]
+      const event = call(`a${n}`, id)
+      return [event, observe(`o${n}`, event)]
     })
     const items = input(...events).flatMap((item) => (item.type === 'function_call' ? [item] : []))
     expect(items.map((item) => item.id)).toEqual([...Array(6).fill(undefined), 'fc_ok', undefined, 'fcok'])
@@ -66,7 +66,7 @@ describe('item ids', () => {
 })
 
 describe('reasoning items', () => {
-  it('stand directly before what they led to, each call with its own', () => {
+  it('directly precede the message or call that they led to', () => {
     const one = call('a1', null, rs('rs_1'), { response: 'r', thought: 'go' })
     const two = call('a2', null, rs('rs_2'), { response: 'r' })
     expect(order(one, two, observe('o1', one), observe('o2', two))).toEqual([
@@ -80,7 +80,7 @@ describe('reasoning items', () => {
     ])
   })
 
-  it('are never sent twice, nor under an id that the provider would refuse', () => {
+  it('are sent once, and only with an id that the provider accepts', () => {
     const calls = [
       rs('rs_1'),
       rs('rs_1'),
@@ -90,30 +90,30 @@ describe('reasoning items', () => {
       rs('rs_é'),
       rs(`rs_${'x'.repeat(80)}`),
     ].map((item, n) => call(`a${n}`, null, item))
-    const events = calls.flatMap((made, n) => [made, observe(`o${n}`, made)])
+    const events = calls.flatMap((event, n) => [event, observe(`o${n}`, event)])
     expect(order(...events).filter((each) => each.startsWith('rs'))).toEqual(['rs_1'])
   })
 
-  it('that cannot be sent take the item id of what they led to with them', () => {
+  it('are left out together with the item id of their call when they cannot be sent', () => {
     const other = call('a', 'fc_1', { id: 'other', summary: [] })
     const lost = input(other, observe('oa', other))
     expect(lost[0]).not.toHaveProperty('id')
     const bare = call('a', 'fc_1', { id: 'rs_1', summary: [] })
     expect(order(bare, observe('oa', bare))).toEqual(['function_call', 'function_call_output'])
     expect(input(bare, observe('oa', bare))[0]).not.toHaveProperty('id')
-    const ownValue = call('a', 'fc_1', { ...rs('rs_1'), summary: [] })
-    const stored = input(ownValue, observe('oa', ownValue))
+    const sealed = call('a', 'fc_1', { ...rs('rs_1'), summary: [] })
+    const stored = input(sealed, observe('oa', sealed))
     expect(stored.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
   })
 
-  it('lead a message, and are left out where nothing follows', () => {
-    expect(order(says('hello', rs('rs_1')))).toEqual(['rs_1', 'message'])
-    expect(order(says(' ', rs('rs_1')))).toEqual([])
+  it('precede a message, and are left out when nothing follows', () => {
+    expect(order(message('hello', rs('rs_1')))).toEqual(['rs_1', 'message'])
+    expect(order(message(' ', rs('rs_1')))).toEqual([])
   })
 
-  it('never hold text without bytes', () => {
-    expect(order(says('hello', { id: 'rs_1', encrypted_content: '\ud800' }))).toEqual(['message'])
-    expect(input(says('hello', { ...rs('rs_1'), summary: ['\ud800'] }))[0]).toEqual({
+  it('contain no lone surrogates', () => {
+    expect(order(message('hello', { id: 'rs_1', encrypted_content: '\ud800' }))).toEqual(['message'])
+    expect(input(message('hello', { ...rs('rs_1'), summary: ['\ud800'] }))[0]).toEqual({
       type: 'reasoning',
       id: 'rs_1',
       summary: [{ type: 'summary_text', text: '\ufffd' }],
@@ -122,21 +122,21 @@ describe('reasoning items', () => {
   })
 })
 
-describe('a history that does not begin with the user', () => {
-  it('is opened, also where its only message has no place in the grammar', () => {
+describe('a history that does not start with the user', () => {
+  it('gets an opening user message, also when the grammar cannot express its only message', () => {
     const opening = {
       type: 'message',
       role: 'user',
       content: [{ type: 'input_text', text: '[The conversation begins here.]' }],
     }
     expect(write(system('s'))).toEqual({ instructions: 's', input: [opening] })
-    expect(write(says(' ', { id: 'rs_1' }))).toEqual({ instructions: null, input: [opening] })
+    expect(write(message(' ', { id: 'rs_1' }))).toEqual({ instructions: null, input: [opening] })
     expect(write(...pair('1')).input[0]).toEqual(opening)
   })
 })
 
 describe('call ids', () => {
-  it('have room for 64 characters and are rewritten in call and result alike', () => {
+  it('have at most 64 characters, and are rewritten equally in call and result', () => {
     const ids = ['x'.repeat(64), 'y'.repeat(65), 'y'.repeat(65), 'tool-call id']
     const { input } = write(user('u'), ...ids.flatMap((id, n) => pair(`${n}`, { call: id })))
     const sent = ['x'.repeat(64), 'y'.repeat(64), `${'y'.repeat(56)}_2`, 'tool-call_id']

@@ -9,7 +9,7 @@
  * - `named`: sent in another form, or a text names it.
  * - `settles`: sent unchanged after the item whose id is the mark; without this item, a text names it.
  */
-export type Place<Part> =
+export type Representation<Part> =
   | 'standard'
   | 'reply'
   | 'item'
@@ -20,7 +20,7 @@ export type Place<Part> =
 export type Samples<Part> = readonly ((mark: string) => Part)[]
 
 export type Table<Union> = {
-  readonly [Kind in KindOf<Union>]: Place<Extract<Union, { readonly type?: Kind }>>
+  readonly [Kind in KindOf<Union>]: Representation<Extract<Union, { readonly type?: Kind }>>
 }
 
 type KindOf<Union> = Union extends { readonly type?: infer Kind } ? Extract<Kind, string> : never

@@ -1,4 +1,4 @@
-/** The small helpers under the grammars: call ids, tool names, arguments, images, texts. */
+/** Helpers that the grammars share: call ids, tool names, arguments, images, texts. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -8,24 +8,25 @@ import { readImage, urlOf } from '../../src/messages/files.ts'
 import { overgrowth } from '../growth.ts'
 import { character } from '../../src/testing/text.ts'
 
-/** An object nested so deep. */
-const deep = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
+/** The JSON text of an object with this many nested arrays. */
+const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 
-const some = (length: number, id: (n: number) => string): string[] => Array.from({ length }, (_, n) => id(n))
+const makeIds = (length: number, id: (n: number) => string): string[] =>
+  Array.from({ length }, (_, n) => id(n))
 
 describe('call ids', () => {
   const form = { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 12 }
   const inputs = (...ids: string[]): string[] => ids.map(callIds(form))
 
-  it('stay as they are when legal and new', () => {
+  it('stay unchanged when legal and new', () => {
     expect(inputs('call_1', 'c-2', 'X')).toEqual(['call_1', 'c-2', 'X'])
   })
 
-  it('are numbered when repeated, past ids that are taken', () => {
+  it('get the next free number when repeated', () => {
     expect(inputs('c', 'c_2', 'c', 'c', 'c_2')).toEqual(['c', 'c_2', 'c_3', 'c_4', 'c_2_2'])
   })
 
-  it('are made legal, cut, and given a name when empty', () => {
+  it('are made legal, truncated, and replaced by `call` when empty', () => {
     expect(inputs('a b', 'functions.ls:0', '', 'é😀', '')).toEqual([
       'a_b',
       'functions_ls',
@@ -35,7 +36,7 @@ describe('call ids', () => {
     ])
   })
 
-  it('never collide, stay legal, and depend on what stood before only', () => {
+  it('are unique and legal, and depend only on earlier ids', () => {
     const id = fc.oneof(
       fc.constantFrom(
         'c',
@@ -62,13 +63,13 @@ describe('call ids', () => {
     )
   })
 
-  it('cost the same however often an id repeats, and whatever stands in the way', () => {
+  it('cost linear time, even with many repeated or colliding ids', () => {
     const cost = overgrowth(
       ({ length }) => {
-        const repeated = some(length, () => 'c')
-        const inTheWay = some(length, (n) => `c_${n}`)
-        const longOnes = some(length, (n) => `${'x'.repeat(12)}${n}`)
-        const ids = [...inTheWay, ...repeated, ...longOnes].map(callIds(form))
+        const repeated = makeIds(length, () => 'c')
+        const numbered = makeIds(length, (n) => `c_${n}`)
+        const long = makeIds(length, (n) => `${'x'.repeat(12)}${n}`)
+        const ids = [...numbered, ...repeated, ...long].map(callIds(form))
         expect(new Set(ids).size).toBe(3 * length)
       },
       (length) => 'c'.repeat(length),
@@ -79,7 +80,7 @@ describe('call ids', () => {
 })
 
 describe('tool names', () => {
-  it('keep letters, digits, underscores and dashes', () => {
+  it('keep only letters, digits, underscores and dashes', () => {
     expect(toolName('file_editor-2', 64)).toBe('file_editor-2')
     expect(toolName('mcp.server/tool name', 64)).toBe('mcp_server_tool_name')
     expect(toolName('😀', 64)).toBe('_')
@@ -89,7 +90,7 @@ describe('tool names', () => {
 })
 
 describe('arguments', () => {
-  it('that are an object stay byte for byte', () => {
+  it('stay byte for byte when they are an object', () => {
     for (const text of [
       '{}',
       ' {"b" : 1, "a":[1e3]} ',
@@ -101,35 +102,35 @@ describe('arguments', () => {
     }
   })
 
-  it('that are none are wrapped', () => {
+  it('are wrapped in an object when they are not one', () => {
     for (const text of ['null', '[]', '"ls"', '7', '{', '{"a":1}{', 'ls -la']) {
       expect(JSON.parse(argumentText(text))).toEqual({ _raw: text })
       expect(argumentObject(text)).toEqual({ _raw: text })
     }
   })
 
-  it('that are blank are no arguments at all', () => {
+  it('become an empty object when blank', () => {
     for (const text of ['', ' ', '\u0085', '\ufeff']) {
       expect(argumentText(text)).toBe('{}')
       expect(argumentObject(text)).toEqual({})
     }
   })
 
-  it('as an object keep every key as data', () => {
+  it('keep `__proto__` and `constructor` as plain keys', () => {
     const object = argumentObject('{"__proto__":{"x":1},"constructor":2}')
     expect(Object.keys(object)).toEqual(['__proto__', 'constructor'])
     expect(Object.getPrototypeOf(object)).toBe(Object.prototype)
   })
 
-  it('nested too deep to be written again are wrapped as an object', () => {
-    expect(argumentObject(deep(511))).toHaveProperty('a')
-    expect(argumentObject(deep(512))).toEqual({ _raw: deep(512) })
-    expect(argumentObject(deep(200_000))).toHaveProperty('_raw')
-    expect(argumentText(deep(200_000))).toBe(deep(200_000))
+  it('are wrapped by `argumentObject` when nested deeper than 512 levels', () => {
+    expect(argumentObject(nested(511))).toHaveProperty('a')
+    expect(argumentObject(nested(512))).toEqual({ _raw: nested(512) })
+    expect(argumentObject(nested(200_000))).toHaveProperty('_raw')
+    expect(argumentText(nested(200_000))).toBe(nested(200_000))
     expect(argumentObject(JSON.stringify({ a: '['.repeat(9999), b: '\\"[' }))).toHaveProperty('b')
   })
 
-  it('never hold a lone surrogate, raw or escaped', () => {
+  it('contain no lone surrogate, raw or escaped', () => {
     expect(argumentText('{"a":"x\ud800"}')).toBe('{"a":"x\ufffd"}')
     expect(argumentObject(String.raw`{"a\udc00":"\ud83d\ude00 \ud83d"}`)).toEqual({ 'a\ufffd': '😀 \ufffd' })
     expect(argumentObject(String.raw`{"a":"\\ud800","b":"\u001f\uD800"}`)).toEqual({
@@ -139,7 +140,7 @@ describe('arguments', () => {
     expect(argumentObject('\ud800')).toEqual({ _raw: '\ufffd' })
   })
 
-  it('any text gives text of the object that it gives', () => {
+  it('have the same object before and after `argumentText`', () => {
     fc.assert(
       fc.property(fc.oneof(fc.json(), fc.string({ unit: character() })), (text) => {
         const written = argumentText(text)
@@ -164,7 +165,7 @@ describe('images', () => {
     ['data:image/jpg;base64,AAAA', 'data:image/jpeg;base64,AAAA'],
     ['data:image/png;base64,/9j/AAAA', 'data:image/jpeg;base64,/9j/AAAA'],
     ['data:application/octet-stream;base64,R0lGODlh', 'data:image/gif;base64,R0lGODlh'],
-  ])('%j is read', (input, url) => {
+  ])('%j is accepted as %j', (input, url) => {
     const read = readImage(input)
     expect(read && urlOf(read)).toBe(url)
     expect(URL.canParse(url)).toBe(true)
@@ -191,11 +192,11 @@ describe('images', () => {
     'data:image/png;base64,ab-_',
     'data:image/svg+xml;base64,AAAA',
     'data:text/plain;base64,aGk=',
-  ])('%j is none', (input) => {
+  ])('%j is rejected', (input) => {
     expect(readImage(input)).toBeNull()
   })
 
-  it('what is read is an address that a URL parser takes', () => {
+  it('an accepted image has a URL that `URL.canParse` accepts', () => {
     const part = fc.constantFrom(
       'https://',
       'http://',
@@ -224,13 +225,13 @@ describe('images', () => {
     )
   })
 
-  it('takes no host that is longer than a name of DNS, a dot and a port', () => {
+  it('a host has at most 260 characters', () => {
     expect(readImage(`https://${'a.'.repeat(126)}b/${'p'.repeat(999)}`)).toMatchObject({ from: 'web' })
     expect(readImage(`https://${'a'.repeat(260)}`)).toMatchObject({ from: 'web' })
     expect(readImage(`https://${'a'.repeat(261)}`)).toBe(null)
   })
 
-  it('takes long addresses and data in linear time', () => {
+  it('long URLs and data are read in linear time', () => {
     for (const make of [
       (length: number) => `https://${'a'.repeat(length)}`,
       (length: number) => `https://${'a.'.repeat(length / 2)}!`,
@@ -241,7 +242,7 @@ describe('images', () => {
 })
 
 describe('texts', () => {
-  it('blank is what JavaScript or Python call white space', () => {
+  it('are blank if they contain only white space of JavaScript or Python', () => {
     for (const blank of ['', ' \t\n', '\u0085', '\u001c\u001f', '\u3000\ufeff'])
       expect(isWhitespace(blank)).toBe(true)
     for (const text of ['a', '\u0000', '\ud800', '\u200b']) expect(isWhitespace(text)).toBe(false)

@@ -1,4 +1,4 @@
-/** The prefix as the writers prove it: what a reply saw, what it lost when that changed, and the order in which its parts go back. */
+/** Prefix proofs: writers leave out signed parts whose prefix changed, and keep the order of parts. */
 
 import { describe, expect, it } from 'vitest'
 import type { GrammarName } from '../../src/event/reply.ts'
@@ -25,7 +25,7 @@ const call = (n: number) => ({
   responses_item_id: `fc_${n}`,
   responses_reasoning_item: item(n),
 })
-const says = (text: string, more: Partial<AssistantMessage> = {}): AssistantMessage => ({
+const assistant = (text: string, more: Partial<AssistantMessage> = {}): AssistantMessage => ({
   role: 'assistant',
   content: text === '' ? [] : [{ text }],
   tool_calls: [],
@@ -44,7 +44,7 @@ const WRITERS: Readonly<
   'openai-chat': toOpenAIChat,
 }
 
-/** A reply to a request in a grammar, with the record that its reader would give it. */
+/** A reply to a request in a grammar, with the record that a reader would add. */
 function replied(
   grammar: GrammarName,
   before: readonly NeutralMessage[],
@@ -55,9 +55,10 @@ function replied(
   const record = requestRecord(WRITERS[grammar]?.(before, options) ?? {})
   if (record === null) throw new Error('no record')
   const { leftOut: _, ...known } = record
-  const made = { ...reply, reply: { ...known, ...more } }
+  const recorded = { ...reply, reply: { ...known, ...more } }
   const limits = { ...(grammar === 'openai-responses' ? RESPONSES : ANTHROPIC), grammar }
-  return { ...made, reply: { ...made.reply, digest: ownDigest(made, partsOf(made, limits), limits) } }
+  const digest = ownDigest(recorded, partsOf(recorded, limits), limits)
+  return { ...recorded, reply: { ...recorded.reply, digest } }
 }
 
 const leftOut = (
@@ -67,27 +68,27 @@ const leftOut = (
 ): string[] => {
   const reports: LeftOut[] = []
   const request =
-    WRITERS[grammar]?.(messages, { ...options, onPrefix: (remaining) => void reports.push(remaining) }) ?? {}
+    WRITERS[grammar]?.(messages, { ...options, onPrefix: (report) => void reports.push(report) }) ?? {}
   expect(requestRecord(request)?.leftOut).toEqual(reports)
   return reports.map(({ message, reason }) => `${message} ${reason}`)
 }
 
 describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (grammar) => {
-  const reasons = (text: string, n: number) =>
+  const reasoningReply = (text: string, n: number) =>
     grammar === 'openai-responses'
-      ? says(text, { responses_reasoning_item: item(n) })
-      : says(text, { thinking_blocks: [signed(`thought ${n}`)] })
-  const requests = [system('s'), user('one')]
-  const first = replied(grammar, requests, reasons('a', 1))
-  const second = replied(grammar, [...requests, first, user('two')], reasons('b', 2))
-  const history = [...requests, first, user('two'), second, user('three')]
+      ? assistant(text, { responses_reasoning_item: item(n) })
+      : assistant(text, { thinking_blocks: [signed(`thought ${n}`)] })
+  const opening = [system('s'), user('one')]
+  const first = replied(grammar, opening, reasoningReply('a', 1))
+  const second = replied(grammar, [...opening, first, user('two')], reasoningReply('b', 2))
+  const history = [...opening, first, user('two'), second, user('three')]
 
-  it('keeps what stands behind what it saw', () => {
+  it('keeps signed parts when their prefix is unchanged', () => {
     expect(leftOut(grammar, history)).toEqual([])
     expect(JSON.stringify(WRITERS[grammar]?.(history))).toMatch(/thought 2|sealed 2/)
   })
 
-  it('leaves out what stands behind a changed prefix, and keeps what came before the change', () => {
+  it('leaves out signed parts after a changed prefix, and keeps those before it', () => {
     expect(leftOut(grammar, history.with(0, system('t')))).toEqual(['2 prefix', '4 prefix'])
     expect(leftOut(grammar, history.with(3, user('TWO')))).toEqual(['4 prefix'])
     expect(leftOut(grammar, [user('summary'), second, user('three')])).toEqual(['1 prefix'])
@@ -96,32 +97,32 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
     expect(written).not.toMatch(/thought 2|sealed 2|signature of thought 2|rs_2/)
   })
 
-  it('keeps what was made after the change', () => {
+  it('keeps the signed parts of a reply to the changed history', () => {
     const changed = history.with(0, system('t'))
-    const third = replied(grammar, changed, reasons('c', 3))
+    const third = replied(grammar, changed, reasoningReply('c', 3))
     expect(leftOut(grammar, [...changed, third, user('four')])).toEqual(['2 prefix', '4 prefix'])
     expect(leftOut(grammar, [...history, third, user('four')])).toEqual(['6 prefix'])
   })
 
-  it('holds the tool list where it is known on both sides', () => {
+  it('compares tool lists when reply and request both have one', () => {
     const tools = [{ name: 'ls' }]
-    const reply = replied(grammar, requests, reasons('a', 1), {}, { tools })
-    const list = [...requests, reply, user('two')]
+    const reply = replied(grammar, opening, reasoningReply('a', 1), {}, { tools })
+    const list = [...opening, reply, user('two')]
     expect(leftOut(grammar, list, { tools })).toEqual([])
     expect(leftOut(grammar, list)).toEqual([])
     expect(leftOut(grammar, list, { tools: [{ name: 'cat' }] })).toEqual(['2 tools'])
     expect(leftOut(grammar, history, { tools })).toEqual([])
   })
 
-  it('holds what a reply has signed itself, and the grammar that it was made in', () => {
-    const other = { ...first, ...reasons('a', 7), reply: first.reply ?? {} }
-    expect(leftOut(grammar, [...requests, other, user('two')])).toEqual(['2 reply'])
+  it("checks a reply's own signed parts, and its grammar", () => {
+    const other = { ...first, ...reasoningReply('a', 7), reply: first.reply ?? {} }
+    expect(leftOut(grammar, [...opening, other, user('two')])).toEqual(['2 reply'])
     const foreign = { ...first, reply: { ...first.reply, grammar: 'openai-chat' as const } }
-    expect(leftOut(grammar, [...requests, foreign, user('two')])).toEqual(['2 grammar'])
+    expect(leftOut(grammar, [...opening, foreign, user('two')])).toEqual(['2 grammar'])
   })
 
-  it('sends a reply without a record as it is, but not behind one that does not stand', () => {
-    const old = reasons('b', 2)
+  it('keeps a reply without a record, unless an earlier one lost its signed parts', () => {
+    const old = reasoningReply('b', 2)
     expect(leftOut(grammar, [user('x'), old, user('y')])).toEqual([])
     expect(leftOut(grammar, [user('x'), first, user('y'), old, user('z')])).toEqual(['1 prefix', '3 earlier'])
     const all = WRITERS[grammar]?.([user('x'), first, user('y'), old], { prove: false }) ?? {}
@@ -129,7 +130,7 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
     expect(JSON.stringify(all)).toMatch(/(thought|sealed) 1.*(thought|sealed) 2/)
   })
 
-  it('counts no cache marks, and no borders of messages', () => {
+  it('ignores cache marks and message boundaries', () => {
     const marked: NeutralMessage = {
       role: 'user',
       content: [{ text: 'one', cache_prompt: true }],
@@ -141,13 +142,15 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
       system('s'),
       { role: 'user', content: [{ text: 'a' }, { text: 'b' }], name: null },
     ]
-    expect(leftOut(grammar, [...joined, replied(grammar, split, reasons('c', 1)), user('d')])).toEqual([])
+    expect(leftOut(grammar, [...joined, replied(grammar, split, reasoningReply('c', 1)), user('d')])).toEqual(
+      [],
+    )
   })
 
-  it('adds the same whether something is left out or not', () => {
-    const alone = { ...reasons('', 1), content: [] }
-    const reply = replied(grammar, requests, alone)
-    const [stored, lost] = [requests, requests.with(0, system('t'))].map((before) => {
+  it('adds the same placeholder texts whether or not a part is left out', () => {
+    const alone = { ...reasoningReply('', 1), content: [] }
+    const reply = replied(grammar, opening, alone)
+    const [stored, lost] = [opening, opening.with(0, system('t'))].map((before) => {
       const request = WRITERS[grammar]?.([...before, reply]) ?? {}
       return JSON.stringify(request).match(/\[Go on\.\]|\[No answer was given\.\]/g)
     })
@@ -159,19 +162,19 @@ describe('the order of parts', () => {
   const thinking_blocks = [signed('t1'), signed('t2')]
   const content = [{ text: 'one ' }, { text: 'two ' }]
   const parts = [{ thinking: 0 }, { text: 0 }, { thinking: 1 }, { text: 1 }]
-  const reply = { ...says(''), thinking_blocks, content }
+  const reply = { ...assistant(''), thinking_blocks, content }
   const kinds = (inputs: unknown, before: readonly NeutralMessage[] = [user('u')]): unknown => {
-    const made = replied('anthropic', [user('u')], reply, { parts: inputs as readonly [] })
-    return toAnthropic([...before, made]).messages[1]?.content.map((block) =>
+    const message = replied('anthropic', [user('u')], reply, { parts: inputs as readonly [] })
+    return toAnthropic([...before, message]).messages[1]?.content.map((block) =>
       block.type === 'text' ? block.text : block.type,
     )
   }
 
-  it('is that in which they came, with the texts before something signed as they came', () => {
+  it('is the received order, with texts before a signed part unchanged', () => {
     expect(kinds(parts)).toEqual(['thinking', 'one ', 'thinking', 'two '])
   })
 
-  it('is kept without what is signed', () => {
+  it('is kept when the signed parts are left out', () => {
     expect(kinds(parts, [user('v')])).toEqual(['one ', 'two '])
   })
 
@@ -187,24 +190,29 @@ describe('the order of parts', () => {
     [parts.map((part) => ({ ...part, call: 0 }))],
     ['thinking'],
     [{ length: 4 }],
-  ])('is ignored where it is garbled: %j', (input) => {
+  ])('falls back to the default for invalid parts: %j', (input) => {
     expect(kinds(input)).toEqual(['thinking', 'thinking', 'one ', 'two '])
   })
 
-  it('is for the grammar that made it', () => {
-    const made = { ...reply, reply: { grammar: 'openai-responses', parts } } as const
-    const [, answer] = toAiSdk([user('u'), made])
+  it('applies only to the grammar that recorded it', () => {
+    const foreign = { ...reply, reply: { grammar: 'openai-responses', parts } } as const
+    const [, answer] = toAiSdk([user('u'), foreign])
     expect(answer?.content).toEqual([
       { type: 'text', text: 'one ' },
       { type: 'text', text: 'two ' },
     ])
   })
 
-  it('of Responses is that of its items', () => {
-    const made = replied('openai-responses', [user('u')], says('so', { tool_calls: [call(0), call(1)] }), {
-      parts: [{ reasoning: 0 }, { call: 0 }, { reasoning: 1 }, { text: 0 }, { call: 1 }],
-    })
-    const items = toOpenAIResponses([user('u'), made]).input.slice(1, 6)
+  it('is the order of the items in OpenAI Responses', () => {
+    const message = replied(
+      'openai-responses',
+      [user('u')],
+      assistant('so', { tool_calls: [call(0), call(1)] }),
+      {
+        parts: [{ reasoning: 0 }, { call: 0 }, { reasoning: 1 }, { text: 0 }, { call: 1 }],
+      },
+    )
+    const items = toOpenAIResponses([user('u'), message]).input.slice(1, 6)
     expect(items.map((each) => ('id' in each ? each.id : each.type))).toEqual([
       'rs_0',
       'fc_0',
@@ -212,7 +220,7 @@ describe('the order of parts', () => {
       'message',
       'fc_1',
     ])
-    const lost = toOpenAIResponses([user('v'), made]).input.slice(1, 4)
+    const lost = toOpenAIResponses([user('v'), message]).input.slice(1, 4)
     expect(lost.map((each) => ('id' in each ? each.id : each.type))).toEqual([
       'function_call',
       'message',
@@ -223,38 +231,41 @@ describe('the order of parts', () => {
 
 const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.map(({ role }) => role)
 
-const thinks = (reply: object) =>
-  says('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
+const thinkingReply = (reply: object) =>
+  assistant('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
 
-const paused = (grammar: GrammarName) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
+const paused = (grammar: GrammarName) =>
+  assistant('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
 
 describe('a paused reply', () => {
-  it('ends the list, or is gone on with, in the grammar of its provider', () => {
+  it('ends the list, or is continued, in the grammar of its provider', () => {
     expect(toAnthropic([user('u'), paused('anthropic')]).messages.at(-1)?.role).toBe('assistant')
-    expect(toAnthropic([user('u'), paused('anthropic'), says('more')]).messages[1]?.content).toHaveLength(2)
+    expect(
+      toAnthropic([user('u'), paused('anthropic'), assistant('more')]).messages[1]?.content,
+    ).toHaveLength(2)
   })
 
-  it('is no beginning of a turn that begins with thinking: what went on with it is gone', () => {
-    const list = [user('u'), paused('anthropic'), thinks({})]
+  it('is not continued by a reply that starts with thinking and has no recorded prefix', () => {
+    const list = [user('u'), paused('anthropic'), thinkingReply({})]
     expect(roles(list)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
-    // One that records what stood before it goes back behind that, or without its thinking.
-    const recorded = [...list.slice(0, 2), thinks({ prefix: 'another' })]
+    // A reply with a recorded prefix continues it, without thinking if the prefix differs.
+    const recorded = [...list.slice(0, 2), thinkingReply({ prefix: 'another' })]
     expect(toAnthropic(recorded).messages[1]?.content).toHaveLength(2)
   })
 
-  it('is like any other in another grammar', () => {
+  it('is followed by a user message in another grammar', () => {
     expect(toAnthropic([user('u'), paused('openai-chat')]).messages.at(-1)?.role).toBe('user')
     expect(toOpenAIChat([user('u'), paused('openai-chat')]).at(-1)?.role).toBe('user')
   })
 })
 
-describe('a system prompt that came later', () => {
-  const messages = [system('s'), user('a'), says('b'), system('t')]
+describe('a later system prompt', () => {
+  const messages = [system('s'), user('a'), assistant('b'), system('t')]
 
-  it('stands behind what the user says, before a reply or at the end', () => {
+  it('follows the user messages, before a reply or at the end', () => {
     expect(roles(messages)).toEqual(['user', 'assistant', 'user', 'system'])
     expect(roles([...messages, user('c')])).toEqual(['user', 'assistant', 'user', 'system'])
-    expect(roles([...messages, user('c'), says('d')])).toEqual([
+    expect(roles([...messages, user('c'), assistant('d')])).toEqual([
       'user',
       'assistant',
       'user',
@@ -265,7 +276,7 @@ describe('a system prompt that came later', () => {
     expect(toAnthropic(messages).system).toEqual([{ type: 'text', text: 's' }])
   })
 
-  it('is a developer message to Responses, and a system message to Chat', () => {
+  it('is a developer message in Responses, and a system message in Chat', () => {
     expect(toOpenAIResponses([...messages, user('c')]).input.at(-1)).toMatchObject({ role: 'developer' })
     expect(toOpenAIChat([...messages, user('c')]).at(-1)).toEqual({
       role: 'system',
@@ -273,7 +284,7 @@ describe('a system prompt that came later', () => {
     })
   })
 
-  it('takes the place of the first in the AI SDK, which has no other place for it', () => {
+  it('replaces the first system prompt in the AI SDK', () => {
     expect(toAiSdk([...messages, user('c')]).filter(({ role }) => role === 'system')).toEqual([
       { role: 'system', content: 't' },
     ])

@@ -1,4 +1,4 @@
-/** Reasoning goes back to the model that made it, in the field and form in which it came (design D37). */
+/** Reasoning is sent back only to the model that produced it, in the received field and form (design D37). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -28,13 +28,13 @@ const sent = (block: object, model: string, signs = false): unknown => {
   return toAnthropic(messagesOf(reply), { model, signs }).messages[1]?.content[0]
 }
 
-describe('thinking in the grammar of Anthropic', () => {
+describe('thinking in Anthropic Messages', () => {
   it.each([
     [{ type: 'thinking', thinking: 'I look.' }],
     [{ type: 'thinking', thinking: 'I look.', signature: '' }],
     [{ type: 'thinking', thinking: '', signature: '' }],
     [{ type: 'thinking', thinking: '' }],
-  ])('%j goes back to its model alone, where the server does not sign', (block) => {
+  ])('%j is sent back only to its model, on a server that does not sign', (block) => {
     expect(sent(block, MODEL)).toEqual(block)
     expect(sent(block, `${MODEL}-20261101`)).toEqual(block)
     expect(sent(block, 'kimi-k3')).toMatchObject({ type: 'tool_use' })
@@ -42,7 +42,7 @@ describe('thinking in the grammar of Anthropic', () => {
   })
 
   it.each(['deepseek', 'kimi'] as const)(
-    'begins every message with calls for %s, also of another model',
+    'starts every message with calls for %s, including replies of other models',
     (server) => {
       const call = { type: 'tool_use', id: 'a', name: 'ls', input: {} }
       const text = { type: 'text', text: 'x' }
@@ -63,7 +63,7 @@ describe('thinking in the grammar of Anthropic', () => {
     },
   )
 
-  it('goes to the model by the name that it was asked by', () => {
+  it('is sent back to the model name of the original request', () => {
     const content = [
       { type: 'thinking', thinking: 'hm' },
       { type: 'text', text: 'x' },
@@ -81,10 +81,13 @@ const CALLS = [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '
 const chatMessage = (
   fields: object,
   options: WriteOptions = { model: MODEL },
-  made = MODEL,
+  producer = MODEL,
 ): Readonly<Record<string, unknown>> => {
   const message = { role: 'assistant', tool_calls: CALLS, ...fields }
-  const reply = fromOpenAIChat({ model: made, choices: [{ message, finish_reason: 'tool_calls' }] } as never)
+  const reply = fromOpenAIChat({
+    model: producer,
+    choices: [{ message, finish_reason: 'tool_calls' }],
+  } as never)
   return toOpenAIChat(messagesOf(reply), options)[1] as never
 }
 
@@ -100,17 +103,17 @@ describe('reasoning in Chat Completions', () => {
     ['GitHub Copilot', { reasoning_text: 'Hm.', reasoning_opaque: 'c2ln' }],
     ['LiteLLM', { reasoning_content: 'Hm.', thinking_blocks: blocks }],
     ['OpenRouter', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }],
-  ])('goes back as it came: %s', (_, fields) => {
+  ])('is sent back in the received form: %s', (_, fields) => {
     expect(chatMessage(fields)).toMatchObject(fields)
   })
 
-  it('goes to no other model', () => {
+  it('is not sent to another model', () => {
     const fields = { reasoning_content: 'a', reasoning: 'b', reasoning_text: 'c', reasoning_opaque: 'd' }
     const sent = chatMessage(fields, { model: 'gpt-6' })
     expect(sent).toEqual({ role: 'assistant', tool_calls: CALLS })
   })
 
-  it('without calls goes back as `reasoning`, and as `reasoning_content` to a server that wants it', () => {
+  it('is sent without calls as `reasoning`, and as `reasoning_content` only to Kimi', () => {
     const text = { content: 'x', tool_calls: undefined }
     expect(chatMessage({ ...text, reasoning: 'a' })).toMatchObject({ reasoning: 'a' })
     expect(chatMessage({ ...text, reasoning_content: 'a' })).not.toHaveProperty('reasoning_content')
@@ -121,7 +124,7 @@ describe('reasoning in Chat Completions', () => {
   })
 
   it.each(['deepseek', 'kimi'] as const)(
-    'is on every message with calls for %s, also of another model',
+    'is present on every message with calls for %s, including replies of other models',
     (server) => {
       const options = { model: MODEL, ...SERVERS[server] }
       expect(chatMessage({}, options, 'gpt-6')).toMatchObject({ reasoning_content: ' ' })
@@ -134,7 +137,7 @@ describe('reasoning in Chat Completions', () => {
     },
   )
 
-  it('of LiteLLM is united from the pieces of a stream', () => {
+  it('is joined from the stream pieces of LiteLLM', () => {
     const stream = collectOpenAIChat()
     const delta = (fields: object, finish_reason: string | null = null): void =>
       void stream.push({ id: 'c', model: MODEL, choices: [{ index: 0, delta: fields, finish_reason }] })
@@ -148,7 +151,7 @@ describe('reasoning in Chat Completions', () => {
     })
   })
 
-  it('comes back in each field that it came in, whatever the texts', () => {
+  it('is sent back in each field that contained it, whatever the texts', () => {
     const text = fc.constantFrom('', 'a', 'b', ' ', undefined, null)
     fc.assert(
       fc.property(fc.record({ reasoning_content: text, reasoning: text }), (fields) => {
@@ -161,7 +164,7 @@ describe('reasoning in Chat Completions', () => {
 })
 
 describe('dialects', () => {
-  it('Mistral gets ids of nine letters, alike for a call and its result, and text beside calls', () => {
+  it('Mistral gets nine-character ids, equal in call and result, and empty text with calls', () => {
     const ids = ['call_1', 'abcdefghi', 'functions.ls:0', 'toolu_01', 'x'.repeat(80)]
     const calls = ids.map((id) => ({ ...CALLS[0], id }))
     const message = { role: 'assistant', tool_calls: calls }
@@ -212,19 +215,16 @@ describe('dialects', () => {
     expect(toOpenAIChat([...messages, prompt] as never).at(-1)?.role).toBe('system')
   })
 
-  it.each([JSON.stringify('{"a":1}'), '{"a":1}'])(
-    'arguments that are encoded twice are read: %s',
-    (input) => {
-      const call = { id: 'a', type: 'function', function: { name: 'ls', arguments: input } }
-      const message = { role: 'assistant', tool_calls: [call] }
-      const reply = fromOpenAIChat({ choices: [{ message, finish_reason: 'tool_calls' }] } as never)
-      expect(reply.events[0]).toMatchObject({ action: { a: 1 } })
-      expect(JSON.stringify(toOpenAIChat(messagesOf(reply))[1])).toContain(JSON.stringify('{"a":1}'))
-    },
-  )
+  it.each([JSON.stringify('{"a":1}'), '{"a":1}'])('arguments encoded once or twice are read: %s', (input) => {
+    const call = { id: 'a', type: 'function', function: { name: 'ls', arguments: input } }
+    const message = { role: 'assistant', tool_calls: [call] }
+    const reply = fromOpenAIChat({ choices: [{ message, finish_reason: 'tool_calls' }] } as never)
+    expect(reply.events[0]).toMatchObject({ action: { a: 1 } })
+    expect(JSON.stringify(toOpenAIChat(messagesOf(reply))[1])).toContain(JSON.stringify('{"a":1}'))
+  })
 })
 
-it('ids for Mistral are unique, also 20,000 of one id, whose cost is linear', () => {
+it('Mistral gets 20,000 unique ids for one repeated id at a bounded cost', () => {
   const makeId = SERVERS.mistral.callIds()
   const ids: string[] = []
   const cost = costOf(() => {

@@ -14,7 +14,7 @@ export interface RecordedReply {
 
 /**
  * Describes tests of a provider's recorded replies. Without the folder of sessions, they are skipped, and the
- * title says so.
+ * title contains the reason.
  * @throws Error if the folder has no reply of the provider
  */
 export function describeRecorded(
@@ -24,7 +24,7 @@ export function describeRecorded(
 ): void {
   const hasSessions = existsSync(FOLDER)
   const replies = hasSessions ? repliesIn(join(FOLDER, provider)) : []
-  const name = hasSessions ? title : `${title} (none here: the folder shared/sessions is missing)`
+  const name = hasSessions ? title : `${title} (skipped: the folder shared/sessions is missing)`
   describe.skipIf(!hasSessions)(name, () => tests(replies))
 }
 

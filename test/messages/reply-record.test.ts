@@ -1,4 +1,4 @@
-/** What the record of a reply adds to the log: no more than a tenth of the events of a typical reply. */
+/** The record of a reply adds at most a tenth to the events of a typical reply. */
 
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
@@ -14,14 +14,14 @@ import { recordRequestHead } from '../../src/event/reply.ts'
 import { user } from '../build.ts'
 
 const ID = '01JD9Y3V6ZK4W8T2Q5N7R1XC0M'
-const WORDS =
+const TEXT =
   'I look at the failing test first, then at the module that it covers, and find where it goes wrong. '
 const TOOLS = [{ name: 'file_editor' }]
 const EDIT = {
   command: 'str_replace',
   path: '/work/src/index.ts',
-  old_str: WORDS,
-  new_str: WORDS,
+  old_str: TEXT,
+  new_str: TEXT,
 }
 
 const STATE = replay([user(ID)])
@@ -45,23 +45,23 @@ const anthropic = (content: readonly object[], stop_reason: string) => (): Reply
         inference_geo: 'global',
       },
     } as never,
-    requests({ tools: TOOLS, ...toAnthropic(MESSAGES, { tools: TOOLS }) }),
+    readOptions({ tools: TOOLS, ...toAnthropic(MESSAGES, { tools: TOOLS }) }),
   )
 
-const requests = (request: object): ReadOptions => ({ request, state: STATE })
+const readOptions = (request: object): ReadOptions => ({ request, state: STATE })
 
 const REPLIES: Readonly<Record<string, () => Reply>> = {
-  'words of Anthropic': anthropic([{ type: 'text', text: WORDS.repeat(7) }], 'end_turn'),
-  'thinking, words and a call of Anthropic': anthropic(
+  'a text of Anthropic': anthropic([{ type: 'text', text: TEXT.repeat(7) }], 'end_turn'),
+  'thinking, a text and a call of Anthropic': anthropic(
     [
-      // As long as signatures are that were recorded.
-      { type: 'thinking', thinking: WORDS.repeat(2), signature: 'EqQBCgIYAhIM'.repeat(60) },
-      { type: 'text', text: WORDS },
+      // The length of recorded signatures.
+      { type: 'thinking', thinking: TEXT.repeat(2), signature: 'EqQBCgIYAhIM'.repeat(60) },
+      { type: 'text', text: TEXT },
       { type: 'tool_use', id: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6', name: 'file_editor', input: EDIT },
     ],
     'tool_use',
   ),
-  'words and a call of Chat Completions': () =>
+  'a text and a call of Chat Completions': () =>
     fromOpenAIChat(
       {
         id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
@@ -72,7 +72,7 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
             finish_reason: 'tool_calls',
             message: {
               role: 'assistant',
-              content: WORDS,
+              content: TEXT,
               refusal: null,
               annotations: [],
               tool_calls: [
@@ -97,9 +97,9 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
           },
         },
       } as never,
-      requests(toOpenAIChat(MESSAGES)),
+      readOptions(toOpenAIChat(MESSAGES)),
     ),
-  'reasoning, words and a call of Responses': () =>
+  'reasoning and a call of Responses': () =>
     fromOpenAIResponses(
       {
         id: 'resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b',
@@ -109,7 +109,7 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
           {
             type: 'reasoning',
             id: 'rs_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b',
-            summary: [{ type: 'summary_text', text: WORDS }],
+            summary: [{ type: 'summary_text', text: TEXT }],
             encrypted_content: 'gAAAAABm'.repeat(100),
           },
           {
@@ -129,11 +129,11 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
           total_tokens: 19_503,
         },
       } as never,
-      requests({ tools: TOOLS, ...toOpenAIResponses(MESSAGES, { tools: TOOLS }) }),
+      readOptions({ tools: TOOLS, ...toOpenAIResponses(MESSAGES, { tools: TOOLS }) }),
     ),
 }
 
-/** The characters of events as a store has them, and of the records in them. */
+/** The number of characters of stored events, and of the records in them. */
 function sizeOf(events: Reply['events']): { readonly all: number; readonly records: number } {
   // As a run appends them.
   const stored = recordRequestHead(events, ID, ID).map((event) => ({
@@ -148,11 +148,11 @@ function sizeOf(events: Reply['events']): { readonly all: number; readonly recor
 }
 
 describe('the record of a reply', () => {
-  it.each(Object.entries(REPLIES))('adds a tenth at most: %s', (_, read) => {
+  it.each(Object.entries(REPLIES))('adds at most a tenth: %s', (_, read) => {
     const { all, records } = sizeOf(read().events)
     const isSigned = JSON.stringify(read().events).includes('"digest"')
     expect(records).toBeGreaterThan(60)
-    // As docs/messages.md says of all replies without parts, be they short or long.
+    // docs/messages.md states this for replies of any length without parts.
     expect(records).toBeLessThanOrEqual(isSigned ? 200 : 95)
     expect(all - records).toBeLessThan(isSigned ? 2_200 : 1_200)
     expect(records / (all - records)).toBeLessThanOrEqual(0.1)

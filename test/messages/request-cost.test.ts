@@ -1,3 +1,5 @@
+/** The cost of writing a request with a cache, in a growing run and after a move of HEAD. */
+
 import { describe, expect, it, vi } from 'vitest'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestCache } from '../../src/messages/request-cache.ts'
@@ -17,7 +19,7 @@ const events = makeEvents(5_000, { sizes: SMALL })
 const listOf = (request: object): object[] =>
   Array.isArray(request) ? request : (Object.values(request).findLast(Array.isArray) as object[])
 
-/** Writes requests with one cache; returns the turns that each read, and its messages that are new. */
+/** Writes requests with one cache. Returns the number of turns read and of new messages for each. */
 function costs(grammar: WireGrammar) {
   const cache = requestCache()
   const pairs = vi.spyOn(WIRES[grammar].limits, 'pairs')
@@ -34,7 +36,7 @@ function costs(grammar: WireGrammar) {
 }
 
 describe('a request with a cache', () => {
-  it.each(GRAMMARS)('costs what is new in a run of any length, %s', (grammar) => {
+  it.each(GRAMMARS)('costs only its new events in a run of any length: %s', (grammar) => {
     const cost = costs(grammar)
     for (const length of [100, 1_000, 4_000]) {
       let state = replay(events.slice(0, length))
@@ -43,13 +45,13 @@ describe('a request with a cache', () => {
         state = reduce(state, event)
         const { turns, written } = cost(state)
         expect(turns).toBeLessThan(4)
-        // Interactions writes texts, calls and results as steps of their own.
+        // Interactions writes texts, calls and results as separate steps.
         expect(written).toBeLessThan(5)
       }
     }
   })
 
-  it.each(GRAMMARS)('costs what is new after a move of HEAD, %s', (grammar) => {
+  it.each(GRAMMARS)('reads few turns after a move of HEAD: %s', (grammar) => {
     const cost = costs(grammar)
     let state = replay(events.slice(0, 4_000))
     const turns = cost(state).turns

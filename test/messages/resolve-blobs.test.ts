@@ -1,4 +1,4 @@
-/** A state that was read with references gives the same requests, once its strings are put back. */
+/** Messages read with blob references produce the same requests once the references are resolved. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -31,7 +31,7 @@ const LOG: readonly Event[] = [
   user('v', `a text with colloquy:blob/${'0'.repeat(64)} in it`),
 ]
 
-describe('messages of events that were read with references', () => {
+describe('messages read with blob references', () => {
   const store = memoryStore()
   const read = async (blobs: 'whole' | 'refs') => {
     const events = await store.read('c', { blobs })
@@ -39,7 +39,7 @@ describe('messages of events that were read with references', () => {
   }
 
   it.each(GRAMMARS.map((grammar) => [grammar.name, grammar] as const))(
-    'are the same request in %s once their strings are put back',
+    'produce the same request in %s once they are resolved',
     async (name, { write }) => {
       if ((await store.getConversation('c')) === null) {
         await store.createConversation({ id: 'c' })
@@ -54,7 +54,7 @@ describe('messages of events that were read with references', () => {
     },
   )
 
-  it('are themselves where there is no reference, or another conversation has the strings', async () => {
+  it('stay unchanged without references, or with the blobs of another conversation', async () => {
     const refs = await read('refs')
     await store.createConversation({ id: 'other' })
     expect(await resolveBlobs(refs, blobReader(store, 'other'))).toEqual(refs)

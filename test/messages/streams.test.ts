@@ -1,4 +1,4 @@
-/** Streams whose events disagree, lack a piece, or end badly: what is kept, and what is executed. */
+/** Streams whose events disagree, lack a piece, or end early: the content that is kept, and the calls that are executed. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -13,14 +13,14 @@ import { collectInteractions } from '../../src/messages/interactions/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 
-/** The words, calls, errors and tokens of a stream, and the words that live readers saw. */
-function seen(collector: ReplyCollector, events: readonly object[]) {
+/** Reads a stream: its text, calls, errors and tokens, and the text of its deltas. */
+function readStream(collector: ReplyCollector, events: readonly object[]) {
   const deltas = events.flatMap((event) => collector.push(event))
   const { events: stored, outcome } = collector.end()
   const [first] = stored
   return {
     outcome: outcome.type,
-    words: stored
+    text: stored
       .flatMap((event) =>
         event.kind === 'MessageEvent'
           ? (event.llm_message.content ?? [])
@@ -73,7 +73,7 @@ const completed = (output: readonly object[]) => ({
   type: 'response.completed',
   response: { id: 'r', status: 'completed', output },
 })
-const words = (delta: string) => ({
+const textDelta = (delta: string) => ({
   type: 'response.output_text.delta',
   output_index: 0,
   item_id: 'msg_1',
@@ -98,23 +98,23 @@ const partDone = (kind: string, item_id: string, part: object) => ({
 })
 
 describe('pieces and whole items of OpenAI Responses', () => {
-  it.each<[string, object[], { words?: string; calls: string[] }]>([
+  it.each<[string, object[], { text?: string; calls: string[] }]>([
     [
-      'arguments in their own event',
+      'arguments in a separate event',
       [added, argumentsDone, done(fc1('')), completed([])],
       { calls: [`+ bash ${LS}`] },
     ],
-    ['no event that an item is done', [added, argumentsDone, completed([])], { calls: [`+ bash ${LS}`] }],
+    ['no `output_item.done` event', [added, argumentsDone, completed([])], { calls: [`+ bash ${LS}`] }],
     [
-      'arguments in pieces alone',
+      'only pieces of arguments',
       [added, argumentsDelta('{"cmd":'), argumentsDelta('"ls"}'), completed([])],
       { calls: [`+ bash ${LS}`] },
     ],
-    ['a call in the last event alone', [completed([fc1(LS)])], { calls: [`+ bash ${LS}`] }],
+    ['a call only in the last event', [completed([fc1(LS)])], { calls: [`+ bash ${LS}`] }],
     [
-      'words in pieces, the call alone in the last event',
-      [words('I look.'), done(fc1(LS), 1), completed([fc1(LS)])],
-      { words: 'I look.', calls: [`+ bash ${LS}`] },
+      'a text in pieces, the call only in the last event',
+      [textDelta('I look.'), done(fc1(LS), 1), completed([fc1(LS)])],
+      { text: 'I look.', calls: [`+ bash ${LS}`] },
     ],
     [
       'a last event with fewer items',
@@ -122,70 +122,70 @@ describe('pieces and whole items of OpenAI Responses', () => {
       { calls: [`+ bash ${LS}`] },
     ],
     [
-      'a call with empty arguments in the last event',
+      'empty arguments in the last event',
       [added, argumentsDone, completed([fc1('')])],
       { calls: [`+ bash ${LS}`] },
     ],
     [
-      'a call under another item id when it is done',
+      'a different item id in the done event',
       [added, argumentsDone, done(fc1(LS, 'fc_2')), completed([fc1(LS, 'fc_2')])],
       { calls: [`+ bash ${LS}`] },
     ],
-    ['one call twice', [completed([fc1(LS), fc1('')])], { calls: [`+ bash ${LS}`] }],
+    ['the same call twice', [completed([fc1(LS), fc1('')])], { calls: [`+ bash ${LS}`] }],
     [
-      'arguments that differ',
+      'conflicting arguments',
       [added, argumentsDone, done(fc1('{"cmd":"rm"}')), completed([])],
       { calls: ['- bash {"cmd":"rm"}'] },
     ],
     [
-      'pieces of a call that has no name',
-      [argumentsDone, words('Hi.'), completed([])],
-      { words: 'Hi.', calls: [] },
+      'arguments of a call without a name',
+      [argumentsDone, textDelta('Hi.'), completed([])],
+      { text: 'Hi.', calls: [] },
     ],
-  ])('%s', (_, events, expected) => {
-    expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: '', ...expected })
+  ])('determine the calls of a reply: %s', (_, events, expected) => {
+    expect(readStream(collectOpenAIResponses(), events)).toMatchObject({ text: '', ...expected })
   })
 
-  it.each<[string, object[], { words?: string; calls?: string[] }]>([
+  it.each<[string, object[], { text?: string; calls?: string[] }]>([
     [
-      'another id in each event',
+      'a different id in each event',
       [
         { type: 'response.output_item.added', output_index: 0, item: { ...helloMessage('a'), content: [] } },
-        { ...words('Hello'), item_id: 'b' },
+        { ...textDelta('Hello'), item_id: 'b' },
         done(helloMessage('c')),
         completed([helloMessage('d')]),
       ],
-      { words: 'Hello' },
+      { text: 'Hello' },
     ],
     [
-      'two messages under one index',
+      'two messages with one index',
       [
         { type: 'response.output_item.added', output_index: 0, item: { ...helloMessage('a'), content: [] } },
-        { ...words('Hello'), item_id: 'a' },
+        { ...textDelta('Hello'), item_id: 'a' },
         done(helloMessage('a')),
-        { ...words(' again'), item_id: 'b' },
+        { ...textDelta(' again'), item_id: 'b' },
         done({ ...helloMessage('b'), content: [{ type: 'output_text', text: ' again' }] }),
         completed([]),
       ],
-      { words: 'Hello again' },
+      { text: 'Hello again' },
     ],
     [
-      'other words under another id',
-      [{ ...words('Oh, '), item_id: 'b' }, completed([helloMessage('d')])],
-      { words: 'Oh, Hello' },
+      'a different text with a different id',
+      [{ ...textDelta('Oh, '), item_id: 'b' }, completed([helloMessage('d')])],
+      { text: 'Oh, Hello' },
     ],
     [
-      'the end of a part',
+      'only the end of a content part',
       [partDone('content', 'a', { type: 'output_text', text: 'Hello' }), completed([])],
-      { words: 'Hello' },
+      { text: 'Hello' },
     ],
     [
-      'an end with another name',
+      'a last event named `response.done`',
       [{ ...completed([helloMessage('a')]), type: 'response.done' }],
-      { words: 'Hello' },
+      { text: 'Hello' },
     ],
     [
-      'arguments under the id of their call',
+      'arguments with the call id as item id',
       [
         { type: 'response.output_item.added', item: callOf(1) },
         { type: 'response.output_item.added', item: { ...callOf(2), arguments: '' } },
@@ -194,11 +194,14 @@ describe('pieces and whole items of OpenAI Responses', () => {
       ],
       { calls: ['+ bash {"n":1}', `+ bash ${LS}`] },
     ],
-  ])('%s', (_, events, expected) => {
-    expect(seen(collectOpenAIResponses(), events)).toMatchObject({ outcome: expect.anything(), ...expected })
+  ])('determine the content of a reply: %s', (_, events, expected) => {
+    expect(readStream(collectOpenAIResponses(), events)).toMatchObject({
+      outcome: expect.anything(),
+      ...expected,
+    })
   })
 
-  it('the end of a part of a summary', () => {
+  it('include a summary part that only its done event contains', () => {
     const part = partDone('reasoning_summary', 'rs_1', { type: 'summary_text', text: 'Hm.' })
     const collector = collectOpenAIResponses()
     for (const event of [part, done(reasoning), done(helloMessage('a'), 1), completed([])])
@@ -207,7 +210,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
     expect(reply).toMatchObject({ llm_message: { responses_reasoning_item: { summary: ['Hm.'] } } })
   })
 
-  it('a call with its output is not executed again', () => {
+  it('record the output of a call as its observation', () => {
     const output = {
       type: 'function_call_output',
       call_id: 'call_1',
@@ -223,8 +226,8 @@ describe('pieces and whole items of OpenAI Responses', () => {
   it.each([
     ['a text', 'output_text', ['', 'b']],
     ['a refusal', 'refusal', ['', { type: 'refusal', refusal: 'b' }]],
-    ['blank texts in its summary', 'reasoning_summary_text', ['', ' ']],
-  ])('without an index leave a whole item as it is: %s', (_, kind, contents) => {
+    ['blank texts in a summary', 'reasoning_summary_text', ['', ' ']],
+  ])('leave a complete item unchanged when they have no content index: %s', (_, kind, contents) => {
     const isReasoning = kind.startsWith('reasoning')
     const parts = contents.map((one) =>
       typeof one === 'string' ? { type: isReasoning ? 'summary_text' : 'output_text', text: one } : one,
@@ -240,17 +243,17 @@ describe('pieces and whole items of OpenAI Responses', () => {
     expect(collector.end()).toEqual(fromOpenAIResponses(whole))
   })
 
-  it('without an index complete a whole message that has no text', () => {
+  it('supply the text of a complete message without text', () => {
     const content = [{ type: 'output_text', text: '' }]
     const message = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content }
-    const { content_index: _, ...piece } = words('Hi.')
+    const { content_index: _, ...piece } = textDelta('Hi.')
     const events = [piece, done(message), completed([message])]
-    expect(seen(collectOpenAIResponses(), events)).toMatchObject({ words: 'Hi.', live: 'Hi.' })
+    expect(readStream(collectOpenAIResponses(), events)).toMatchObject({ text: 'Hi.', live: 'Hi.' })
   })
 
-  it.each([1e308, 2 ** 53, -1, 0.5, Infinity])('end, whatever an index is: %s', (index) => {
+  it.each([1e308, 2 ** 53, -1, 0.5, Infinity])('yield all calls with the output index %s', (index) => {
     const events = [done(callOf(1), index), completed([callOf(2), callOf(3)])]
-    const { calls } = seen(collectOpenAIResponses(), events)
+    const { calls } = readStream(collectOpenAIResponses(), events)
     expect(calls.toSorted()).toEqual([1, 2, 3].map((n) => `+ bash {"n":${n}}`))
   })
 
@@ -259,13 +262,13 @@ describe('pieces and whole items of OpenAI Responses', () => {
     ['around a known item', [done(b, 1), completed([a, b, c])], [1, 2, 3]],
     ['before the known item of its list', [done(b), completed([a, b])], [1, 2]],
     ['at a free index', [done(a, 0), done(c, 2), completed([b])], [1, 2, 3]],
-    ['after all that its list lacks', [done(a, 0), done(b, 1), completed([c])], [1, 2, 3]],
-  ])('of the last event alone are in order: %s', (_, events, order) => {
-    const { calls } = seen(collectOpenAIResponses(), events)
+    ['after all items that the list lacks', [done(a, 0), done(b, 1), completed([c])], [1, 2, 3]],
+  ])('are in order when only the last event contains them: %s', (_, events, order) => {
+    const { calls } = readStream(collectOpenAIResponses(), events)
     expect(calls).toEqual(order.map((n) => `+ bash {"n":${n}}`))
   })
 
-  it('are the same whichever accounts of an item arrive, and however often', () => {
+  it('yield the same reply for any sufficient subset of events, also repeated ones', () => {
     const message = {
       type: 'message',
       id: 'msg_1',
@@ -274,7 +277,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
       content: [{ type: 'output_text', text: 'I look.', annotations: [] }],
     }
     const items = [message, callOf(1), callOf(2)]
-    const accounts = items.map((item, output_index) => {
+    const variants = items.map((item, output_index) => {
       const open = {
         type: 'response.output_item.added',
         output_index,
@@ -301,7 +304,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
     })
     fc.assert(
       fc.property(fc.tuple(choice, choice, choice), (choices) => {
-        const events = accounts.flatMap(({ open, pieces, whole, done: end }, index) => {
+        const events = variants.flatMap(({ open, pieces, whole, done: end }, index) => {
           const {
             open: opens,
             pieces: streams,
@@ -310,7 +313,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
             last,
             twice,
           } = choices[index] as (typeof choices)[0]
-          // A call has its name in an item; and one account of its text is there.
+          // Only an item has the name of its call, and at least one event must contain the text.
           const isKnown = ends || last
           const text = streams || wholly || isKnown
           const output = [
@@ -322,8 +325,8 @@ describe('pieces and whole items of OpenAI Responses', () => {
           return twice && !streams ? [...output, ...output] : output
         })
         const output = items.filter((_, index) => choices[index]?.last === true)
-        const result = seen(collectOpenAIResponses(), [...events, completed(output)])
-        expect(result).toMatchObject({ outcome: 'tool_calls', words: 'I look.', errors: [] })
+        const result = readStream(collectOpenAIResponses(), [...events, completed(output)])
+        expect(result).toMatchObject({ outcome: 'tool_calls', text: 'I look.', errors: [] })
         expect(result.calls).toEqual(['+ bash {"n":1}', '+ bash {"n":2}'])
       }),
     )
@@ -337,25 +340,25 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 const piece = (id: string | undefined, name: string, args: string) =>
   chunk({ tool_calls: [{ index: 0, ...(id !== undefined && { id }), function: { name, arguments: args } }] })
 
-describe('calls of OpenAI Chat under one index', () => {
-  it.each(['call_1', undefined])('are two where a second name follows complete arguments: id %s', (id) => {
+describe('calls of OpenAI Chat with one index', () => {
+  it.each(['call_1', undefined])('are two when a name follows complete arguments: id %s', (id) => {
     const events = [piece(id, 'bash', LS), piece(id, 'bash', '{"cmd":"{}"}'), chunk({}, 'tool_calls')]
-    expect(seen(collectOpenAIChat(), events).calls).toEqual([`+ bash ${LS}`, '+ bash {"cmd":"{}"}'])
+    expect(readStream(collectOpenAIChat(), events).calls).toEqual([`+ bash ${LS}`, '+ bash {"cmd":"{}"}'])
   })
 
-  it('are one where each piece repeats the name', () => {
+  it('are one call when each piece repeats the name', () => {
     const events = [
       piece('a', 'bash', '{"cmd":"}'),
       piece('a', 'bash', 'ls'),
       piece('a', 'bash', '"}'),
       chunk({}, 'stop'),
     ]
-    expect(seen(collectOpenAIChat(), events).calls).toEqual(['+ bash {"cmd":"}ls"}'])
+    expect(readStream(collectOpenAIChat(), events).calls).toEqual(['+ bash {"cmd":"}ls"}'])
   })
 })
 
-const callPiece = (of: object, args: string, name?: string) =>
-  chunk({ tool_calls: [{ ...of, function: { ...(name !== undefined && { name }), arguments: args } }] })
+const callPiece = (fields: object, args: string, name?: string) =>
+  chunk({ tool_calls: [{ ...fields, function: { ...(name !== undefined && { name }), arguments: args } }] })
 const wholeCall = { id: 'call_1', type: 'function', function: { name: 'bash', arguments: LS } }
 const detail = (id: string | null, data: string) =>
   chunk({ reasoning_details: [{ type: 'reasoning.encrypted', index: 0, id, data }] })
@@ -370,11 +373,11 @@ describe('pieces of OpenAI Chat', () => {
   ]
   it.each<[string, object[], string[]]>([
     ['two calls by id, without an index', interleaved({}, {}), both],
-    ['two calls by id, under one index', interleaved({ index: 0 }, { index: 0 }), both],
-    ['two calls by id, under equal ids', interleaved({ index: 0, id: 'z' }, { index: 1, id: 'z' }), both],
-    ['indexes as text', interleaved({ index: '0' }, { index: '1' }), both],
+    ['two calls by id, with one index', interleaved({ index: 0 }, { index: 0 }), both],
+    ['two calls by index, with equal ids', interleaved({ index: 0, id: 'z' }, { index: 1, id: 'z' }), both],
+    ['indexes as strings', interleaved({ index: '0' }, { index: '1' }), both],
     [
-      'the index in the first pieces alone',
+      'the index only in the first pieces',
       [
         callPiece({ index: 0, id: 'a' }, '', 'ls'),
         callPiece({ index: 1, id: 'b' }, '', 'rm'),
@@ -384,12 +387,12 @@ describe('pieces of OpenAI Chat', () => {
       both,
     ],
     [
-      'another name under one index',
+      'a different name with the same index',
       [callPiece({ index: 0 }, '', 'ls'), callPiece({ index: 0 }, '{"y":2}', 'rm')],
       ['+ ls ', '+ rm {"y":2}'],
     ],
     [
-      'whole arguments twice',
+      'complete arguments twice',
       [callPiece({ index: 0, id: 'a' }, LS, 'bash'), callPiece({ index: 0, id: 'a' }, LS)],
       [`+ bash ${LS}`],
     ],
@@ -403,29 +406,29 @@ describe('pieces of OpenAI Chat', () => {
       [callPiece({ index: 0, id: 'a' }, '{"cmd":', 'bash'), callPiece({ index: 0, id: 'b' }, '"ls"}')],
       [`+ bash ${LS}`],
     ],
-    ['a hostile index', [callPiece({ index: { toString: 1 } }, LS, 'bash')], [`+ bash ${LS}`]],
+    ['an index that is an object', [callPiece({ index: { toString: 1 } }, LS, 'bash')], [`+ bash ${LS}`]],
   ])('are joined to calls: %s', (_, events, calls) => {
-    expect(seen(collectOpenAIChat(), [...events, chunk({}, 'tool_calls')]).calls).toEqual(calls)
+    expect(readStream(collectOpenAIChat(), [...events, chunk({}, 'tool_calls')]).calls).toEqual(calls)
   })
 
-  it('can be a whole message', () => {
+  it('may be a complete message', () => {
     const whole = { choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] }
-    expect(seen(collectOpenAIChat(), [whole])).toMatchObject({ words: 'Hello', live: 'Hello' })
-    expect(seen(collectOpenAIChat(), [chunk({ content: 'Hello' }), whole]).words).toBe('Hello')
+    expect(readStream(collectOpenAIChat(), [whole])).toMatchObject({ text: 'Hello', live: 'Hello' })
+    expect(readStream(collectOpenAIChat(), [chunk({ content: 'Hello' }), whole]).text).toBe('Hello')
   })
 
   it.each([
-    ['a whole message at the end', { content: 'I look.', tool_calls: [wholeCall] }],
-    ['a message of the calls alone', { content: '', tool_calls: [wholeCall] }],
-  ])('lack calls that %s has', (_, message) => {
+    ['a complete message at the end', { content: 'I look.', tool_calls: [wholeCall] }],
+    ['a last message with only the calls', { content: '', tool_calls: [wholeCall] }],
+  ])('get missing calls from %s', (_, message) => {
     const last = { choices: [{ index: 0, delta: {}, message, finish_reason: 'tool_calls' }] }
-    const result = seen(collectOpenAIChat(), [chunk({ content: 'I look.' }), last])
-    expect(result).toMatchObject({ words: 'I look.', live: 'I look.', calls: [`+ bash ${LS}`] })
+    const result = readStream(collectOpenAIChat(), [chunk({ content: 'I look.' }), last])
+    expect(result).toMatchObject({ text: 'I look.', live: 'I look.', calls: [`+ bash ${LS}`] })
     const both = [chunk({ content: 'I look.' }), piece('call_1', 'bash', LS), last]
-    expect(seen(collectOpenAIChat(), both)).toMatchObject({ words: 'I look.', calls: [`+ bash ${LS}`] })
+    expect(readStream(collectOpenAIChat(), both)).toMatchObject({ text: 'I look.', calls: [`+ bash ${LS}`] })
   })
 
-  it('are two encrypted details where their ids differ', () => {
+  it('are separate encrypted details when their ids differ', () => {
     const collector = collectOpenAIChat()
     for (const event of [
       detail('a', '1'),
@@ -450,7 +453,7 @@ const start = {
   },
 }
 const block = (content_block: object, index = 0) => ({ type: 'content_block_start', index, content_block })
-const delta = (of: object, index = 0) => ({ type: 'content_block_delta', index, delta: of })
+const delta = (fields: object, index = 0) => ({ type: 'content_block_delta', index, delta: fields })
 const text = (text: string, index = 0) => delta({ type: 'text_delta', text: text }, index)
 const end = [
   { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
@@ -459,13 +462,13 @@ const end = [
 
 describe('blocks of Anthropic', () => {
   it.each<[string, object[]]>([
-    ['without a start', [start, text('Hel'), text('lo'), ...end]],
+    ['without a start event', [start, text('Hel'), text('lo'), ...end]],
     [
-      'without a start, behind thinking',
+      'without a start event, after thinking',
       [start, delta({ type: 'thinking_delta', thinking: 'hm' }), text('Hello'), ...end],
     ],
     [
-      'all under one index',
+      'all with one index',
       [
         start,
         block({ type: 'text', text: '' }),
@@ -475,18 +478,22 @@ describe('blocks of Anthropic', () => {
         ...end,
       ],
     ],
-  ])('%s', (_, events) => {
-    expect(seen(collectAnthropic(), events)).toMatchObject({ outcome: 'done', words: 'Hello', live: 'Hello' })
+  ])('yield their text: %s', (_, events) => {
+    expect(readStream(collectAnthropic(), events)).toMatchObject({
+      outcome: 'done',
+      text: 'Hello',
+      live: 'Hello',
+    })
   })
 })
 
-it('Anthropic: a whole reply in the first event', () => {
+it('Anthropic: the first event may contain the complete reply', () => {
   const content = [{ type: 'text', text: 'Hello' }]
   const whole = { ...start, message: { ...start.message, content } }
-  expect(seen(collectAnthropic(), [whole, ...end])).toMatchObject({ outcome: 'done', words: 'Hello' })
+  expect(readStream(collectAnthropic(), [whole, ...end])).toMatchObject({ outcome: 'done', text: 'Hello' })
 })
 
-const asked = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: {} }
+const toolUse = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: {} }
 const json = (partial_json: string) => delta({ type: 'input_json_delta', partial_json })
 const bedrockBlock = (delta: object) => ({ contentBlockDelta: { contentBlockIndex: 0, delta } })
 const bedrockCall = (toolUseId: string, name: string) => ({
@@ -497,7 +504,7 @@ const redacted = (...bytes: number[]) =>
 const bedrockEnd = { messageStop: { stopReason: 'tool_use' } }
 const step = (step: object, index = 0) => ({ event_type: 'step.start', index, step })
 const stepDelta = (delta: object, index = 0) => ({ event_type: 'step.delta', index, delta })
-const requested = (more: object = {}) => ({
+const actionRequired = (more: object = {}) => ({
   event_type: 'interaction.completed',
   interaction: { status: 'requires_action', ...more },
 })
@@ -521,25 +528,25 @@ const pieces = (call: object, ...path: string[]) => ({
   functionCall: { ...call, partialArgs: path.map((name) => ({ jsonPath: `$.${name}`, numberValue: 1 })) },
 })
 
-describe('contents under one index, and calls in pieces', () => {
+describe('contents with one index, and calls in pieces', () => {
   const both = ['+ ls {"x":1}', '+ rm {"y":2}']
-  it.each<[string, ReplyCollector, object[], { words?: string; calls?: string[]; tokens?: number[] }]>([
+  it.each<[string, ReplyCollector, object[], { text?: string; calls?: string[]; tokens?: number[] }]>([
     [
-      'Anthropic: arguments behind a text',
+      'Anthropic: arguments after a text',
       collectAnthropic(),
-      [start, block(asked), text('Hm.'), json(LS), ...end],
-      { words: 'Hm.', calls: [`+ bash ${LS}`] },
+      [start, block(toolUse), text('Hm.'), json(LS), ...end],
+      { text: 'Hm.', calls: [`+ bash ${LS}`] },
     ],
     [
-      'Anthropic: arguments that differ from those of the start',
+      'Anthropic: arguments that differ from the start event',
       collectAnthropic(),
-      [start, block({ ...asked, input: { cmd: 'rm' } }), json(LS), ...end],
+      [start, block({ ...toolUse, input: { cmd: 'rm' } }), json(LS), ...end],
       { calls: [`- bash {"cmd":"rm"}${LS}`] },
     ],
     [
-      'Anthropic: the same arguments in the start',
+      'Anthropic: the same arguments in the start event',
       collectAnthropic(),
-      [start, block({ ...asked, input: { cmd: 'ls' } }), json(LS), ...end],
+      [start, block({ ...toolUse, input: { cmd: 'ls' } }), json(LS), ...end],
       { calls: [`+ bash ${LS}`] },
     ],
     [
@@ -564,7 +571,7 @@ describe('contents under one index, and calls in pieces', () => {
         bedrockBlock({ toolUse: { input: LS } }),
         bedrockEnd,
       ],
-      { words: 'I look.', calls: [`+ bash ${LS}`] },
+      { text: 'I look.', calls: [`+ bash ${LS}`] },
     ],
     [
       'Interactions: two calls',
@@ -574,7 +581,7 @@ describe('contents under one index, and calls in pieces', () => {
         argumentPart('{"x":1}'),
         step(functionCall('b', 'rm')),
         argumentPart('{"y":2}'),
-        requested(),
+        actionRequired(),
       ],
       { calls: both },
     ],
@@ -586,14 +593,14 @@ describe('contents under one index, and calls in pieces', () => {
         stepDelta({ type: 'text', text: 'I look.' }),
         step(functionCall('b', 'bash')),
         argumentPart(LS),
-        requested(),
+        actionRequired(),
       ],
-      { words: 'I look.', calls: [`+ bash ${LS}`] },
+      { text: 'I look.', calls: [`+ bash ${LS}`] },
     ],
     [
-      'Interactions: arguments in the last event alone',
+      'Interactions: arguments only in the last event',
       collectInteractions(),
-      [step(functionCall('a', 'ls')), requested({ steps: [functionCall('a', 'ls', { x: 1 })] })],
+      [step(functionCall('a', 'ls')), actionRequired({ steps: [functionCall('a', 'ls', { x: 1 })] })],
       { calls: ['+ ls {"x":1}'] },
     ],
     [
@@ -601,7 +608,7 @@ describe('contents under one index, and calls in pieces', () => {
       collectInteractions(),
       [
         stepDelta({ type: 'text', text: 'I look.' }),
-        requested({
+        actionRequired({
           steps: [
             { type: 'user_input', content: [{ type: 'text', text: 'Look.' }] },
             { type: 'model_output', content: [{ type: 'text', text: 'I look.' }] },
@@ -609,7 +616,7 @@ describe('contents under one index, and calls in pieces', () => {
           ],
         }),
       ],
-      { words: 'I look.', calls: ['+ ls {"x":1}'] },
+      { text: 'I look.', calls: ['+ ls {"x":1}'] },
     ],
     [
       'Interactions: a reply that the SDK continues',
@@ -627,7 +634,7 @@ describe('contents under one index, and calls in pieces', () => {
           'requires_action',
         ),
       ],
-      { words: 'I look.', calls: ['+ ls {"x":1}'], tokens: [20, 10] },
+      { text: 'I look.', calls: ['+ ls {"x":1}'], tokens: [20, 10] },
     ],
     [
       'Gemini: two calls in pieces by id',
@@ -648,7 +655,7 @@ describe('contents under one index, and calls in pieces', () => {
         parts([{ text: 'Hm.' }]),
         parts([pieces({ name: 'ls' }, 'z')], { finishReason: 'STOP' }),
       ],
-      { words: 'Hm.', calls: ['+ ls {"x":1,"z":1}'] },
+      { text: 'Hm.', calls: ['+ ls {"x":1,"z":1}'] },
     ],
     [
       'Gemini: a call whose last piece never arrives',
@@ -656,20 +663,20 @@ describe('contents under one index, and calls in pieces', () => {
       [parts([pieces({ name: 'ls', willContinue: true }, 'x')]), parts([], { finishReason: 'STOP' })],
       { calls: ['- ls {"x":1'] },
     ],
-  ])('%s', (_, collector, events, expected) => {
-    const result = seen(collector, events)
+  ])('yield their text and calls: %s', (_, collector, events, expected) => {
+    const result = readStream(collector, events)
     expect(result).toMatchObject(expected)
-    expect(result.live).toBe(result.words)
+    expect(result.live).toBe(result.text)
   })
 
-  it.each([{ text: '' }, { signature: 'c2ln' }])('Bedrock: a thought without text: %j', (piece) => {
+  it.each([{ text: '' }, { signature: 'c2ln' }])('a Bedrock thought without text is kept: %j', (piece) => {
     const collector = collectBedrock()
     for (const event of [bedrockBlock({ reasoningContent: piece }), bedrockEnd]) collector.push(event)
     const message = { content: [{ reasoningContent: { reasoningText: { text: '', ...piece } } }] }
     expect(collector.end()).toEqual(fromBedrock({ output: { message }, ...bedrockEnd.messageStop }))
   })
 
-  it('Bedrock: two thoughts under one index', () => {
+  it('two Bedrock thoughts with one index stay separate', () => {
     const collector = collectBedrock()
     const thoughts = [
       ['a', 'b'],
@@ -688,7 +695,7 @@ describe('contents under one index, and calls in pieces', () => {
     expect(collector.end()).toEqual(fromBedrock({ output: { message }, ...bedrockEnd.messageStop }))
   })
 
-  it('Bedrock: redacted reasoning in pieces', () => {
+  it('redacted reasoning of Bedrock is joined from its pieces', () => {
     const collector = collectBedrock()
     for (const event of [redacted(1, 2), redacted(3), bedrockBlock({ text: 'Hi.' }), bedrockEnd])
       collector.push(event)
@@ -703,7 +710,7 @@ const bedrock = (delta: object) => ({
   contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: delta } },
 })
 
-describe('a signature is kept only if its block has ended', () => {
+describe('the signature of a block', () => {
   const sign = (signature: string) => delta({ type: 'signature_delta', signature })
   const thinking = [
     start,
@@ -711,7 +718,7 @@ describe('a signature is kept only if its block has ended', () => {
     delta({ type: 'thinking_delta', thinking: 'hm' }),
   ]
   it.each<[string, ReplyCollector, object[], string | undefined]>([
-    ['Anthropic, cut inside', collectAnthropic(), [...thinking, sign('ab')], undefined],
+    ['Anthropic, cut off inside', collectAnthropic(), [...thinking, sign('ab')], undefined],
     [
       'Anthropic, an error inside',
       collectAnthropic(),
@@ -719,20 +726,25 @@ describe('a signature is kept only if its block has ended', () => {
       undefined,
     ],
     [
-      'Anthropic, cut behind',
+      'Anthropic, cut off afterwards',
       collectAnthropic(),
       [...thinking, sign('ab'), sign('c'), { type: 'content_block_stop', index: 0 }],
       'abc',
     ],
-    ['Anthropic, without a stop, whole', collectAnthropic(), [...thinking, sign('abc'), ...end], 'abc'],
     [
-      'Bedrock, cut inside',
+      'Anthropic, complete without a stop event',
+      collectAnthropic(),
+      [...thinking, sign('abc'), ...end],
+      'abc',
+    ],
+    [
+      'Bedrock, cut off inside',
       collectBedrock(),
       [bedrock({ text: 'hm' }), bedrock({ signature: 'ab' })],
       undefined,
     ],
     [
-      'Bedrock, cut behind',
+      'Bedrock, cut off afterwards',
       collectBedrock(),
       [
         bedrock({ text: 'hm' }),
@@ -741,7 +753,7 @@ describe('a signature is kept only if its block has ended', () => {
       ],
       'abc',
     ],
-  ])('%s', (_, collector, events, signature) => {
+  ])('is kept only after the end of the block: %s', (_, collector, events, signature) => {
     for (const event of events) collector.push(event)
     const [reply] = collector.end().events
     const blocks = reply?.kind === 'MessageEvent' ? reply.llm_message.thinking_blocks : undefined
@@ -750,7 +762,7 @@ describe('a signature is kept only if its block has ended', () => {
   })
 })
 
-describe('an encrypted value is kept only if it is whole', () => {
+describe('an encrypted value', () => {
   const early = { openai: { itemId: 'rs_1', reasoningEncryptedContent: 'enc' } }
   it.each<[string, ReplyCollector, object, object]>([
     [
@@ -760,7 +772,7 @@ describe('an encrypted value is kept only if it is whole', () => {
       done(reasoning),
     ],
     [
-      'OpenAI Responses, without the end of an item',
+      'OpenAI Responses, without an `output_item.done` event',
       collectOpenAIResponses(),
       { type: 'response.output_item.added', output_index: 0, item: reasoning },
       { type: 'response.incomplete', response: { status: 'incomplete', output: [reasoning] } },
@@ -783,7 +795,7 @@ describe('an encrypted value is kept only if it is whole', () => {
       chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'enc', index: 0 }] }),
       chunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'ls', arguments: '' } }] }),
     ],
-  ])('%s', (_, collector, first, next) => {
+  ])('is kept only when it is complete: %s', (_, collector, first, next) => {
     collector.push(first)
     expect(JSON.stringify(collector.end().events)).not.toContain('"enc"')
     collector.push(next)
@@ -791,22 +803,22 @@ describe('an encrypted value is kept only if it is whole', () => {
   })
 })
 
-describe('a reply that ends badly keeps what was said, and executes nothing', () => {
+describe('a failed or broken-off reply', () => {
   const output = chunk({ content: 'The three causes are ' })
   const counted = { ...output, usage: { prompt_tokens: 5000, completion_tokens: 5 } }
   const call = chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'bash', arguments: LS } }] })
-  const responses = { ...words('The three causes are ') }
+  const responses = { ...textDelta('The three causes are ') }
   it.each<[string, ReplyCollector, object[], string]>([
-    ['Chat, cut', collectOpenAIChat(), [counted, call], 'broken_off'],
+    ['Chat, cut off', collectOpenAIChat(), [counted, call], 'broken_off'],
     [
       'Chat, an error chunk',
       collectOpenAIChat(),
       [counted, call, { error: { message: 'Gone', code: 502 } }],
       'failed',
     ],
-    ['Chat, an error as the reason', collectOpenAIChat(), [counted, call, chunk({}, 'error')], 'failed'],
+    ['Chat, the finish reason `error`', collectOpenAIChat(), [counted, call, chunk({}, 'error')], 'failed'],
     [
-      'Anthropic, cut',
+      'Anthropic, cut off',
       collectAnthropic(),
       [
         start,
@@ -853,9 +865,9 @@ describe('a reply that ends badly keeps what was said, and executes nothing', ()
       [responses, done(fc1(LS), 1), { type: 'error', message: 'Overloaded' }],
       'failed',
     ],
-    ['Responses, cut', collectOpenAIResponses(), [responses, done(fc1(LS), 1)], 'broken_off'],
+    ['Responses, cut off', collectOpenAIResponses(), [responses, done(fc1(LS), 1)], 'broken_off'],
     [
-      'Google, cut',
+      'Google, cut off',
       collectGoogle(),
       [
         {
@@ -893,12 +905,12 @@ describe('a reply that ends badly keeps what was said, and executes nothing', ()
       ],
       'broken_off',
     ],
-  ])('%s', (_, collector, events, outcome) => {
-    const result = seen(collector, events)
+  ])('keeps its text, and its call is not executed: %s', (_, collector, events, outcome) => {
+    const result = readStream(collector, events)
     expect(result).toMatchObject({
       outcome,
       recorded: outcome,
-      words: 'The three causes are ',
+      text: 'The three causes are ',
       live: 'The three causes are ',
       calls: [`- bash ${LS}`],
     })
@@ -909,22 +921,25 @@ describe('a reply that ends badly keeps what was said, and executes nothing', ()
   })
 })
 
-it.each(['constructor', 'toString', '__proto__'])('an unknown field %s of a delta costs no text', (name) => {
-  const delta = JSON.parse(`{"type":"text_delta","text":"hi","${name}":"more"}`) as object
-  const anthropic = [
-    { type: 'content_block_delta', index: 0, delta },
-    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
-  ]
-  expect(seen(collectAnthropic(), anthropic)).toMatchObject({ outcome: 'done', words: 'hi' })
-  const { type: _, ...fields } = delta as { type: string }
-  const bedrock = [
-    { contentBlockDelta: { contentBlockIndex: 0, delta: fields } },
-    { messageStop: { stopReason: 'end_turn' } },
-  ]
-  expect(seen(collectBedrock(), bedrock)).toMatchObject({ outcome: 'done', words: 'hi' })
-})
+it.each(['constructor', 'toString', '__proto__'])(
+  'a delta with the unknown field %s keeps its text',
+  (name) => {
+    const delta = JSON.parse(`{"type":"text_delta","text":"hi","${name}":"more"}`) as object
+    const anthropic = [
+      { type: 'content_block_delta', index: 0, delta },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    ]
+    expect(readStream(collectAnthropic(), anthropic)).toMatchObject({ outcome: 'done', text: 'hi' })
+    const { type: _, ...fields } = delta as { type: string }
+    const bedrock = [
+      { contentBlockDelta: { contentBlockIndex: 0, delta: fields } },
+      { messageStop: { stopReason: 'end_turn' } },
+    ]
+    expect(readStream(collectBedrock(), bedrock)).toMatchObject({ outcome: 'done', text: 'hi' })
+  },
+)
 
-describe('a stream with values nested too deep to be written', () => {
+describe('a stream with values nested 20,000 levels deep', () => {
   let deep: object = {}
   for (let level = 0; level < 20_000; level += 1) deep = { a: deep }
 
@@ -934,7 +949,10 @@ describe('a stream with values nested too deep to be written', () => {
     const piece = { jsonPath: `$.a${'[0]'.repeat(20_000)}`, stringValue: 'x' }
     const functionCall = { name: 'f', partialArgs: [piece] }
     const google = [{ candidates: [{ content: { parts: [{ functionCall }] }, finishReason: 'STOP' }] }]
-    for (const { calls, errors } of [seen(collectOpenAIChat(), chat), seen(collectGoogle(), google)]) {
+    for (const { calls, errors } of [
+      readStream(collectOpenAIChat(), chat),
+      readStream(collectGoogle(), google),
+    ]) {
       expect(calls.map((call) => call.slice(0, 3))).toEqual(['- f'])
       expect(errors).toHaveLength(1)
     }
@@ -947,7 +965,7 @@ describe('a stream with values nested too deep to be written', () => {
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } },
       { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
     ]
-    expect(seen(collectAnthropic(), events)).toMatchObject({ words: 'hi', tokens: [0, 5] })
+    expect(readStream(collectAnthropic(), events)).toMatchObject({ text: 'hi', tokens: [0, 5] })
   })
 })
 
@@ -966,7 +984,7 @@ it.each([
   'Amazon Bedrock Converse',
   'Gemini Interactions',
   'OpenAI Responses',
-] as const)('%s: a reply is the same where a server gives all items one index', (name) => {
+] as const)('%s: a stream with index 0 for all items yields the same reply', (name) => {
   const { reply, read, collect, stream } = REPLY_WIRES[name]
   fc.assert(
     fc.property(reply, fc.integer({ min: 2, max: 9 }), (raw, length) => {

@@ -1,4 +1,4 @@
-/** Files of text: every grammar sends them as text, whoever gives them. */
+/** Text files: every grammar sends them as text, in user messages and results, from any source. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { GRAMMARS, type GrammarName } from './grammars.ts'
 const encoded = (text: string): string => Buffer.from(text).toString('base64')
 const dataUrl = (type: string, text: string): string => `data:${type};base64,${encoded(text)}`
 
-/** Files as UI pages, providers and servers give them, and what a model reads of each. */
+/** Files in the formats of UI pages, providers and servers, and the text that the model gets. */
 const FILES: readonly (readonly [OpenPart, string])[] = [
   [
     { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: dataUrl('text/csv', 'a,b\n1,2') },
@@ -50,7 +50,7 @@ const call = {
   responses_item_id: null,
   responses_reasoning_item: null,
 } as const
-const requests = { role: 'user', content: [{ text: 'Go' }], name: null } as const
+const userMessage = { role: 'user', content: [{ text: 'Go' }], name: null } as const
 const reply = {
   role: 'assistant',
   content: [],
@@ -63,12 +63,12 @@ const reply = {
 describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
   const { write, validate } = GRAMMARS[name]
 
-  it.each(FILES)('%j', (part, text) => {
+  it.each(FILES)('sends %j as text', (part, text) => {
     const input = write([{ role: 'user', content: [part], name: null }])
     expect(JSON.stringify(input)).toContain(JSON.stringify(text).slice(1, -1))
     expect(validate(input)).toEqual([])
     const result = { role: 'tool', content: [part], tool_call_id: 'c', name: 'do', is_error: false } as const
-    const request = write([requests, reply, result])
+    const request = write([userMessage, reply, result])
     expect(JSON.stringify(request)).toContain(JSON.stringify(text).slice(1, -1))
     expect(validate(request)).toEqual([])
   })
@@ -77,16 +77,16 @@ describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
 describe('text in bytes', () => {
   it.each<readonly [string, number[], string | null]>([
     ['UTF-8', [0xc3, 0xa9], 'é'],
-    ['with a mark', [0xef, 0xbb, 0xbf, 0x61], 'a'],
+    ['UTF-8 with a byte order mark', [0xef, 0xbb, 0xbf, 0x61], 'a'],
     ['UTF-16', [0xff, 0xfe, 0x61, 0], 'a'],
-    ['UTF-16, the other way round', [0xfe, 0xff, 0, 0x61], 'a'],
+    ['big-endian UTF-16', [0xfe, 0xff, 0, 0x61], 'a'],
     ['Latin-1', [0x63, 0xe9], 'cé'],
-    ['none', [0x61, 0, 0x62], null],
-  ])('%s', (_, bytes, text) => {
+    ['binary data', [0x61, 0, 0x62], null],
+  ])('is decoded, unless the bytes are binary: %s', (_, bytes, text) => {
     expect(decodeText(Uint8Array.from(bytes))).toBe(text)
   })
 
-  it('base64 is decoded and encoded as Node does it', () => {
+  it('base64 is encoded and decoded as in Node', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect(base64Of(bytes)).toBe(Buffer.from(bytes).toString('base64'))
@@ -95,7 +95,7 @@ describe('text in bytes', () => {
     )
   })
 
-  it('is possible by its type, or where the type says nothing', () => {
+  it('is expected for text types and an unknown type, but not for ZIP files', () => {
     const texts = [
       'text/x-python',
       'application/vnd.ms-excel',

@@ -1,4 +1,4 @@
-/** Adds a grammar to a copy of the sources: a folder and a line in the registry, and every tool knows it. */
+/** A new grammar needs only a folder and a line in the registry. Tested in a copy of the sources. */
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ const LIMITS: Limits = {
   parts: { user: false, result: false, kinds: {}, write: () => null },
   kinds: COMMON_KINDS,
   order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
-    Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, index: at, more: null }))),
+    Array.from({ length: counts[kind] ?? 0 }, (__, index) => ({ kind, index, more: null }))),
   isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
   hasOutput: ({ texts }) => texts.length > 0,
 }
@@ -32,9 +32,9 @@ type Line = { readonly type: 'text'; readonly text: string } | { readonly call: 
 
 const PROVIDER: SpokenProvider = {
   route: (path) => (path.endsWith('/toy') ? false : null),
-  arrange: (says) => says,
-  contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
-  whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
+  arrange: (output) => output,
+  contents: (part, id) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id, args: argumentObject(part.args) }] : [],
+  whole: (output) => ({ output }), stream: (output) => output.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
   namedBy: null, ends: 0,
   error: (_, message) => ({ status: 400, body: { error: message } }),
 }
@@ -56,9 +56,9 @@ export const TOY = defineGrammar({
     })
     return writeRequest({ limits: LIMITS, start }, messages, options)
   },
-  reply: (reply: { readonly said: readonly object[] }, options = {}) => replyEvents({
+  reply: (reply: { readonly output: readonly object[] }, options = {}) => replyEvents({
     id: '', model: 'toy', stopReason: '', usage: {}, reasoning: '', ending: null,
-    parts: objectsOf(reply.said).map(({ text }) => ({ is: 'text', text: stringOf(text), more: null })),
+    parts: objectsOf(reply.output).map(({ text }) => ({ is: 'text', text: stringOf(text), more: null })),
   }, LIMITS, options),
   stream: () => ({ push: () => [], end: () => ({ events: [], outcome: { type: 'broken_off', text: '' } }) }),
   rules: (request) => (JSON.stringify(request).includes('forbidden') ? [{ rule: 'no-forbidden', path: 'lines', message: 'forbidden' }] : []),
@@ -81,10 +81,10 @@ const provider = fakeProvider(playTurns([{ says: ['hi'] }]))
 const response = await provider.fetch('http://any/toy', { method: 'POST', body: '{"lines":[]}' })
 const user = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'hello' }] } }
 console.log(JSON.stringify({
-  said: await response.json(), grammar: provider.requests[0]?.grammar, form: FORMS['toy'],
+  reply: await response.json(), grammar: provider.requests[0]?.grammar, form: FORMS['toy'],
   findings: findings([user], { grammars: ['toy'] }).length,
   messages: await command('messages', '--format', 'toy', 'log.jsonl'),
-  judged: await command('check', '--laws', '--grammar', 'toy', 'log.jsonl'),
+  violations: await command('check', '--laws', '--grammar', 'toy', 'log.jsonl'),
 }))
 `
 
@@ -93,7 +93,7 @@ const run = (command: string, ...args: readonly string[]) =>
   spawnSync(command, args, { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 })
 
 beforeAll(() => {
-  // Node strips no types below node_modules.
+  // Node does not strip types below node_modules.
   folder = mkdtempSync(join(tmpdir(), 'colloquy-toy-'))
   cpSync(join(ROOT, 'src'), join(folder, 'src'), { recursive: true })
   for (const file of ['package.json', 'properties', 'node_modules'])
@@ -123,7 +123,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-it('compiles without another edit', () => {
+it('a new grammar compiles without other edits', () => {
   const { stdout } = run(
     join(ROOT, 'node_modules/.bin/tsc'),
     '--noEmit',
@@ -136,15 +136,15 @@ it('compiles without another edit', () => {
   expect(stdout).toBe('')
 }, 600_000)
 
-it('is known to the fake provider, the inspector, the findings, and the command, which writes and judges in it', () => {
+it('the fake provider, the inspector, the findings and the CLI support a new grammar', () => {
   const { stdout, stderr } = run(process.execPath, 'probe.ts')
   expect(stderr).toBe('')
   expect(JSON.parse(stdout)).toEqual({
-    said: { said: [{ type: 'text', text: 'hi' }] },
+    reply: { output: [{ type: 'text', text: 'hi' }] },
     grammar: 'toy',
     form: 'Toy',
     findings: expect.any(Number),
     messages: { out: expect.stringContaining('"lines"'), err: '' },
-    judged: { out: expect.stringContaining('no-forbidden'), err: expect.any(String) },
+    violations: { out: expect.stringContaining('no-forbidden'), err: expect.any(String) },
   })
 })

@@ -1,4 +1,4 @@
-/** Proves to the compiler that what the grammars give can be handed to the providers' own packages, and to the wire's own types. */
+/** Checks at compile time that written requests fit the types of the providers' packages and of the wire. */
 
 import type {
   MessageCreateParamsNonStreaming,
@@ -33,20 +33,20 @@ const HELLO: NeutralMessage[] = [
   { role: 'user', content: [{ text: 'hi' }], name: null },
 ]
 
-it('Chat Completions takes the messages', () => {
+it('Chat Completions accepts the messages', () => {
   const messages: ChatCompletionMessageParam[] = toOpenAIChat(HELLO)
   const request: ChatCompletionCreateParamsNonStreaming = { model: 'any', messages }
   expect(request.messages).toHaveLength(2)
 })
 
-it('Responses takes instructions and input', () => {
+it('Responses accepts instructions and input', () => {
   const { instructions, input } = toOpenAIResponses(HELLO)
   const items: ResponseInputItem[] = input
   const request: ResponseCreateParamsNonStreaming = { model: 'any', instructions, input: items }
   expect(request.instructions).toBe('be brief')
 })
 
-it('Anthropic Messages takes system and messages', () => {
+it('Anthropic Messages accepts system and messages', () => {
   const written = toAnthropic(HELLO)
   const messages: MessageParam[] = written.messages
   const system: TextBlockParam[] = written.system ?? []
@@ -54,18 +54,18 @@ it('Anthropic Messages takes system and messages', () => {
   expect([request.system, messages.length]).toEqual([system, 1])
 })
 
-it('the AI SDK takes the messages', () => {
+it('the AI SDK accepts the messages', () => {
   const messages: ModelMessage[] = toAiSdk(HELLO)
   expect(messages).toHaveLength(2)
 })
 
 const readGoogle: (reply: GenerateContentResponse) => Reply = fromGoogle
 
-it('Gemini takes the contents, and its replies are read', () => {
+it('Gemini accepts the contents, and `fromGoogle` its replies', () => {
   const { systemInstruction = {}, contents } = toGoogle(HELLO)
-  const taken: Content[] = contents
+  const items: Content[] = contents
   const request: GenerateContentParameters = { model: 'any', contents, config: { systemInstruction } }
-  expect([taken.length, request.config?.systemInstruction, readGoogle]).toEqual([
+  expect([items.length, request.config?.systemInstruction, readGoogle]).toEqual([
     1,
     { parts: [{ text: 'be brief' }] },
     fromGoogle,
@@ -74,22 +74,22 @@ it('Gemini takes the contents, and its replies are read', () => {
 
 const readInteraction: (reply: Interactions.Interaction) => Reply = fromInteractions
 
-it('Interactions takes the steps, and its replies are read', () => {
+it('Interactions accepts the steps, and `fromInteractions` its replies', () => {
   const { system_instruction, input } = toInteractions(HELLO)
-  const taken: Interactions.Step[] = input
+  const items: Interactions.Step[] = input
   const request: Interactions.InteractionCreateParams.CreateModelInteractionParamsNonStreaming = {
     model: 'any',
-    input: taken,
+    input: items,
     ...(system_instruction === undefined ? {} : { system_instruction }),
   }
-  expect([request.system_instruction, taken.length, readInteraction]).toEqual([
+  expect([request.system_instruction, items.length, readInteraction]).toEqual([
     'be brief',
     1,
     fromInteractions,
   ])
 })
 
-it('a neutral message can be read as a wire message, and its calls as wire calls', () => {
+it('neutral messages and calls are assignable to the wire types', () => {
   const wire: readonly Message[] = HELLO
   const calls: readonly NeutralToolCall[] = []
   const wireCalls: readonly MessageToolCall[] = calls

@@ -11,7 +11,7 @@ import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/
 import type { ToolResultPart, UserContent } from 'ai'
 import type { ChatCompletionContentPart } from 'openai/resources/chat/completions'
 import type { OpenPart } from '../../src/event/shapes.ts'
-import { pdf, type Place, png, type Samples, type Table, url } from './part-table.ts'
+import { pdf, type Representation, png, type Samples, type Table, url } from './part-table.ts'
 import { outputs, responses, responsesItems, settling } from './responses-parts.ts'
 
 type InList<Content> = Extract<Content, readonly unknown[]>[number]
@@ -184,14 +184,20 @@ export interface Sample {
   readonly make: (mark: string) => OpenPart
 }
 
-export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([grammar, places]) =>
-  Object.entries(places).flatMap(([position, table]) =>
-    Object.entries(table as Readonly<Record<string, Place<OpenPart>>>).flatMap(([kind, of]) => {
-      if (typeof of === 'string' || position === 'item') return []
-      const isSent = 'sent' in of
-      const made = isSent ? of.sent : 'named' in of ? of.named : of.settles
-      return made.map((make) => ({ grammar, role: position, kind, isSent, make }) as Sample)
-    }),
+export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([grammar, tables]) =>
+  Object.entries(tables).flatMap(([position, table]) =>
+    Object.entries(table as Readonly<Record<string, Representation<OpenPart>>>).flatMap(
+      ([kind, representation]) => {
+        if (typeof representation === 'string' || position === 'item') return []
+        const isSent = 'sent' in representation
+        const makers = isSent
+          ? representation.sent
+          : 'named' in representation
+            ? representation.named
+            : representation.settles
+        return makers.map((make) => ({ grammar, role: position, kind, isSent, make }) as Sample)
+      },
+    ),
   ),
 )
 

@@ -1,3 +1,5 @@
+/** Content parts with one field whose value has a wrong type. */
+
 import * as fc from 'fast-check'
 import type { JsonValue, OpenPart } from '../../src/event/shapes.ts'
 import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'

@@ -11,7 +11,7 @@ import { damaged, OPEN_PARTS } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
 import { WRONG_VALUES } from './wrong-parts.ts'
 
-/** The part with each value in place of each of its fields, at any depth. */
+/** Yields copies of the part in which one field, at any depth, has a wrong value. */
 function* wrongParts(part: OpenPart): Generator<OpenPart> {
   const count = fieldsOf(part).length
   for (let index = 0; index < count; index += 1)
@@ -53,7 +53,7 @@ const CALL = {
 } as const
 
 describe.each(CASES)('%s', (_, part) => {
-  it.each(Object.entries(GRAMMARS))('%s', (__, { write, validate }) => {
+  it.each(Object.entries(GRAMMARS))('%s accepts any value in any field', (__, { write, validate }) => {
     for (const wrong of wrongParts(part)) {
       const request = write([
         { role: 'user', content: [wrong], name: null },
@@ -71,7 +71,7 @@ describe.each(CASES)('%s', (_, part) => {
     }
   })
 
-  it('messages of the UI', () => {
+  it('`toUIMessages` returns one message for any value in any field', () => {
     for (const wrong of wrongParts(part)) {
       const state = replay([
         { kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [wrong] } },
@@ -98,8 +98,8 @@ const result = {
 } as const
 const user = { role: 'user', content: [{ type: 'text', text: 'Go.' }], name: null } as const
 
-describe('no value of a wrong type', () => {
-  it.each(Object.entries(GRAMMARS))('stops the rules of a request: %s', (_, { write, validate }) => {
+describe('values of a wrong type', () => {
+  it.each(Object.entries(GRAMMARS))('do not make a validator throw: %s', (_, { write, validate }) => {
     const request = { type: 'request', request: write([user, reply, result]) }
     const field = fc.tuple(fc.constant(request), fc.nat(), fc.constantFrom(...WRONG_VALUES))
     fc.assert(
@@ -109,7 +109,7 @@ describe('no value of a wrong type', () => {
     )
   })
 
-  it.each(Object.entries(REPLY_WIRES))('stops a reader: %s', (_, wire) => {
+  it.each(Object.entries(REPLY_WIRES))('do not make a reader throw: %s', (_, wire) => {
     const whole = wire.reply.map((raw) => ({ type: 'reply', reply: raw }))
     const field = fc.tuple(whole, fc.nat(), fc.constantFrom(...WRONG_VALUES))
     fc.assert(
@@ -127,15 +127,18 @@ describe('no value of a wrong type', () => {
   it.each([
     ['openai-chat', GRAMMARS['OpenAI Chat Completions'], { reasoning_content: true }],
     ['anthropic', GRAMMARS['Anthropic Messages'], { compaction: true }],
-  ] as const)('in the record of a reply stops a writer: %s', (grammar, { write, validate }, other) => {
-    for (const requested_model of WRONG_VALUES) {
-      const record = { grammar, requested_model, parts: [{ text: 0 }, { call: 0 }, { other }] }
-      const messages = [user, { ...reply, reply: record }, result] as never
-      expect(validate(write(messages, { model: 'm', signs: false }))).toEqual([])
-    }
-  })
+  ] as const)(
+    'do not make a writer throw in the record of a reply: %s',
+    (grammar, { write, validate }, other) => {
+      for (const requested_model of WRONG_VALUES) {
+        const record = { grammar, requested_model, parts: [{ text: 0 }, { call: 0 }, { other }] }
+        const messages = [user, { ...reply, reply: record }, result] as never
+        expect(validate(write(messages, { model: 'm', signs: false }))).toEqual([])
+      }
+    },
+  )
 
-  it('in the usage of a reply stops its record', () => {
+  it('are ignored in the token details of a usage', () => {
     for (const modality of WRONG_VALUES)
       expect(shortUsage({ promptTokenCount: 1, promptTokensDetails: [{ modality }] }).tokens).toEqual([1])
   })
