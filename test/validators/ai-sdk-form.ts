@@ -21,7 +21,7 @@ export interface ToolRef extends Ref {
   readonly name: unknown
 }
 
-/** A file at any place. */
+/** A file anywhere in the messages. */
 export interface Media {
   readonly path: string
   readonly data: unknown

@@ -1,4 +1,4 @@
-/** The AI SDK validator accepts what the SDK accepts, and rejects broken messages by the rule they break. */
+/** The AI SDK validator accepts valid messages, and reports the rules that others break. */
 
 import { generateText, type ModelMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
@@ -28,42 +28,45 @@ const result = (toolCallId: string, output: unknown = message('a.txt'), toolName
 })
 const assistant = (...content: unknown[]) => ({ role: 'assistant', content })
 const tool = (...content: unknown[]) => ({ role: 'tool', content })
-const from = (...content: unknown[]) => ({ role: 'user', content })
+const userWith = (...content: unknown[]) => ({ role: 'user', content })
 const file = (data: unknown, mediaType = 'image/png') => ({ type: 'file', data, mediaType })
 const parts = (...value: unknown[]) => ({ type: 'content', value })
 const answer = (output: unknown) => [user, assistant(call('a')), tool(result('a', output))]
 
 const good: Good[] = [
   { name: 'one question', request: [user] },
-  { name: 'system, question, answer', request: [system, user, done] },
+  { name: 'a system prompt, a question and an answer', request: [system, user, done] },
   { name: 'a call and its result', request: [user, assistant(call('a')), tool(result('a'))] },
   {
-    name: 'parallel calls answered in one message',
+    name: 'parallel calls with results in one message',
     request: [user, assistant(text('Looking.'), call('a'), call('b')), tool(result('b'), result('a')), done],
   },
   {
-    name: 'parallel calls answered in two messages',
+    name: 'parallel calls with results in two messages',
     request: [user, assistant(call('a'), call('b')), tool(result('a')), tool(result('b'))],
   },
   { name: 'reasoning before a call', request: [user, assistant(reasoning, call('a')), tool(result('a'))] },
   { name: 'reasoning without its text', request: [user, assistant({ ...reasoning, text: '' }, text('Ok.'))] },
   { name: 'a file from the assistant', request: [user, assistant(file(png))] },
   {
-    name: 'parts that only their provider knows',
+    name: 'provider-specific parts',
     request: [user, assistant({ type: 'custom', kind: 'a.b' }, { ...file('aW1n'), type: 'reasoning-file' })],
   },
   {
     name: 'a call that the provider executed',
     request: [user, assistant(executed('a'), result('a'), text('Ok.'))],
   },
-  { name: 'its result in a later reply', request: [user, assistant(executed('a')), assistant(result('a'))] },
+  {
+    name: 'the result of an executed call in a later reply',
+    request: [user, assistant(executed('a')), assistant(result('a'))],
+  },
   { name: 'an empty result', request: answer(message('')) },
   { name: 'a JSON result', request: answer({ type: 'json', value: { files: ['a.txt', null] } }) },
   { name: 'an error', request: answer({ type: 'error-text', value: 'It broke.' }) },
   { name: 'a JSON error', request: answer({ type: 'error-json', value: { code: 7 } }) },
   { name: 'a denied call', request: answer({ type: 'execution-denied', reason: 'Not today.' }) },
   {
-    name: 'pictures in a result',
+    name: 'images in a result',
     request: answer(
       parts(
         text('See'),
@@ -74,9 +77,9 @@ const good: Good[] = [
     ),
   },
   {
-    name: 'images in every spelling',
+    name: 'images in every form',
     request: [
-      from(
+      userWith(
         text('Look.'),
         file(png, 'image'),
         file('aW1n'),
@@ -87,9 +90,9 @@ const good: Good[] = [
       ),
     ],
   },
-  { name: 'users in a row', request: [user, user, done, done] },
+  { name: 'consecutive messages of one role', request: [user, user, done, done] },
   {
-    name: 'options',
+    name: 'provider options',
     request: [{ ...user, providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }],
   },
 ]
@@ -103,20 +106,20 @@ const broken: Broken[] = [
   { name: 'no messages', request: [], breaks: ['messages-nonempty'] },
   { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
   {
-    name: 'an undefined name',
-    request: [from({ ...file(png), filename: undefined })],
+    name: 'an undefined file name',
+    request: [userWith({ ...file(png), filename: undefined })],
     breaks: ['json-only'],
   },
-  { name: 'bytes', request: [from(file(new Uint8Array([1])))], breaks: ['json-only', 'media-data'] },
-  { name: 'half an emoji', request: [{ role: 'user', content: '\ud83d' }], breaks: ['text-well-formed'] },
+  { name: 'bytes', request: [userWith(file(new Uint8Array([1])))], breaks: ['json-only', 'media-data'] },
+  { name: 'a lone surrogate', request: [{ role: 'user', content: '\ud83d' }], breaks: ['text-well-formed'] },
   {
-    name: 'options that are no objects',
+    name: 'provider options that are not objects',
     request: [{ ...user, providerOptions: { anthropic: 'yes' } }],
     breaks: ['sdk-schema'],
   },
   {
-    name: 'a URL as text in tagged data',
-    request: [from(file({ type: 'url', url: png }))],
+    name: 'a URL string in tagged data',
+    request: [userWith(file({ type: 'url', url: png }))],
     breaks: ['media-data'],
   },
   {
@@ -125,16 +128,16 @@ const broken: Broken[] = [
     breaks: ['sdk-schema', 'wrong-type', 'content-nonblank'],
   },
   {
-    name: 'a tool message of text',
+    name: 'a tool message whose content is a string',
     request: [user, assistant(call('a')), { role: 'tool', content: 'a.txt' }],
     breaks: ['sdk-schema', 'wrong-type', 'calls-have-results'],
   },
   {
-    name: 'system parts',
+    name: 'a system message whose content is a list',
     request: [{ role: 'system', content: [text('Be brief.')] }, user],
     breaks: ['sdk-schema', 'wrong-type'],
   },
-  { name: 'a bare result', request: answer('a.txt'), breaks: ['sdk-schema', 'wrong-type'] },
+  { name: 'a string as output', request: answer('a.txt'), breaks: ['sdk-schema', 'wrong-type'] },
   {
     name: 'a result without a tool name',
     request: [
@@ -150,7 +153,7 @@ const broken: Broken[] = [
     breaks: ['sdk-schema', 'missing-field'],
   },
   {
-    name: 'arguments of version 4',
+    name: 'an `args` field of version 4',
     request: [user, assistant({ ...call('a'), args: {} }), tool(result('a'))],
     breaks: ['unknown-field'],
   },
@@ -171,8 +174,8 @@ const broken: Broken[] = [
     breaks: ['sdk-schema', 'known-part'],
   },
   {
-    name: 'a call from the user',
-    request: [from(text('Hi'), { ...text('Hi'), type: 'tool-approval-request' })],
+    name: 'an approval request from the user',
+    request: [userWith(text('Hi'), { ...text('Hi'), type: 'tool-approval-request' })],
     breaks: ['sdk-schema', 'known-part'],
   },
   {
@@ -180,13 +183,17 @@ const broken: Broken[] = [
     request: answer({ type: 'image', value: png }),
     breaks: ['sdk-schema', 'known-part'],
   },
-  { name: 'a system message later', request: [user, system], breaks: ['system-first'] },
-  { name: 'the assistant begins', request: [system, done, user], breaks: ['user-first'] },
-  { name: 'nothing but a system message', request: [system], breaks: ['user-first'] },
+  { name: 'a system message after a user message', request: [user, system], breaks: ['system-first'] },
+  { name: 'an assistant message first', request: [system, done, user], breaks: ['user-first'] },
+  { name: 'only a system message', request: [system], breaks: ['user-first'] },
   { name: 'a blank question', request: [{ role: 'user', content: ' ' }], breaks: ['content-nonblank'] },
-  { name: 'no parts', request: [user, assistant(), user], breaks: ['content-nonblank'] },
+  {
+    name: 'an assistant message without parts',
+    request: [user, assistant(), user],
+    breaks: ['content-nonblank'],
+  },
   { name: 'an empty tool message', request: [user, done, tool()], breaks: ['content-nonblank'] },
-  { name: 'an empty text part', request: [from(text(''), file(png))], breaks: ['content-nonblank'] },
+  { name: 'an empty text part', request: [userWith(text(''), file(png))], breaks: ['content-nonblank'] },
   { name: 'an empty text in a result', request: answer(parts(text(''))), breaks: ['content-nonblank'] },
   {
     name: 'a call without a result',
@@ -199,68 +206,80 @@ const broken: Broken[] = [
     request: [user, assistant(call('a')), done, tool(result('a'))],
     breaks: ['calls-have-results', 'results-follow-calls'],
   },
-  { name: 'a result of nothing', request: [user, done, tool(result('a'))], breaks: ['results-follow-calls'] },
+  {
+    name: 'a result without a call',
+    request: [user, done, tool(result('a'))],
+    breaks: ['results-follow-calls'],
+  },
   {
     name: 'two results of one call',
     request: [user, assistant(call('a')), tool(result('a')), tool(result('a'))],
     breaks: ['one-result-each'],
   },
   {
-    name: 'an id of an earlier turn',
+    name: 'a call id of an earlier turn',
     request: [...answer(message('')), assistant(call('a')), tool(result('a'))],
     breaks: ['call-ids-unique'],
   },
   {
-    name: 'an id with a colon',
+    name: 'a call id with a colon',
     request: [user, assistant(call('ls:0')), tool(result('ls:0'))],
     breaks: ['call-id-form'],
   },
-  { name: 'an empty id', request: [user, assistant(call('')), tool(result(''))], breaks: ['call-id-form'] },
   {
-    name: 'a name with a dot',
+    name: 'an empty call id',
+    request: [user, assistant(call('')), tool(result(''))],
+    breaks: ['call-id-form'],
+  },
+  {
+    name: 'a tool name with a dot',
     request: [user, assistant(call('a', {}, 'fs.ls')), tool(result('a', message(''), 'fs.ls'))],
     breaks: ['call-name'],
   },
   {
-    name: 'a result of another tool',
+    name: 'a result with another tool name',
     request: [user, assistant(call('a')), tool(result('a', message(''), 'cat'))],
     breaks: ['result-name'],
   },
   {
-    name: 'input as text',
+    name: 'a string as input',
     request: [user, assistant(call('a', '{}')), tool(result('a'))],
     breaks: ['input-object'],
   },
   {
-    name: 'input of null',
+    name: 'null as input',
     request: [user, assistant(call('a', null)), tool(result('a'))],
     breaks: ['input-object'],
   },
   { name: 'an empty error', request: answer({ type: 'error-text', value: '' }), breaks: ['error-result'] },
   {
-    name: 'nothing but reasoning',
+    name: 'only reasoning',
     request: [user, assistant(reasoning), user],
     breaks: ['reasoning-followed'],
   },
-  { name: 'a jpg by its short name', request: [from(file('aW1n', 'image/jpg'))], breaks: ['media-type'] },
   {
-    name: 'a PDF without bytes',
+    name: 'the media type image/jpg',
+    request: [userWith(file('aW1n', 'image/jpg'))],
+    breaks: ['media-type'],
+  },
+  {
+    name: 'a PDF without data',
     request: answer(parts(file({ type: 'data', data: '' }, 'application/pdf'))),
     breaks: ['media-data'],
   },
-  { name: 'neither a URL nor base64', request: [from(file('./a.png'))], breaks: ['media-data'] },
+  { name: 'neither a URL nor base64', request: [userWith(file('./a.png'))], breaks: ['media-data'] },
   {
     name: 'a data URL in tagged data',
-    request: [from(file({ type: 'data', data: png }))],
+    request: [userWith(file({ type: 'data', data: png }))],
     breaks: ['media-data'],
   },
   {
-    name: 'an image in a file',
-    request: [from({ type: 'image', image: 'file:///a.png' })],
+    name: 'an image with a file: URL',
+    request: [userWith({ type: 'image', image: 'file:///a.png' })],
     breaks: ['media-data'],
   },
   {
-    name: 'a relative link in a result',
+    name: 'a relative URL in a result',
     request: answer(parts({ type: 'image-url', url: 'a.png' })),
     breaks: ['media-data'],
   },
@@ -268,46 +287,46 @@ const broken: Broken[] = [
 
 testTables({ validate: validateAiSdk, rules: aiSdkRules, good, broken })
 
-describe('the SDK itself', () => {
+describe('`generateText`', () => {
   vi.stubGlobal('AI_SDK_LOG_WARNINGS', false)
 
-  test.each(good)('takes $name', async ({ request }) => {
+  test.each(good)('accepts $name', async ({ request }) => {
     await expect(send(request)).resolves.toBe('Ok.')
   })
 
-  const refused = broken.filter(({ name }) =>
+  const rejected = broken.filter(({ name }) =>
     [
       'no messages',
       'a call without a result',
       'a call at the end',
       'a data URL in tagged data',
-      'a relative link in a result',
+      'a relative URL in a result',
       'the developer role',
     ].includes(name),
   )
-  test.each(refused)('refuses $name', async ({ request }) => {
+  test.each(rejected)('rejects $name', async ({ request }) => {
     await expect(send(request)).rejects.toThrow()
   })
 })
 
-/** Sends the messages through everything the SDK does before and after a model call. */
+/** Passes the messages through all steps of the SDK before and after a model call. */
 async function send(request: unknown): Promise<string> {
-  const none = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 }
+  const noTokens = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 }
   const model = new MockLanguageModelV4({
     doGenerate: {
       content: [{ type: 'text', text: 'Ok.' }],
       finishReason: { unified: 'stop', raw: undefined },
-      usage: { inputTokens: none, outputTokens: { total: 0, text: 0, reasoning: 0 } },
+      usage: { inputTokens: noTokens, outputTokens: { total: 0, text: 0, reasoning: 0 } },
       warnings: [],
     },
   })
   // Unknown on purpose: the SDK checks the request at run time.
   const messages = request as ModelMessage[]
-  const { text: answered } = await generateText({
+  const { text: reply } = await generateText({
     model,
     messages,
     allowSystemInMessages: true,
     maxRetries: 0,
   })
-  return answered
+  return reply
 }

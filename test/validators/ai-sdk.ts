@@ -30,12 +30,12 @@ export function validateAiSdk(request: unknown): Violation[] {
 
 export const aiSdkRules: Rules<View> = {
   'json-only': [
-    'The messages are plain JSON; a URL object may stand where the SDK wants one.',
-    'inferred: messages are kept and sent between processes',
+    'The messages are plain JSON, except URL objects where the SDK expects them.',
+    'inferred: messages are stored and sent between processes',
     ({ request }) => notJson(request, 'messages', (value) => value instanceof URL),
   ],
   'text-well-formed': [
-    'No string holds a lone surrogate.',
+    'No string contains a lone surrogate.',
     'inferred from the providers behind the SDK',
     ({ request }) => illFormedText(request, 'messages'),
   ],
@@ -57,18 +57,18 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'wrong-type': [
-    'Every field has the type that the SDK gives it.',
+    'Every field has its type of the SDK.',
     'SDK type ModelMessage',
     faults(shape, 'messages', 'wrong-type'),
   ],
   'missing-field': [
-    'Every required field is there.',
+    'Every required field is present.',
     'SDK type ModelMessage',
     faults(shape, 'messages', 'missing-field'),
   ],
   'unknown-field': [
-    'There is no field that the SDK does not name: its schema would drop it silently.',
-    'modelMessageSchema is made of z.object, which strips',
+    'The SDK knows every field: its schema drops others silently.',
+    'modelMessageSchema consists of z.object, which removes unknown fields',
     faults(shape, 'messages', 'unknown-field'),
   ],
   'known-role': [
@@ -77,13 +77,13 @@ export const aiSdkRules: Rules<View> = {
     faults(shape, 'messages', 'unknown-role'),
   ],
   'known-part': [
-    'Users send text, files and images, tools their results, the assistant whatever it can have said.',
-    'SDK types UserContent, AssistantContent, ToolContent, less what the library never sends',
+    'User messages contain text, files and images, tool messages results, assistant messages any part of a reply.',
+    'SDK types UserContent, AssistantContent, ToolContent, without parts that the library never sends',
     faults(shape, 'messages', 'unknown-type'),
   ],
   'system-first': [
-    'One system message at most, and it stands first.',
-    'SDK: "not all providers support several system messages"; version 7 takes even one only with allowSystemInMessages',
+    'There is at most one system message, and it is the first message.',
+    'SDK: "not all providers support several system messages"; version 7 accepts one only with allowSystemInMessages',
     function* ({ messages }) {
       for (const { path, role } of messages.slice(1)) {
         if (role === 'system') yield { path, message: 'system message behind the first' }
@@ -91,8 +91,8 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'user-first': [
-    'Behind the system message the history begins with a user message.',
-    'inferred from the Anthropic rule, which the SDK does not repair',
+    'The first message after the system message is from the user.',
+    'inferred from the Anthropic rule: the SDK does not insert a user message',
     function* ({ messages }) {
       const first = messages.find(({ role }) => role !== 'system')
       if (first === undefined && messages.length > 0) {
@@ -103,8 +103,8 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'content-nonblank': [
-    'Content has at least one part, and its texts have more than white space.',
-    'convertToLanguageModelPrompt drops empty text parts and empty tool messages and sends what is left; blank: inferred from Anthropic',
+    'Content has at least one part, and no text is blank.',
+    'convertToLanguageModelPrompt drops empty text parts and empty tool messages and sends the rest; blank: inferred from Anthropic',
     function* ({ messages, inner }) {
       for (const { path, content } of messages) {
         const empty = typeof content === 'string' ? isBlank(content) : asList(content).length === 0
@@ -118,18 +118,18 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'calls-have-results': [
-    'Each call is answered in the tool messages directly behind the assistant message that made it.',
+    'Each call has a result in the tool messages directly after its assistant message.',
     'MissingToolResultsError "Tool result is missing for tool call …"',
     ({ turns }) => withoutResult(turns),
   ],
   'results-follow-calls': [
-    'Each tool result is for a call of the assistant message directly before its run.',
-    'inferred: the SDK lets it through, every provider refuses it',
+    'Each tool result belongs to a call of the assistant message before it.',
+    'inferred: the SDK accepts it, every provider rejects it',
     ({ turns }) => orphans(turns),
   ],
   'provider-results': [
-    'The result of a call that the provider executed stands behind it, in a message of the assistant.',
-    'SDK: toResponseMessages puts both into the assistant message; inferred: Anthropic and OpenAI refuse a half',
+    'The result of a call that the provider executed follows the call in an assistant message.',
+    'SDK: toResponseMessages puts both into the assistant message; inferred: Anthropic and OpenAI reject one without the other',
     function* ({ messages }) {
       const open = new Set<unknown>()
       for (const { role, parts } of messages) {
@@ -144,17 +144,17 @@ export const aiSdkRules: Rules<View> = {
   ],
   'one-result-each': [
     'No call has two results.',
-    'inferred: the SDK lets it through, the providers refuse it',
+    'inferred: the SDK accepts it, the providers reject it',
     ({ turns }) => secondResults(turns),
   ],
   'call-ids-unique': [
     'No two calls of the request share an id.',
-    'vercel/ai#13307: a repeated toolCallId gives "Duplicate item found with id" from OpenAI',
+    'vercel/ai#13307: a repeated toolCallId causes "Duplicate item found with id" from OpenAI',
     ({ turns }) => repeatedCalls(turns),
   ],
   'call-id-form': [
     'A call id has 1 to 64 letters, digits, underscores and dashes.',
-    'inferred: the SDK hands ids on as they are, Anthropic sets the pattern, OpenAI Responses the length',
+    'inferred: the SDK passes ids unchanged; Anthropic limits the characters, OpenAI Responses the length',
     function* ({ calls, results }) {
       for (const { path, body } of [...calls, ...results]) {
         const id = body['toolCallId']
@@ -166,7 +166,7 @@ export const aiSdkRules: Rules<View> = {
   ],
   'call-name': [
     'A tool name has 1 to 64 letters, digits, underscores and dashes.',
-    'inferred: the SDK hands names on as they are, OpenAI sets pattern and length',
+    'inferred: the SDK passes names unchanged; OpenAI limits characters and length',
     function* ({ calls, results }) {
       for (const { path, body } of [...calls, ...results]) {
         const name = body['toolName']
@@ -177,12 +177,12 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'result-name': [
-    'A result names the tool that its call named.',
+    'A result has the tool name of its call.',
     'SDK: toolName is the "Name of the tool that generated this result"',
     function* ({ turns }) {
       for (const { calls, results } of turns) {
         for (const { id, name, path } of results) {
-          const call = calls.find((made) => made.id === id)
+          const call = calls.find((candidate) => candidate.id === id)
           if (call !== undefined && call.name !== name) {
             yield { path: `${path}.toolName`, message: `${String(name)}, called ${String(call.name)}` }
           }
@@ -201,8 +201,8 @@ export const aiSdkRules: Rules<View> = {
     },
   ],
   'error-result': [
-    'An error result says something.',
-    'inferred: the Anthropic provider sends is_error, which refuses empty content',
+    'An error result is not empty.',
+    'inferred: the Anthropic provider sends is_error, with which Anthropic rejects empty content',
     function* ({ results }) {
       for (const { path, body } of results) {
         const { type, value } = asObject(body['output'])
@@ -212,7 +212,7 @@ export const aiSdkRules: Rules<View> = {
   ],
   'reasoning-followed': [
     'Reasoning is not the last part of an assistant message.',
-    'inferred: Anthropic refuses a final thinking block, OpenAI a reasoning item without its following item',
+    'inferred: Anthropic rejects a final thinking block, OpenAI a reasoning item without the item after it',
     function* ({ messages }) {
       for (const { role, parts } of messages) {
         const last = parts.at(-1)
@@ -223,7 +223,7 @@ export const aiSdkRules: Rules<View> = {
   ],
   'media-type': [
     'A file has a media type or its top-level segment; an image is a jpeg, png, gif or webp.',
-    'SDK: full media type or top-level segment; the formats of images that the providers take',
+    'SDK: full media type or top-level segment; the image formats that the providers accept',
     function* ({ media }) {
       for (const { path, mediaType } of media) {
         if (typeof mediaType !== 'string' || isMediaType(mediaType)) continue

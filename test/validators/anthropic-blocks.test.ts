@@ -12,26 +12,30 @@ import {
   result,
   failed,
   assistant,
-  from,
+  userWith,
   base64,
   linked,
   png,
   cache_control,
-  ask,
+  requestOf,
 } from './anthropic-fixtures.ts'
 import { type Broken, testTables } from './tables.ts'
 
 const broken: Broken[] = [
-  { name: 'an empty text block', request: ask(from(text(''), png)), breaks: ['text-nonblank'] },
-  { name: 'a text of line ends', request: ask({ role: 'user', content: ' \n' }), breaks: ['text-nonblank'] },
+  { name: 'an empty text block', request: requestOf(userWith(text(''), png)), breaks: ['text-nonblank'] },
   {
-    name: 'a text of file separators',
-    request: ask({ role: 'user', content: '\u001c' }),
+    name: 'a text of a space and a line end',
+    request: requestOf({ role: 'user', content: ' \n' }),
+    breaks: ['text-nonblank'],
+  },
+  {
+    name: 'a text of a file separator',
+    request: requestOf({ role: 'user', content: '\u001c' }),
     breaks: ['text-nonblank'],
   },
   {
     name: 'a blank text in a result',
-    request: ask(user, assistant(call('a')), from(result('a', [text('')]))),
+    request: requestOf(user, assistant(call('a')), userWith(result('a', [text('')]))),
     breaks: ['text-nonblank'],
   },
   { name: 'an empty system text', request: { system: '', messages: [user] }, breaks: ['system-nonblank'] },
@@ -42,69 +46,81 @@ const broken: Broken[] = [
     breaks: ['system-nonblank'],
   },
   {
-    name: 'white space at the end',
-    request: ask(user, { role: 'assistant', content: 'Done.\n' }),
+    name: 'white space at the end of the last reply',
+    request: requestOf(user, { role: 'assistant', content: 'Done.\n' }),
     breaks: ['final-space'],
   },
   {
     name: 'an empty signature',
-    request: ask(user, assistant({ ...thinking, signature: '' }, text('Ok.'))),
+    request: requestOf(user, assistant({ ...thinking, signature: '' }, text('Ok.'))),
     breaks: ['thinking-signed'],
   },
   {
     name: 'redacted thinking without data',
-    request: ask(user, assistant({ ...redacted, data: '' }, text('Ok.'))),
+    request: requestOf(user, assistant({ ...redacted, data: '' }, text('Ok.'))),
     breaks: ['thinking-signed'],
   },
   {
     name: 'text before thinking',
-    request: ask(user, assistant(text('Ok.'), thinking, call('a')), from(result('a'))),
+    request: requestOf(user, assistant(text('Ok.'), thinking, call('a')), userWith(result('a'))),
     breaks: ['thinking-first'],
   },
   {
-    name: 'a text message, then a thinking one',
-    request: ask(user, done, assistant(thinking, call('a')), from(result('a'))),
+    name: 'a text message before one with thinking',
+    request: requestOf(user, done, assistant(thinking, call('a')), userWith(result('a'))),
     breaks: ['thinking-first'],
   },
   {
-    name: 'nothing but thinking',
-    request: ask(user, assistant(thinking), user),
+    name: 'only thinking',
+    request: requestOf(user, assistant(thinking), user),
     breaks: ['thinking-not-last'],
   },
   {
     name: 'thinking at the end',
-    request: ask(user, assistant(thinking, text('Ok.'), redacted)),
+    request: requestOf(user, assistant(thinking, text('Ok.'), redacted)),
     breaks: ['thinking-not-last'],
   },
   {
     name: 'an empty error',
-    request: ask(user, assistant(call('a')), from(failed('a', ''))),
+    request: requestOf(user, assistant(call('a')), userWith(failed('a', ''))),
     breaks: ['error-result'],
   },
   {
     name: 'an error without content',
-    request: ask(user, assistant(call('a')), from({ type: 'tool_result', tool_use_id: 'a', is_error: true })),
+    request: requestOf(
+      user,
+      assistant(call('a')),
+      userWith({ type: 'tool_result', tool_use_id: 'a', is_error: true }),
+    ),
     breaks: ['error-result'],
   },
   {
-    name: 'a picture in an error',
-    request: ask(user, assistant(call('a')), from(failed('a', [text('See'), png]))),
+    name: 'an image in an error',
+    request: requestOf(user, assistant(call('a')), userWith(failed('a', [text('See'), png]))),
     breaks: ['error-result'],
   },
-  { name: 'an image without bytes', request: ask(from(base64('image/png', ''))), breaks: ['image-source'] },
   {
-    name: 'a data URL for base64',
-    request: ask(from(base64('image/png', 'data:image/png;base64,aW1n'))),
+    name: 'an image without data',
+    request: requestOf(userWith(base64('image/png', ''))),
     breaks: ['image-source'],
   },
   {
-    name: 'a plain http image',
-    request: ask(from(linked('http://example.com/a.png'))),
+    name: 'a data URL as base64 data',
+    request: requestOf(userWith(base64('image/png', 'data:image/png;base64,aW1n'))),
     breaks: ['image-source'],
   },
   {
-    name: 'a data URL for a URL',
-    request: ask(user, assistant(call('a')), from(result('a', [linked('data:image/png;base64,aW1n')]))),
+    name: 'an image with an http URL',
+    request: requestOf(userWith(linked('http://example.com/a.png'))),
+    breaks: ['image-source'],
+  },
+  {
+    name: 'a data URL as the URL of an image',
+    request: requestOf(
+      user,
+      assistant(call('a')),
+      userWith(result('a', [linked('data:image/png;base64,aW1n')])),
+    ),
     breaks: ['image-source'],
   },
   ...[
@@ -114,28 +130,28 @@ const broken: Broken[] = [
     { source: { type: 'content', content: [] } },
     { source: { type: 'file', file_id: 'f' }, title: 'x'.repeat(501) },
   ].map((fields, index) => ({
-    name: `a document that holds nothing, ${index}`,
-    request: ask(from({ type: 'document', ...fields })),
+    name: `an invalid document, case ${index}`,
+    request: requestOf(userWith({ type: 'document', ...fields })),
     breaks: ['file-source'],
   })),
   {
-    name: 'a search result without words, in a result',
-    request: ask(
+    name: 'an empty search result in a tool result',
+    request: requestOf(
       user,
       assistant(call('a')),
-      from(result('a', [{ type: 'search_result', source: 's', title: 't', content: [] }])),
+      userWith(result('a', [{ type: 'search_result', source: 's', title: 't', content: [] }])),
     ),
     breaks: ['file-source'],
   },
   {
     name: 'five cache marks',
-    request: ask(from(...'abcde'.split('').map((letter) => ({ ...text(letter), cache_control })))),
+    request: requestOf(userWith(...'abcde'.split('').map((letter) => ({ ...text(letter), cache_control })))),
     breaks: ['cache-breakpoints'],
   },
   {
     name: 'a document with citations before one without',
-    request: ask(
-      from(
+    request: requestOf(
+      userWith(
         {
           type: 'document',
           source: { type: 'url', url: 'https://example.com/a.pdf' },
@@ -147,9 +163,12 @@ const broken: Broken[] = [
     breaks: ['citations-agree'],
   },
   {
-    name: 'an hour behind five minutes',
-    request: ask(
-      from({ ...text('a'), cache_control }, { ...text('b'), cache_control: { ...cache_control, ttl: '1h' } }),
+    name: 'a cache mark of one hour after one of five minutes',
+    request: requestOf(
+      userWith(
+        { ...text('a'), cache_control },
+        { ...text('b'), cache_control: { ...cache_control, ttl: '1h' } },
+      ),
     ),
     breaks: ['cache-longest-first'],
   },
@@ -159,11 +178,11 @@ testTables({
   validate: (request) => validateAnthropic(request),
   rules: blockRules,
   good: [
-    { name: 'one question', request: ask(user) },
+    { name: 'one question', request: requestOf(user) },
     {
       name: 'documents',
-      request: ask(
-        from(
+      request: requestOf(
+        userWith(
           { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' } },
           { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' }, title: 'A' },
           { type: 'search_result', source: 's', title: 't', content: [text('x')] },
@@ -175,12 +194,14 @@ testTables({
   elsewhere: ['thinking-leads-loop'],
 })
 
-test('a model with thinking switched on wants it before the calls whose results close the request', () => {
-  const plain = [assistant(text('Looking.'), call('a')), from(result('a'))]
-  const match = validateAnthropic(ask(user, ...plain), { thinking: true })
+test('the `thinking` option requires thinking before calls whose results end the request', () => {
+  const plain = [assistant(text('Looking.'), call('a')), userWith(result('a'))]
+  const match = validateAnthropic(requestOf(user, ...plain), { thinking: true })
   expect(match.map(({ rule }) => rule)).toEqual(['thinking-leads-loop'])
-  expect(validateAnthropic(ask(user, ...plain, done, user), { thinking: true })).toEqual([])
+  expect(validateAnthropic(requestOf(user, ...plain, done, user), { thinking: true })).toEqual([])
   expect(
-    validateAnthropic(ask(user, assistant(thinking, call('a')), from(result('a'))), { thinking: true }),
+    validateAnthropic(requestOf(user, assistant(thinking, call('a')), userWith(result('a'))), {
+      thinking: true,
+    }),
   ).toEqual([])
 })

@@ -1,3 +1,5 @@
+/** Parts of Anthropic requests for the tests of the validator. */
+
 export const user = { role: 'user', content: 'List the files.' }
 export const done = { role: 'assistant', content: 'Done.' }
 export const text = (content: string) => ({ type: 'text', text: content })
@@ -11,7 +13,7 @@ export const result = (id: string, content: unknown = 'a.txt') => ({
 })
 export const failed = (id: string, content: unknown) => ({ ...result(id, content), is_error: true })
 export const assistant = (...content: unknown[]) => ({ role: 'assistant', content })
-export const from = (...content: unknown[]) => ({ role: 'user', content })
+export const userWith = (...content: unknown[]) => ({ role: 'user', content })
 export const base64 = (media_type: string, data: string) => ({
   type: 'image',
   source: { type: 'base64', media_type, data },
@@ -19,4 +21,4 @@ export const base64 = (media_type: string, data: string) => ({
 export const linked = (url: string) => ({ type: 'image', source: { type: 'url', url } })
 export const png = base64('image/png', 'aW1n')
 export const cache_control = { type: 'ephemeral' }
-export const ask = (...messages: unknown[]) => ({ system: 'Be brief.', messages })
+export const requestOf = (...messages: unknown[]) => ({ system: 'Be brief.', messages })

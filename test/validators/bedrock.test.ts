@@ -1,3 +1,5 @@
+/** The Bedrock validator accepts valid requests, and reports the rules that others break. */
+
 import { bedrockRules, validateBedrock } from '../../src/messages/bedrock/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
@@ -7,33 +9,33 @@ const use = (toolUseId: string, name = 'ls') => ({ toolUse: { toolUseId, name, i
 const result = (toolUseId: string, more: object = {}) => ({
   toolResult: { toolUseId, content: [{ text: 'a.txt' }], status: 'success', ...more },
 })
-const calls = (...content: unknown[]) => ({ role: 'assistant', content })
-const says = (...content: unknown[]) => ({ role: 'user', content })
+const assistant = (...content: unknown[]) => ({ role: 'assistant', content })
+const userWith = (...content: unknown[]) => ({ role: 'user', content })
 const thought = { reasoningContent: { reasoningText: { text: 'Hm.', signature: 'c2ln' } } }
 const image = (bytes: unknown) => ({ image: { format: 'png', source: { bytes } } })
 const png = image(new Uint8Array([1]))
 const pdf = (name: string) => ({ document: { format: 'pdf', name, source: { bytes: new Uint8Array([1]) } } })
-const of = (...messages: unknown[]) => ({ messages })
+const requestOf = (...messages: unknown[]) => ({ messages })
 
 const good: Good[] = [
-  { name: 'one question', request: { system: [{ text: 'Be brief.' }], ...of(user) } },
+  { name: 'one question', request: { system: [{ text: 'Be brief.' }], ...requestOf(user) } },
   {
     name: 'calls and their results',
-    request: of(user, calls(use('a'), use('b')), says(result('b'), result('a'))),
+    request: requestOf(user, assistant(use('a'), use('b')), userWith(result('b'), result('a'))),
   },
   {
-    name: 'words and a file behind results',
-    request: of(
+    name: 'text and files after results',
+    request: requestOf(
       user,
-      calls(thought, use('a')),
-      says(result('a', { status: 'error' }), { text: 'And?' }, png, pdf('one')),
+      assistant(thought, use('a')),
+      userWith(result('a', { status: 'error' }), { text: 'And?' }, png, pdf('one')),
     ),
   },
   {
-    name: 'what the provider executes, and citations',
-    request: of(
+    name: 'calls that the provider executed, and citations',
+    request: requestOf(
       user,
-      calls(
+      assistant(
         { reasoningContent: { redactedContent: new Uint8Array([1]) } },
         { toolUse: { toolUseId: 's', name: 'nova_grounding', input: {}, type: 'server_tool_use' } },
         { toolResult: { toolUseId: 's', content: [], type: 'nova_grounding_result' } },
@@ -46,79 +48,109 @@ const good: Good[] = [
 
 const broken: Broken[] = [
   {
-    name: 'undefined',
-    request: of(says({ text: 'a' }, { guardContent: { a: undefined } })),
+    name: 'an undefined field',
+    request: requestOf(userWith({ text: 'a' }, { guardContent: { a: undefined } })),
     breaks: ['json-only'],
   },
-  { name: 'a lone surrogate', request: of(says({ text: '\ud800' })), breaks: ['text-well-formed'] },
-  { name: 'a number for a text', request: of(says({ text: 7 })), breaks: ['wrong-type'] },
+  {
+    name: 'a lone surrogate',
+    request: requestOf(userWith({ text: '\ud800' })),
+    breaks: ['text-well-formed'],
+  },
+  { name: 'a number as text', request: requestOf(userWith({ text: 7 })), breaks: ['wrong-type'] },
   {
     name: 'a call without input',
-    request: of(user, calls({ toolUse: { toolUseId: 'a', name: 'ls' } }), says(result('a'))),
+    request: requestOf(user, assistant({ toolUse: { toolUseId: 'a', name: 'ls' } }), userWith(result('a'))),
     breaks: ['missing-field'],
   },
   {
     name: 'a field of another provider',
-    request: of(says({ text: 'a', cache_control: {} })),
+    request: requestOf(userWith({ text: 'a', cache_control: {} })),
     breaks: ['unknown-field'],
   },
-  { name: 'two members', request: of(says({ text: 'a', ...png })), breaks: ['known-kind'] },
-  { name: 'no messages', request: of(), breaks: ['user-ends'] },
-  { name: 'a reply first', request: of(done, user), breaks: ['user-ends'] },
-  { name: 'a reply last', request: of(user, done), breaks: ['user-ends'] },
-  { name: 'two of a user', request: of(user, user), breaks: ['roles-alternate'] },
-  { name: 'no content', request: of(says()), breaks: ['content-nonempty'] },
+  {
+    name: 'a block of two kinds',
+    request: requestOf(userWith({ text: 'a', ...png })),
+    breaks: ['known-kind'],
+  },
+  { name: 'no messages', request: requestOf(), breaks: ['user-ends'] },
+  { name: 'a reply first', request: requestOf(done, user), breaks: ['user-ends'] },
+  { name: 'a reply last', request: requestOf(user, done), breaks: ['user-ends'] },
+  { name: 'two consecutive user messages', request: requestOf(user, user), breaks: ['roles-alternate'] },
+  { name: 'a message without content', request: requestOf(userWith()), breaks: ['content-nonempty'] },
   {
     name: 'a result without content',
-    request: of(user, calls(use('a')), says(result('a', { content: [] }))),
+    request: requestOf(user, assistant(use('a')), userWith(result('a', { content: [] }))),
     breaks: ['content-nonempty'],
   },
-  { name: 'a blank text', request: of(says({ text: ' ' })), breaks: ['text-nonblank'] },
+  { name: 'a blank text', request: requestOf(userWith({ text: ' ' })), breaks: ['text-nonblank'] },
   {
     name: 'a blank result',
-    request: of(user, calls(use('a')), says(result('a', { content: [{ text: '' }] }))),
+    request: requestOf(user, assistant(use('a')), userWith(result('a', { content: [{ text: '' }] }))),
     breaks: ['text-nonblank'],
   },
-  { name: 'reasoning of a user', request: of(says(thought, { text: 'a' })), breaks: ['blocks-by-role'] },
+  {
+    name: 'reasoning in a user message',
+    request: requestOf(userWith(thought, { text: 'a' })),
+    breaks: ['blocks-by-role'],
+  },
   {
     name: 'a call without a result',
-    request: of(user, calls(use('a')), user),
+    request: requestOf(user, assistant(use('a')), user),
     breaks: ['calls-have-results'],
   },
   {
-    name: 'two results',
-    request: of(user, calls(use('a')), says(result('a'), result('a'))),
+    name: 'two results of one call',
+    request: requestOf(user, assistant(use('a')), userWith(result('a'), result('a'))),
     breaks: ['one-result-each'],
   },
   {
     name: 'a result without a call',
-    request: of(user, done, says(result('a'))),
+    request: requestOf(user, done, userWith(result('a'))),
     breaks: ['results-follow-calls'],
   },
   {
-    name: 'an id twice',
-    request: of(user, calls(use('a')), says(result('a')), calls(use('a')), says(result('a'))),
+    name: 'a repeated call id',
+    request: requestOf(
+      user,
+      assistant(use('a')),
+      userWith(result('a')),
+      assistant(use('a')),
+      userWith(result('a')),
+    ),
     breaks: ['call-ids-unique'],
   },
   {
-    name: 'a name with a dot',
-    request: of(user, calls(use('a', 'a.b')), says(result('a'))),
+    name: 'a tool name with a dot',
+    request: requestOf(user, assistant(use('a', 'a.b')), userWith(result('a'))),
     breaks: ['names'],
   },
   {
     name: 'reasoning without a signature',
-    request: of(user, calls({ reasoningContent: { reasoningText: { text: 'Hm.' } } }, { text: 'a' }), user),
+    request: requestOf(
+      user,
+      assistant({ reasoningContent: { reasoningText: { text: 'Hm.' } } }, { text: 'a' }),
+      user,
+    ),
     breaks: ['reasoning'],
   },
-  { name: 'reasoning last', request: of(user, calls({ text: 'a' }, thought), user), breaks: ['reasoning'] },
-  { name: 'a document alone', request: of(says(pdf('one'))), breaks: ['documents'] },
   {
-    name: 'two documents of a name',
-    request: of(says({ text: 'a' }, pdf('one'), pdf('one'))),
+    name: 'reasoning last',
+    request: requestOf(user, assistant({ text: 'a' }, thought), user),
+    breaks: ['reasoning'],
+  },
+  { name: 'a document without a text', request: requestOf(userWith(pdf('one'))), breaks: ['documents'] },
+  {
+    name: 'two documents with one name',
+    request: requestOf(userWith({ text: 'a' }, pdf('one'), pdf('one'))),
     breaks: ['documents'],
   },
-  { name: 'no bytes', request: of(says(image(new Uint8Array()))), breaks: ['bytes'] },
-  { name: 'base64 for bytes', request: of(says(image('aW1n'))), breaks: ['bytes'] },
+  {
+    name: 'an image without bytes',
+    request: requestOf(userWith(image(new Uint8Array()))),
+    breaks: ['bytes'],
+  },
+  { name: 'base64 instead of bytes', request: requestOf(userWith(image('aW1n'))), breaks: ['bytes'] },
 ]
 
 testTables({ validate: validateBedrock, rules: bedrockRules, good, broken })

@@ -9,33 +9,33 @@ const cycle: unknown[] = [1]
 cycle.push({ again: cycle })
 
 test.each([
-  { value: undefined, at: 'root' },
-  { value: { a: undefined }, at: 'root.a' },
-  { value: [() => 1], at: 'root[0]' },
-  { value: { a: [1n] }, at: 'root.a[0]' },
-  { value: Symbol('s'), at: 'root' },
-  { value: Number.POSITIVE_INFINITY, at: 'root' },
-  { value: new Map(), at: 'root' },
-  { value: { a: [{ b: new Date(0) }] }, at: 'root.a[0].b' },
-  { value: cycle, at: 'root[1].again' },
-])('$at of $value is no JSON', ({ value, at: index }) => {
-  expect(notJson(value, 'root').map(({ path }) => path)).toEqual([index])
+  { value: undefined, path: 'root' },
+  { value: { a: undefined }, path: 'root.a' },
+  { value: [() => 1], path: 'root[0]' },
+  { value: { a: [1n] }, path: 'root.a[0]' },
+  { value: Symbol('s'), path: 'root' },
+  { value: Number.POSITIVE_INFINITY, path: 'root' },
+  { value: new Map(), path: 'root' },
+  { value: { a: [{ b: new Date(0) }] }, path: 'root.a[0].b' },
+  { value: cycle, path: 'root[1].again' },
+])('`notJson` reports $path of $value', ({ value, path: expected }) => {
+  expect(notJson(value, 'root').map(({ path }) => path)).toEqual([expected])
 })
 
-test('what JSON.parse makes is JSON, the same object in two places too', () => {
+test('`notJson` accepts parsed JSON, and an object that appears twice', () => {
   const shared = { text: 'a' }
   expect(notJson(JSON.parse('{"__proto__":{"a":[1,null,true,"x"]}}'), '')).toEqual([])
   expect(notJson([shared, shared], '')).toEqual([])
   expect(notJson(Object.create(null), '')).toEqual([])
 })
 
-test('lone surrogates are found in values and names, pairs are not', () => {
+test('`illFormedText` reports lone surrogates in values and names', () => {
   const paths = illFormedText({ a: ['ok 👍', 'no \ud83d'], '\udc4d': 1 }, '').map(({ path }) => path)
   expect(paths).toEqual(['a[1]', '\udc4d'])
   expect(illFormedText(cycle, '')).toEqual([])
 })
 
-test('blank is blank to JavaScript or to Python', () => {
+test('blank text has only white space of JavaScript or Python', () => {
   for (const blank of ['', ' \t\r\n', '\u00a0\ufeff\u2028', '\u0085\u001c\u001d\u001e\u001f']) {
     expect(isBlank(blank)).toBe(true)
   }
@@ -44,14 +44,14 @@ test('blank is blank to JavaScript or to Python', () => {
   expect(endsInSpace(' a')).toBe(false)
 })
 
-test('only the JSON text of an object parses to one', () => {
+test('`parseObject` accepts only the JSON text of an object', () => {
   expect(parseObject('{"a":1}')).toEqual({ a: 1 })
   for (const text of ['', 'null', '[]', '"{}"', '7', '{', '{} {}']) expect(parseObject(text)).toBeUndefined()
 })
 
 const fault = (url: string) => imageUrlFault(url, ['https:', 'data:'])
 
-test('image URLs', () => {
+test('an image URL is an https URL or a base64 data URL', () => {
   expect(fault('https://example.com/a.png?b=1')).toBeUndefined()
   expect(fault('data:image/webp;base64,aW1n')).toBeUndefined()
   for (const url of [
@@ -72,7 +72,7 @@ test('image URLs', () => {
   for (const data of ['', '====', 'a', 'aW1n\n', 'aQ=a']) expect(isBase64(data), data).toBe(false)
 })
 
-test('a kind with the name of a property of all objects is none', () => {
+test('`byType` rejects kinds that are names of properties of `Object.prototype`', () => {
   for (const type of ['__proto__', 'constructor', 'toString', 7])
     expect(byType({ text: { text: string } })({ type, text: 'x' })).toBe(false)
   expect(byType({ text: { text: string } })({ type: 'text', text: 'x' })).toBe(true)

@@ -1,3 +1,5 @@
+/** The Chat Completions validator accepts valid requests, and reports the rules that others break. */
+
 import { openAiChatRules, validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
@@ -10,7 +12,7 @@ const call = (id: string, args = '{"path":"."}', name = 'ls') => ({
   type: 'function',
   function: { name, arguments: args },
 })
-const calls = (...made: unknown[]) => ({ role: 'assistant', content: null, tool_calls: made })
+const calls = (...tool_calls: unknown[]) => ({ role: 'assistant', content: null, tool_calls })
 const tool = (id: string, content: unknown = 'a.txt') => ({ role: 'tool', tool_call_id: id, content })
 const image = (url: string, detail = 'auto') => ({ type: 'image_url', image_url: { url, detail } })
 const text = (content: string) => ({ type: 'text', text: content })
@@ -18,9 +20,9 @@ const withImage = (url: string) => ({ role: 'user', content: [text('Look.'), ima
 
 const good: Good[] = [
   { name: 'one question', request: [user] },
-  { name: 'system, question, answer', request: [system, user, done] },
+  { name: 'a system prompt, a question and an answer', request: [system, user, done] },
   {
-    name: 'a file and a sound',
+    name: 'a file and audio',
     request: [
       {
         role: 'user',
@@ -31,20 +33,23 @@ const good: Good[] = [
       },
     ],
   },
-  { name: 'developer instead of system', request: [{ ...system, role: 'developer' }, user] },
-  { name: 'a call and its answer', request: [user, calls(call('call_1')), tool('call_1')] },
   {
-    name: 'parallel calls, answered in another order',
+    name: 'a developer message instead of a system message',
+    request: [{ ...system, role: 'developer' }, user],
+  },
+  { name: 'a call and its result', request: [user, calls(call('call_1')), tool('call_1')] },
+  {
+    name: 'parallel calls with results in another order',
     request: [user, calls(call('a'), call('b')), tool('b'), tool('a'), done],
   },
   { name: 'an empty tool result', request: [user, calls(call('a')), tool('a', '')] },
   {
-    name: 'reasoning beside the call',
+    name: 'reasoning next to a call',
     request: [user, { ...calls(call('a')), reasoning_content: 'Hm.' }, tool('a')],
   },
-  { name: 'text beside the call', request: [user, { ...calls(call('a')), content: 'Looking.' }, tool('a')] },
+  { name: 'text next to a call', request: [user, { ...calls(call('a')), content: 'Looking.' }, tool('a')] },
   {
-    name: 'a call in free text',
+    name: 'a custom call with free text',
     request: [
       user,
       calls({ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }),
@@ -55,18 +60,21 @@ const good: Good[] = [
     name: 'a call without content',
     request: [user, { role: 'assistant', tool_calls: [call('a')] }, tool('a')],
   },
-  { name: 'empty content beside a call', request: [user, { ...calls(call('a')), content: '' }, tool('a')] },
+  { name: 'empty content next to a call', request: [user, { ...calls(call('a')), content: '' }, tool('a')] },
   {
-    name: 'calls turn after turn',
+    name: 'calls in consecutive turns',
     request: [user, calls(call('a')), tool('a'), calls(call('b')), tool('b'), done],
   },
   {
-    name: 'images by URL and by value',
+    name: 'images by URL and as data URL',
     request: [withImage('https://example.com/a.png'), done, withImage(png)],
   },
-  { name: 'tool result in parts', request: [user, calls(call('a')), tool('a', [text('one'), text('two')])] },
   {
-    name: 'a picture of a tool, sent by the user',
+    name: 'a tool result in parts',
+    request: [user, calls(call('a')), tool('a', [text('one'), text('two')])],
+  },
+  {
+    name: 'an image in a user message after a result',
     request: [user, calls(call('a')), tool('a'), withImage(png)],
   },
   {
@@ -74,12 +82,15 @@ const good: Good[] = [
     request: [user, { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }, user],
   },
   { name: 'a refusal field', request: [user, { role: 'assistant', refusal: 'No.' }] },
-  { name: 'users in a row', request: [user, user, done, done] },
+  { name: 'consecutive messages of one role', request: [user, user, done, done] },
   {
-    name: 'the longest id and name',
+    name: 'an id of 40 and a tool name of 64 characters',
     request: [user, calls(call('x'.repeat(40), '{}', 'n'.repeat(64))), tool('x'.repeat(40))],
   },
-  { name: 'ids of other makers', request: [user, calls(call('functions.bash:0')), tool('functions.bash:0')] },
+  {
+    name: 'a call id of another provider',
+    request: [user, calls(call('functions.bash:0')), tool('functions.bash:0')],
+  },
   { name: 'a named user', request: [{ ...user, name: 'ada-1' }] },
   { name: 'emoji', request: [{ role: 'user', content: 'ok 👍' }] },
 ]
@@ -89,10 +100,18 @@ const broken: Broken[] = [
   { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
   { name: 'an undefined field', request: [{ ...user, name: undefined }], breaks: ['json-only'] },
   { name: 'a date', request: [{ ...user, content: new Date(0) }], breaks: ['json-only', 'wrong-type'] },
-  { name: 'half an emoji', request: [{ role: 'user', content: 'ok \ud83d' }], breaks: ['text-well-formed'] },
-  { name: 'null for a user message', request: [{ role: 'user', content: null }], breaks: ['wrong-type'] },
   {
-    name: 'a number for text',
+    name: 'a lone surrogate',
+    request: [{ role: 'user', content: 'ok \ud83d' }],
+    breaks: ['text-well-formed'],
+  },
+  {
+    name: 'null as the content of a user message',
+    request: [{ role: 'user', content: null }],
+    breaks: ['wrong-type'],
+  },
+  {
+    name: 'a number as text',
     request: [{ role: 'user', content: [{ type: 'text', text: 7 }] }],
     breaks: ['wrong-type'],
   },
@@ -106,10 +125,10 @@ const broken: Broken[] = [
     request: [{ role: 'user', content: [image(png, 'best')] }],
     breaks: ['wrong-type'],
   },
-  { name: 'no role', request: [{ content: 'Hi' }], breaks: ['missing-field', 'user-first'] },
-  { name: 'no content', request: [{ role: 'user' }], breaks: ['missing-field'] },
+  { name: 'a message without a role', request: [{ content: 'Hi' }], breaks: ['missing-field', 'user-first'] },
+  { name: 'a message without content', request: [{ role: 'user' }], breaks: ['missing-field'] },
   {
-    name: 'no arguments',
+    name: 'a call without arguments',
     request: [user, calls({ ...call('a'), function: { name: 'ls' } }), tool('a')],
     breaks: ['missing-field'],
   },
@@ -119,7 +138,7 @@ const broken: Broken[] = [
     breaks: ['missing-field', 'results-follow-calls'],
   },
   {
-    name: 'reasoning beside the content',
+    name: 'reasoning in a message without calls',
     request: [user, { ...done, reasoning_content: 'Hm.' }],
     breaks: ['reasoning-with-calls'],
   },
@@ -134,7 +153,7 @@ const broken: Broken[] = [
     breaks: ['unknown-field'],
   },
   {
-    name: 'a call index',
+    name: 'an index on a call',
     request: [user, calls({ ...call('a'), index: 0 }), tool('a')],
     breaks: ['unknown-field'],
   },
@@ -158,10 +177,10 @@ const broken: Broken[] = [
     request: [user, calls({ ...call('a'), type: 'retrieval' }), tool('a')],
     breaks: ['known-kind'],
   },
-  { name: 'a system message later', request: [user, system, done], breaks: ['system-first'] },
+  { name: 'a system message after a user message', request: [user, system, done], breaks: ['system-first'] },
   { name: 'two system messages', request: [system, system, user], breaks: ['system-first'] },
-  { name: 'the assistant begins', request: [system, done, user], breaks: ['user-first'] },
-  { name: 'nothing but a system message', request: [system], breaks: ['user-first'] },
+  { name: 'an assistant message first', request: [system, done, user], breaks: ['user-first'] },
+  { name: 'only a system message', request: [system], breaks: ['user-first'] },
   { name: 'an empty question', request: [{ role: 'user', content: '' }], breaks: ['content-nonempty'] },
   {
     name: 'an empty system message',
@@ -175,12 +194,12 @@ const broken: Broken[] = [
     breaks: ['content-nonempty'],
   },
   {
-    name: 'a silent assistant',
+    name: 'an assistant message without content or calls',
     request: [user, { role: 'assistant', content: null }],
     breaks: ['assistant-content-or-calls'],
   },
   {
-    name: 'an assistant with empty text',
+    name: 'an assistant message with empty text',
     request: [user, { role: 'assistant', content: '' }],
     breaks: ['assistant-content-or-calls'],
   },
@@ -189,71 +208,71 @@ const broken: Broken[] = [
     request: [user, { ...done, tool_calls: [] }],
     breaks: ['tool-calls-nonempty'],
   },
-  { name: 'a call without an answer', request: [user, calls(call('a'))], breaks: ['calls-have-results'] },
+  { name: 'a call without a result', request: [user, calls(call('a'))], breaks: ['calls-have-results'] },
   {
-    name: 'one of two calls without an answer',
+    name: 'a result for only one of two calls',
     request: [user, calls(call('a'), call('b')), tool('a'), user],
     breaks: ['calls-have-results'],
   },
   {
-    name: 'a user message before the answer',
+    name: 'a user message before the result',
     request: [user, calls(call('a')), user, tool('a')],
     breaks: ['calls-have-results', 'results-follow-calls'],
   },
   {
-    name: 'an answer two turns later',
+    name: 'a result one turn late',
     request: [user, calls(call('a')), calls(call('b')), tool('b'), tool('a')],
     breaks: ['calls-have-results', 'results-follow-calls'],
   },
   {
-    name: 'an answer to nothing',
+    name: 'a result without a call',
     request: [user, calls(call('a')), tool('a'), tool('b')],
     breaks: ['results-follow-calls'],
   },
   {
-    name: 'an answer before the call',
+    name: 'a result before its call',
     request: [user, tool('a'), calls(call('a'))],
     breaks: ['calls-have-results', 'results-follow-calls'],
   },
   {
-    name: 'two answers to one call',
+    name: 'two results of one call',
     request: [user, calls(call('a')), tool('a'), tool('a')],
     breaks: ['one-result-each'],
   },
   {
-    name: 'an id twice in one turn',
+    name: 'a repeated call id in one turn',
     request: [user, calls(call('a'), call('a')), tool('a'), tool('a')],
     breaks: ['one-result-each', 'call-ids-unique'],
   },
   {
-    name: 'an id of an earlier turn',
+    name: 'a call id of an earlier turn',
     request: [user, calls(call('a')), tool('a'), calls(call('a')), tool('a')],
     breaks: ['call-ids-unique'],
   },
   {
-    name: 'an id of 41 characters',
+    name: 'a call id of 41 characters',
     request: [user, calls(call('x'.repeat(41))), tool('x'.repeat(41))],
     breaks: ['call-id-length'],
   },
-  { name: 'an empty id', request: [user, calls(call('')), tool('')], breaks: ['call-id-length'] },
+  { name: 'an empty call id', request: [user, calls(call('')), tool('')], breaks: ['call-id-length'] },
   {
-    name: 'an id with a space',
+    name: 'a call id with a space',
     request: [user, calls(call('call 1')), tool('call 1')],
     breaks: ['call-id-charset'],
   },
   {
-    name: 'a name with a dot',
+    name: 'a tool name with a dot',
     request: [user, calls(call('a', '{}', 'fs.ls')), tool('a')],
     breaks: ['call-name'],
   },
   {
-    name: 'a name of 65 characters',
+    name: 'a tool name of 65 characters',
     request: [user, calls(call('a', '{}', 'n'.repeat(65))), tool('a')],
     breaks: ['call-name'],
   },
   { name: 'a user name with a space', request: [{ ...user, name: 'Ada L' }], breaks: ['message-name'] },
   {
-    name: 'arguments cut short',
+    name: 'truncated arguments',
     request: [user, calls(call('a', '{"path":')), tool('a')],
     breaks: ['arguments-object'],
   },
@@ -273,20 +292,20 @@ const broken: Broken[] = [
     request: [user, { role: 'assistant', content: [image(png)] }],
     breaks: ['images-from-user'],
   },
-  { name: 'bare base64 for an image', request: [withImage('aW1n')], breaks: ['image-url'] },
+  { name: 'plain base64 as an image URL', request: [withImage('aW1n')], breaks: ['image-url'] },
   {
     name: 'a file without a name',
     request: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'data:a/b;base64,aW1n' } }] }],
     breaks: ['file-source'],
   },
   {
-    name: 'a sound without bytes',
+    name: 'audio without data',
     request: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }],
     breaks: ['file-source'],
   },
-  { name: 'an image in a file', request: [withImage('file:///a.png')], breaks: ['image-url'] },
-  { name: 'an image without bytes', request: [withImage('data:image/png;base64,')], breaks: ['image-url'] },
-  { name: 'an svg image', request: [withImage('data:image/svg+xml;base64,aW1n')], breaks: ['image-url'] },
+  { name: 'an image with a file: URL', request: [withImage('file:///a.png')], breaks: ['image-url'] },
+  { name: 'an image without data', request: [withImage('data:image/png;base64,')], breaks: ['image-url'] },
+  { name: 'an SVG image', request: [withImage('data:image/svg+xml;base64,aW1n')], breaks: ['image-url'] },
 ]
 
 testTables({ validate: validateOpenAiChat, rules: openAiChatRules, good, broken })

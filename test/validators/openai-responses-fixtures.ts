@@ -1,3 +1,5 @@
+/** Parts of Responses requests for the tests of the validator. */
+
 export const user = {
   type: 'message',
   role: 'user',
@@ -15,9 +17,9 @@ export const call = (call_id: string, args = '{"path":"."}', name = 'ls') => ({
   name,
   arguments: args,
 })
-export const out = (call_id: string, output: unknown = 'a.txt') => ({
+export const output = (call_id: string, output: unknown = 'a.txt') => ({
   type: 'function_call_output',
   call_id,
   output,
 })
-export const ask = (...input: unknown[]) => ({ instructions: 'Be brief.', input })
+export const requestOf = (...input: unknown[]) => ({ instructions: 'Be brief.', input })

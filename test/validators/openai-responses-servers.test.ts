@@ -1,7 +1,7 @@
 /** The Responses validator rejects programs, commands and approvals that do not match their results. */
 
 import { serverRules, validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
-import { ask, call, done, out, user } from './openai-responses-fixtures.ts'
+import { requestOf, call, done, output, user } from './openai-responses-fixtures.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
 const program = { type: 'program', id: 'prog_1', call_id: 'p', code: '1', fingerprint: 'f' }
@@ -17,10 +17,10 @@ const approval = {
 const approved = { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true }
 
 const good: Good[] = [
-  { name: 'a program that waits for its calls', request: ask(user, program, call('a'), out('a')) },
+  { name: 'a program that waits for its calls', request: requestOf(user, program, call('a'), output('a')) },
   {
-    name: 'commands that the server executes among calls and words',
-    request: ask(
+    name: 'shell calls and their outputs between calls and text',
+    request: requestOf(
       user,
       call('a'),
       shell,
@@ -28,48 +28,58 @@ const good: Good[] = [
       { ...shell, call_id: 't' },
       shellOut,
       call('b'),
-      out('a'),
+      output('a'),
       {
         ...shellOut,
         call_id: 't',
       },
-      out('b'),
+      output('b'),
     ),
   },
-  { name: 'an approval', request: ask(user, approval, approved, user) },
-  { name: 'an async call that works', request: ask(user, { ...call('a'), async: true }, done, user) },
+  { name: 'an approval request and its response', request: requestOf(user, approval, approved, user) },
+  { name: 'a pending async call', request: requestOf(user, { ...call('a'), async: true }, done, user) },
   {
-    name: 'an async call that is completed later',
-    request: ask(user, { ...call('a'), async: true }, call('b'), out('b'), done, user, out('a')),
+    name: 'an async call with a later output',
+    request: requestOf(user, { ...call('a'), async: true }, call('b'), output('b'), done, user, output('a')),
   },
 ]
 
 const broken: Broken[] = [
   {
     name: 'a program without an output',
-    request: ask(user, program, done, user),
+    request: requestOf(user, program, done, user),
     breaks: ['server-pairs'],
   },
   {
-    name: 'the output of a program that is not there',
-    request: ask(user, { type: 'program_output', id: 'po_1', call_id: 'p', result: '', status: 'completed' }),
+    name: 'the output of an unknown program',
+    request: requestOf(user, {
+      type: 'program_output',
+      id: 'po_1',
+      call_id: 'p',
+      result: '',
+      status: 'completed',
+    }),
     breaks: ['server-pairs'],
   },
-  { name: 'a command without an output', request: ask(user, shell), breaks: ['server-pairs'] },
-  { name: 'an output before its command', request: ask(user, shellOut, shell), breaks: ['server-pairs'] },
+  { name: 'a shell call without an output', request: requestOf(user, shell), breaks: ['server-pairs'] },
   {
-    name: 'two outputs of a command',
-    request: ask(user, shell, shellOut, shellOut),
+    name: 'an output before its shell call',
+    request: requestOf(user, shellOut, shell),
     breaks: ['server-pairs'],
   },
   {
-    name: 'an async call completed twice',
-    request: ask(user, { ...call('a'), async: true }, done, out('a'), out('a')),
+    name: 'two outputs of a shell call',
+    request: requestOf(user, shell, shellOut, shellOut),
+    breaks: ['server-pairs'],
+  },
+  {
+    name: 'two outputs of an async call',
+    request: requestOf(user, { ...call('a'), async: true }, done, output('a'), output('a')),
     breaks: ['async-pairs'],
   },
   {
-    name: 'an approval twice',
-    request: ask(user, approval, approved, approved),
+    name: 'two responses to an approval request',
+    request: requestOf(user, approval, approved, approved),
     breaks: ['approval-follows-request'],
   },
 ]

@@ -1,4 +1,4 @@
-/** Runs a validator over tables of valid and broken requests, and checks that every rule is tested. */
+/** Runs a validator on tables of valid and invalid requests, and checks that every rule is tested. */
 
 import { describe, expect, test } from 'vitest'
 import type { Rules, Violation } from '../../src/messages/request-form.ts'
@@ -25,45 +25,45 @@ export interface Tables {
 }
 
 export function testTables({ validate, rules, good, broken, elsewhere = [] }: Tables): void {
-  describe('good requests pass', () => {
-    test.each(good)('$name', ({ request }) => {
+  describe('valid requests', () => {
+    test.each(good)('the validator accepts $name', ({ request }) => {
       expect(validate(request)).toEqual([])
     })
   })
 
-  describe('broken requests are refused', () => {
-    test.each(broken)('$name: $breaks', ({ request, breaks }) => {
+  describe('invalid requests', () => {
+    test.each(broken)('the validator reports $breaks for $name', ({ request, breaks }) => {
       const matches = new Set(validate(request).map(({ rule }) => rule))
       expect([...matches].toSorted()).toEqual([...breaks].toSorted())
     })
   })
 
   describe('the table of rules', () => {
-    test('says rule and source', () => {
+    test('has a sentence and a source for each rule', () => {
       for (const [rule, source] of Object.values(rules)) {
         expect(rule).toMatch(/^[A-Z].*\.$/)
         expect(source).not.toBe('')
       }
     })
 
-    test('has no rule that nothing breaks', () => {
+    test('contains exactly the rules that invalid requests break', () => {
       const exercised = new Set([...broken.flatMap(({ breaks }) => breaks), ...elsewhere])
       expect([...exercised].toSorted()).toEqual(Object.keys(rules).toSorted())
     })
   })
 
-  describe('whatever comes in', () => {
-    test.each(JUNK.map((junk) => ({ junk })))('$junk is refused', ({ junk }) => {
+  describe('arbitrary values', () => {
+    test.each(JUNK.map((junk) => ({ junk })))('the validator rejects $junk', ({ junk }) => {
       expect(validate(junk)).not.toEqual([])
     })
 
-    test('junk in any place of a good request is judged, never thrown at', () => {
+    test('the validator does not throw for junk anywhere in a valid request', () => {
       for (const { request } of good) {
         for (const damaged of withJunk(request)) expect(Array.isArray(validate(damaged))).toBe(true)
       }
     })
 
-    test('a request stays as it was', () => {
+    test('the validator does not change a request', () => {
       for (const { request } of [...good, ...broken]) {
         const before = JSON.stringify(request)
         validate(request)
@@ -75,7 +75,7 @@ export function testTables({ validate, rules, good, broken, elsewhere = [] }: Ta
 
 const JUNK: readonly unknown[] = [undefined, null, 7, 'text', true, [null], [7], [[]], [{}], { messages: 7 }]
 
-/** Copies of a value, each with one place replaced by junk. */
+/** Yields copies of a value with junk in one position. */
 function* withJunk(value: unknown): Generator<unknown> {
   yield* JUNK
   if (Array.isArray(value)) {
