@@ -40,7 +40,7 @@ const DATABASES: Readonly<Record<string, () => Promise<string>>> = {
   },
 }
 
-describe.each(Object.entries(DATABASES))('over %s', (name, open) => {
+describe.each(Object.entries(DATABASES))('`colloquy serve` over %s', (name, open) => {
   let db: string | null = null
   let child: ChildProcess | null = null
   const ending = (signal: NodeJS.Signals) => async (): Promise<void> => {
@@ -62,10 +62,9 @@ describe.each(Object.entries(DATABASES))('over %s', (name, open) => {
     requests: model.requests,
     timeout: 300_000,
   })
-  // Every store passes its own kit: here it matters which of a server's work the store has after the server
-  // is gone.
-  const ownValue = cases.filter((one) => name === 'SQLite' || /^after a (?:restart|crash)/.test(one.name))
-  it.each(ownValue)('$name', async ({ run, skipped }) => {
+  // Every store passes its own kit. Over PostgreSQL, only the cases of a stopped or killed server add to it.
+  const selected = cases.filter((one) => name === 'SQLite' || /^after a (?:restart|crash)/.test(one.name))
+  it.each(selected)('$name', async ({ run, skipped }) => {
     expect(skipped).toBeNull()
     await run()
   })

@@ -30,7 +30,7 @@ import { mortal } from '../service/mortal-store.ts'
 
 type MakeStep = (provider: FakeProvider, tools: readonly StepTool[]) => Step
 
-const value = { apiKey: 'none', maxRetries: 0 }
+const clientOptions = { apiKey: 'none', maxRetries: 0 }
 const model = 'scripted'
 
 const STEPS: readonly (readonly [string, MakeStep])[] = [
@@ -38,7 +38,7 @@ const STEPS: readonly (readonly [string, MakeStep])[] = [
     'Anthropic Messages',
     ({ fetch }, tools) =>
       anthropicStep({
-        client: new Anthropic({ ...value, fetch }),
+        client: new Anthropic({ ...clientOptions, fetch }),
         model,
         max_tokens: 99,
         tools,
@@ -47,11 +47,12 @@ const STEPS: readonly (readonly [string, MakeStep])[] = [
   ],
   [
     'OpenAI Chat Completions',
-    ({ fetch }, tools) => openaiChatStep({ client: new OpenAI({ ...value, fetch }), model, tools }),
+    ({ fetch }, tools) => openaiChatStep({ client: new OpenAI({ ...clientOptions, fetch }), model, tools }),
   ],
   [
     'OpenAI Responses',
-    ({ fetch }, tools) => openaiResponsesStep({ client: new OpenAI({ ...value, fetch }), model, tools }),
+    ({ fetch }, tools) =>
+      openaiResponsesStep({ client: new OpenAI({ ...clientOptions, fetch }), model, tools }),
   ],
 ]
 
@@ -123,7 +124,7 @@ async function start(
 const { folder, write, remove } = project()
 afterAll(remove)
 
-it('the example drives our service', async ({ signal }) => {
+it('examples/drive-server.ts drives the service without a broken law', async ({ signal }) => {
   const file = write('drive.ts', readFileSync(join(ROOT, 'examples/drive-server.ts'), 'utf8'))
   const env = { ...process.env, RUNS: '3' }
   const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env, signal })
@@ -136,37 +137,37 @@ const [, ANTHROPIC] = STEPS[0] as (typeof STEPS)[number]
 /** A fault between a service and its users. */
 type Change = (request: Request, pass: () => Promise<Response>) => Promise<Response>
 
-const changed = (
+const withChange = (
   { fetch = globalThis.fetch, ...address }: ServerClientOptions,
   change: Change,
 ): ServerClientOptions => ({ ...address, fetch: (request) => change(request, async () => fetch(request)) })
 
 /** The service with a fault. */
-const behind =
+const startWithFault =
   (change: Change) =>
   async (one: DriveCase): Promise<DrivenServer> => {
     const { restart, ...server } = await start(one, MEMORY, ANTHROPIC)
     return {
       ...server,
-      ...changed(server, change),
-      restart: async (how) => changed((await restart?.(how)) ?? server, change),
+      ...withChange(server, change),
+      restart: async (how) => withChange((await restart?.(how)) ?? server, change),
     }
   }
 
 /** Acknowledges requests to paths with this ending, but does nothing. */
-const deaf = (end: string, body: object) =>
-  behind(async ({ url, method }, pass) =>
+const acknowledgeOnly = (end: string, body: object) =>
+  startWithFault(async ({ url, method }, pass) =>
     method === 'POST' && new URL(url).pathname.endsWith(end) ? Response.json(body) : pass(),
   )
 
 const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) => Promise<DrivenServer>])[] = [
-  ['W4', 'a message that was acknowledged is lost', deaf('/events', { success: true, event_id: 'e' })],
-  ['I3', 'a pause that was acknowledged is lost', deaf('/pause', { success: true })],
-  ['T2', 'HEAD stays where it is', deaf('/navigate', {})],
+  ['W4', 'an acknowledged message is lost', acknowledgeOnly('/events', { success: true, event_id: 'e' })],
+  ['I3', 'an acknowledged pause is lost', acknowledgeOnly('/pause', { success: true })],
+  ['T2', 'a navigation does not move HEAD', acknowledgeOnly('/navigate', {})],
   [
     'B1',
-    'a page begins with what the one before has ended with',
-    behind(async ({ url }, pass) => {
+    'a page contains its first event twice',
+    startWithFault(async ({ url }, pass) => {
       const response = await pass()
       if (!url.includes('page_id=')) return response
       const page = (await response.json()) as { readonly items: readonly object[] }
@@ -175,8 +176,8 @@ const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) =>
   ],
   [
     'W1',
-    'what does not fit is a fault of the server',
-    behind(async (_, pass) => {
+    'a conflict is reported as a server error',
+    startWithFault(async (_, pass) => {
       const response = await pass()
       return response.status === 409 ? Response.json({ detail: 'Sorry.' }, { status: 500 }) : response
     }),
@@ -191,7 +192,7 @@ const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) =>
   ],
   [
     'M12',
-    'the system prompt tells the time',
+    'the system prompt changes with each request',
     (one) =>
       start(one, MEMORY, (provider, tools) => {
         let count = 0
@@ -205,7 +206,7 @@ const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) =>
   ],
 ]
 
-it.each(FAULTS)('%s: %s', async (law, _, start) => {
+it.each(FAULTS)('`driveServer` reports law %s if %s', async (law, _, start) => {
   const result = await driveServer({ start, numRuns: 200, shrink: false, seed: 1 }).catch(String)
   expect(result).toContain(`Broken law ${law}`)
 })
@@ -215,7 +216,7 @@ it.each(
   STEPS.map(
     ([name, step], index) => [name, ...(STORES[index % 2] as (typeof STORES)[number]), step] as const,
   ),
-)('%s over %s', async (_, __, make, step) => {
+)('every law holds for %s over %s', async (_, __, make, step) => {
   await driveServer({
     start: (one) => start(one, make, step),
     numRuns: Math.ceil(RUNS / 40),

@@ -1,4 +1,4 @@
-/** The example agent server, which uses nothing of the engine, passes the server cases. */
+/** The example agent server, which does not use the engine, passes the server cases. */
 
 import { resolve } from 'node:path'
 import { afterAll, expect, it } from 'vitest'

@@ -36,8 +36,8 @@ export async function lawBrokenBy(
   const server = exampleServer(join(folder, 'server.ts'), model)
   try {
     const cases = serverConformance({ ...server, timeout: 20_000 })
-    const ownValue = cases.filter(({ laws }) => laws.includes(bug.law))
-    for (const { name, run } of ownValue.length === 0 ? cases : ownValue) {
+    const selected = cases.filter(({ laws }) => laws.includes(bug.law))
+    for (const { name, run } of selected.length === 0 ? cases : selected) {
       try {
         await run()
       } catch (error) {

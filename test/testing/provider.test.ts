@@ -1,6 +1,6 @@
 /**
- * The fake provider: official clients read whatever its model does, and it accepts the next requests of
- * the ready steps.
+ * The fake provider: official clients can read the replies of any model, and it accepts the next requests
+ * of the ready steps.
  */
 
 import Anthropic from '@anthropic-ai/sdk'
@@ -27,7 +27,7 @@ import { RUNS } from '../../properties/run.ts'
 import { begin, branch } from '../conversation/agent.ts'
 
 const model = 'scripted'
-const input = { apiKey: 'none', maxRetries: 0 }
+const clientOptions = { apiKey: 'none', maxRetries: 0 }
 
 /** The server for Gemini's client, which accepts no `fetch` option. */
 let server: ProviderServer
@@ -45,7 +45,7 @@ const GRAMMARS: readonly (readonly [
     'Anthropic Messages',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new Anthropic({ ...input, fetch: provider.fetch })
+      const client = new Anthropic({ ...clientOptions, fetch: provider.fetch })
       return [provider, anthropicStep({ client, model, max_tokens: 9, ...options })]
     },
   ],
@@ -53,7 +53,7 @@ const GRAMMARS: readonly (readonly [
     'OpenAI Chat Completions',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new OpenAI({ ...input, fetch: provider.fetch })
+      const client = new OpenAI({ ...clientOptions, fetch: provider.fetch })
       return [provider, openaiChatStep({ client, model, ...options })]
     },
   ],
@@ -61,7 +61,7 @@ const GRAMMARS: readonly (readonly [
     'OpenAI Responses',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new OpenAI({ ...input, fetch: provider.fetch })
+      const client = new OpenAI({ ...clientOptions, fetch: provider.fetch })
       return [provider, openaiResponsesStep({ client, model, ...options })]
     },
   ],
@@ -85,8 +85,8 @@ const GRAMMARS: readonly (readonly [
 
 const numbers = fc.record({ a: fc.integer(), b: fc.integer() }, { noNullPrototype: true })
 
-/** Runs a model until it is done; returns the number of requests. */
-async function talk(conversation: Conversation, step: Step, provider: FakeProvider): Promise<void> {
+/** Runs a model until it is done, or until the provider rejects a request; at most 12 times. */
+async function runUntilDone(conversation: Conversation, step: Step, provider: FakeProvider): Promise<void> {
   const condenser = rollingCondenser({
     retries: 0,
     summarise: async ({ events }) => `${events.length} said.`,
@@ -99,8 +99,8 @@ async function talk(conversation: Conversation, step: Step, provider: FakeProvid
   }
 }
 
-describe.each(GRAMMARS)('%s', (_, made) => {
-  it('takes all that a ready step sends, whatever its model does', async () => {
+describe.each(GRAMMARS)('%s', (_, makeStep) => {
+  it('the fake provider accepts all requests of the ready step, for any model', async () => {
     const script = fc.tuple(
       scriptedModel({ tools: { add: numbers }, tooLong: true, maxTurns: 5 }),
       fc.boolean(),
@@ -113,9 +113,9 @@ describe.each(GRAMMARS)('%s', (_, made) => {
           parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } } },
           execute: ({ a, b }: Record<string, unknown>) => String(Number(a) + Number(b)),
         }
-        const [provider, step] = made({ tools: [add], system: 'Be brief.', stream }, turns)
+        const [provider, step] = makeStep({ tools: [add], system: 'Be brief.', stream }, turns)
         const before = provider.refused.length
-        await talk(await begin('Go.'), step, provider)
+        await runUntilDone(await begin('Go.'), step, provider)
         expect(provider.refused.slice(before)).toEqual([])
       }),
       { numRuns: Math.ceil(RUNS / 20) },
@@ -123,7 +123,7 @@ describe.each(GRAMMARS)('%s', (_, made) => {
   })
 })
 
-it('names the events of a stream in the field that the provider uses', async () => {
+it('the fake provider names the events of an Interactions stream', async () => {
   const { fetch } = fakeProvider(playTurns([]))
   const input = [{ type: 'user_input', content: [{ type: 'text', text: 'hi' }] }]
   const body = JSON.stringify({ model, stream: true, input })

@@ -57,7 +57,7 @@ export const READING_BUGS: readonly SeededBug[] = [
     law: 'C2',
   },
   {
-    name: 'descending, events of one instant keep their order',
+    name: 'events of one instant keep their order in a descending search',
     file: 'search.ts',
     find: 'all.toReversed()',
     replace: 'all.toSorted((a, b) => b.time - a.time)',

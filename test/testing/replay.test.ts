@@ -1,4 +1,4 @@
-/** Replay tests: a correct fold passes; each wrong one fails by its law, with a short log. */
+/** `replayTest` and `golden`: a correct fold passes; each wrong one fails by its law, with a short log. */
 
 import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/event/quarantine.ts'
@@ -21,8 +21,8 @@ import { makeLines } from '../../bench/workload.ts'
 interface Counts {
   readonly calls: readonly string[]
   readonly count: number
-  /** Cannot be frozen; only states of these tests have it. */
-  readonly seen?: Map<unknown, unknown> | Set<unknown> | Int32Array
+  /** A value that cannot be frozen, in the states of some tests. */
+  readonly unfreezable?: Map<unknown, unknown> | Set<unknown> | Int32Array
 }
 
 const initial: Counts = { calls: [], count: 0 }
@@ -41,25 +41,25 @@ const right: ReplaySubject<Counts, string> = {
   decode: (text) => JSON.parse(text) as Counts,
 }
 
-let seen = 0
+let total = 0
 const isAction = (fact: Fact): boolean => 'kind' in fact && fact.kind === 'ActionEvent'
 
-const keptMap = ({ seen }: Counts): string => JSON.stringify([...(seen ?? [])])
+const encodeMap = ({ unfreezable }: Counts): string => JSON.stringify([...(unfreezable ?? [])])
 /** Compares the state itself, without encoding it. */
-const unkept: { readonly encode?: never; readonly decode?: never } = {
+const withoutCodec: { readonly encode?: never; readonly decode?: never } = {
   encode: undefined,
   decode: undefined,
 } as object
 
-const seeing = (state: Counts, fact: Fact, see: (seen: never) => void): Counts => {
-  if (isAction(fact)) see(state.seen as never)
+const withUpdate = (state: Counts, fact: Fact, update: (unfreezable: never) => void): Counts => {
+  if (isAction(fact)) update(state.unfreezable as never)
   return { ...state }
 }
 
-const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubject<Counts, string>>])[] = [
+const WRONG: readonly (readonly [law: string, name: string, Partial<ReplaySubject<Counts, string>>])[] = [
   [
     'R2',
-    'throws on what it does not know',
+    'throws on some facts',
     {
       reduce: (state, fact) => {
         if (isAction(fact)) throw new Error('what?')
@@ -69,7 +69,7 @@ const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubje
   ],
   [
     'R3',
-    'changes its state',
+    'mutates its state',
     {
       reduce: (state, fact) => {
         if (isAction(fact)) (state.calls as string[]).push('x')
@@ -79,7 +79,7 @@ const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubje
   ],
   [
     'R3',
-    'changes the fact',
+    'mutates the fact',
     {
       reduce: (state, fact) => {
         if (isAction(fact)) (fact as { id?: string }).id = 'x'
@@ -89,80 +89,86 @@ const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubje
   ],
   [
     'R3',
-    'changes a map of its state, and gives another state around it',
+    'mutates a map of its state, and returns a new state',
     {
-      initial: { ...initial, seen: new Map() },
-      reduce: (state, fact) => seeing(state, fact, (seen: Map<unknown, unknown>) => seen.set(fact.id, 1)),
-      encode: keptMap,
-      decode: (text) => ({ ...initial, seen: new Map(JSON.parse(text) as [unknown, unknown][]) }),
-    },
-  ],
-  [
-    'R3',
-    'changes a map of its state, which nothing but the state says',
-    {
-      initial: { ...initial, seen: new Map([['far inside', new Map()]]) },
+      initial: { ...initial, unfreezable: new Map() },
       reduce: (state, fact) =>
-        seeing(state, fact, (seen: Map<string, Map<unknown, unknown>>) =>
-          seen.get('far inside')?.set(fact.id, 1),
-        ),
-      ...unkept,
+        withUpdate(state, fact, (unfreezable: Map<unknown, unknown>) => unfreezable.set(fact.id, 1)),
+      encode: encodeMap,
+      decode: (text) => ({ ...initial, unfreezable: new Map(JSON.parse(text) as [unknown, unknown][]) }),
     },
   ],
   [
     'R3',
-    'changes a set of its state, and gives the same state',
+    'mutates a nested map of a state without encoding',
     {
-      initial: { ...initial, seen: new Set() },
+      initial: { ...initial, unfreezable: new Map([['far inside', new Map()]]) },
+      reduce: (state, fact) =>
+        withUpdate(state, fact, (unfreezable: Map<string, Map<unknown, unknown>>) =>
+          unfreezable.get('far inside')?.set(fact.id, 1),
+        ),
+      ...withoutCodec,
+    },
+  ],
+  [
+    'R3',
+    'mutates a set of its state, and returns the same state',
+    {
+      initial: { ...initial, unfreezable: new Set() },
       reduce: (state, fact) => {
-        if (isAction(fact)) (state.seen as Set<unknown>).add(fact.id)
+        if (isAction(fact)) (state.unfreezable as Set<unknown>).add(fact.id)
         return state
       },
-      ...unkept,
+      ...withoutCodec,
     },
   ],
   [
     'R3',
-    'changes a list of numbers, which cannot be frozen either',
+    'mutates a typed array of its state',
     {
-      initial: { ...initial, seen: new Int32Array(1) },
-      reduce: (state, fact) => seeing(state, fact, (seen: Int32Array) => (seen[0] = (seen[0] ?? 0) + 1)),
-      ...unkept,
+      initial: { ...initial, unfreezable: new Int32Array(1) },
+      reduce: (state, fact) =>
+        withUpdate(state, fact, (unfreezable: Int32Array) => (unfreezable[0] = (unfreezable[0] ?? 0) + 1)),
+      ...withoutCodec,
     },
   ],
   [
     'R5',
     'counts outside of its state',
-    { reduce: (state, fact) => (isAction(fact) ? { ...state, count: (seen += 1) } : state) },
+    { reduce: (state, fact) => (isAction(fact) ? { ...state, count: (total += 1) } : state) },
   ],
-  ['R7', 'loses what it keeps', { decode: (text) => ({ ...(JSON.parse(text) as Counts), calls: [] }) }],
+  [
+    'R7',
+    'loses data when it decodes',
+    { decode: (text) => ({ ...(JSON.parse(text) as Counts), calls: [] }) },
+  ],
   [
     'E1',
-    'upcasts what is of today',
+    'upcasts a current fact',
     { upcast: (fact) => (isAction(fact) ? { ...fact, id: `${fact.id}!` } : fact) },
   ],
 ]
 
 describe('replayTest', () => {
-  it('passes a fold of a user, and the library’s own', () => {
+  it("passes a user's fold, and the library's own", () => {
     replayTest(hostileLog(), right, { numRuns: 30 })
     replayTest(legalLog(), { initial: initialState(), reduce, project: encodeState }, { numRuns: 5 })
   })
 
-  it('passes a fold that copies its maps and sets, and leaves the first state of its user as it was', () => {
-    const first = { kinds: new Map<unknown, number>(), ids: new Set<unknown>() }
+  it('passes a fold that copies maps and sets, and never changes the initial state', () => {
+    const initial = { kinds: new Map<unknown, number>(), ids: new Set<unknown>() }
     const counts = {
-      initial: first,
-      reduce: ({ kinds, ids }: typeof first, fact: Fact) => {
+      initial,
+      reduce: ({ kinds, ids }: typeof initial, fact: Fact) => {
         const kind = 'kind' in fact ? fact.kind : null
         return { kinds: new Map(kinds).set(kind, (kinds.get(kind) ?? 0) + 1), ids: new Set(ids).add(fact.id) }
       },
     }
     replayTest(hostileLog(), counts, { numRuns: 30 })
-    expect([first.kinds.size, first.ids.size]).toEqual([0, 0])
+    expect([initial.kinds.size, initial.ids.size]).toEqual([0, 0])
     const changing = {
-      initial: first,
-      reduce: (state: typeof first, fact: Fact) => {
+      initial,
+      reduce: (state: typeof initial, fact: Fact) => {
         state.ids.add(fact.id)
         return state
       },
@@ -171,10 +177,10 @@ describe('replayTest', () => {
     const path = /seed: (-?\d+), path: '([\d:]+)'/.exec(messageOf(() => replayTest(legalLog(), changing)))
     const again = { seed: Number(path?.[1]), path: path?.[2] ?? '' }
     expect(messageOf(() => replayTest(legalLog(), changing, again))).toContain('Broken law R3: ')
-    expect(first.ids.size).toBe(0)
+    expect(initial.ids.size).toBe(0)
   })
 
-  it.each(WRONG)('%s: finds one that %s', (law, _, wrong) => {
+  it.each(WRONG)('%s: finds a fold that %s', (law, _, wrong) => {
     const subject = { ...right, ...wrong }
     const lines = makeLines(200, { sizes: { action: 90, observation: 30, systemPrompt: 30, message: 30 } })
     for (const run of [() => replayTest(lines, subject), () => replayTest(legalLog(), subject)]) {
@@ -209,7 +215,7 @@ describe('golden', () => {
     write: (name: string, text: string) => void stored.set(name, text),
   }
 
-  it('records once, passes what says the same, and names the first difference', async () => {
+  it('records once, passes for an equal replay, and reports the first difference', async () => {
     await golden('counts', lines, right, files)
     expect(stored.get('counts')).toBe(recordReplay(lines, right))
     await golden('counts', lines, right, files)
@@ -232,8 +238,8 @@ describe('golden', () => {
   })
 })
 
-describe('a recording of what JSON has no form for', () => {
-  const states: readonly (readonly [what: string, values: readonly [unknown, unknown], line: object])[] = [
+describe('a recording of values without a JSON form', () => {
+  const states: readonly (readonly [name: string, values: readonly [unknown, unknown], line: object])[] = [
     [
       'a map',
       [new Map(), new Map([['a', 1]])],
@@ -248,20 +254,20 @@ describe('a recording of what JSON has no form for', () => {
       },
     ],
     ['a set', [new Set([1]), new Set([1, 2])], { set: { '$.set[1]': 2 } }],
-    ['a large integer', [1n, 2n ** 64n], { set: { '$.bigint': '18446744073709551616' } }],
-    ['what is no number', [{ n: null }, { n: NaN }], { set: { '$.n.number': 'NaN' }, gone: ['$.n'] }],
-    ['no end of numbers', [{ n: NaN }, { n: -Infinity }], { set: { '$.n.number': '-Infinity' } }],
+    ['a bigint', [1n, 2n ** 64n], { set: { '$.bigint': '18446744073709551616' } }],
+    ['NaN', [{ n: null }, { n: NaN }], { set: { '$.n.number': 'NaN' }, gone: ['$.n'] }],
+    ['-Infinity', [{ n: NaN }, { n: -Infinity }], { set: { '$.n.number': '-Infinity' } }],
     ['bytes', [new Uint8Array([1]), new Uint8Array([1, 2])], { set: { '$.bytes': '1 2' } }],
-    ['a time, which has a form', [new Date(0), new Date(1)], { set: { $: '1970-01-01T00:00:00.001Z' } }],
+    ['a Date', [new Date(0), new Date(1)], { set: { $: '1970-01-01T00:00:00.001Z' } }],
   ]
   const pause = '{"kind":"PauseEvent","id":"p"}'
 
-  it.each(states)('says what changed: %s', async (_, [before, after], changed) => {
+  it.each(states)('contains the change to %s', async (_, [before, after], changed) => {
     const subject = { initial: before, reduce: () => after }
     const event = { seq: 0, id: 'p', kind: 'PauseEvent' }
     const text = recordReplay([pause], subject)
     expect(JSON.parse(text)).toEqual({ ...event, ...changed })
-    // A subject that does not change is another recording.
+    // A subject that does not change has a different recording.
     const files = { read: () => text, write: () => undefined }
     await golden('same', [pause], subject, files)
     await expect(golden('other', [pause], { ...subject, reduce: () => before }, files)).rejects.toThrow(

@@ -1,6 +1,6 @@
 /**
- * The server cases find each deliberate bug in the example agent server, by its law. A run plays every sixth bug, always the same ones; `COLLOQUY_FAULTS=all`, and the
- * nightly run, play all.
+ * The server cases find each deliberate bug in the example agent server, by its law. A run tests every sixth
+ * bug; with `COLLOQUY_FAULTS=all`, and nightly, it tests all of them.
  */
 
 import { readFileSync } from 'node:fs'
@@ -11,24 +11,24 @@ import { lawBrokenBy, seeded } from './play-bug.ts'
 import { SEEDED_BUGS } from './seeded-bugs.ts'
 
 const ONE_IN = process.env['COLLOQUY_FAULTS'] === 'all' ? 1 : 6
-const PLAYED = SEEDED_BUGS.filter((_, index) => index % ONE_IN === 0)
+const TESTED = SEEDED_BUGS.filter((_, index) => index % ONE_IN === 0)
 
-it('there are thirty and more, each with a name of its own, and a law that there is', () => {
+it('there are at least 30 bugs, each with a unique name and an existing law', () => {
   expect(SEEDED_BUGS.length).toBeGreaterThanOrEqual(30)
   expect(new Set(SEEDED_BUGS.map(({ name }) => name)).size).toBe(SEEDED_BUGS.length)
   for (const { law } of SEEDED_BUGS) expect(LAWS).toHaveProperty(law)
 })
 
-it('each changes a text that stands once in its file', () => {
+it('the text that each bug replaces occurs once in its file', () => {
   for (const bug of SEEDED_BUGS) expect(seeded(bug)).not.toBe('')
 })
 
-it('the page has their number', () => {
+it('docs/testing.md states the number of bugs', () => {
   const page = readFileSync(resolve(import.meta.dirname, '../../docs/testing.md'), 'utf8')
   expect(page).toContain(`A test plants ${SEEDED_BUGS.length} bugs`)
 })
 
-it.each(PLAYED)('$law: $name', async (bug) => {
+it.each(TESTED)('the server cases report law $law if $name', async (bug) => {
   const result = await lawBrokenBy(bug)
   expect(result?.law, result?.message).toBe(bug.law)
 })
