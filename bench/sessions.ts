@@ -12,7 +12,7 @@ import { basename } from 'node:path'
 import { claudeCode, codex, pi } from '../properties/sessions/agents.ts'
 import { anthropic, openaiChat, openaiResponses, uiMessages } from '../properties/sessions/arrays.ts'
 import { geminiCli } from '../properties/sessions/gemini.ts'
-import type { Talk, TalkReply } from '../properties/sessions/talk.ts'
+import type { Script, ScriptReply } from '../properties/sessions/script.ts'
 import { loadLine } from '../src/event/load.ts'
 import type { JsonValue } from '../src/event/shapes.ts'
 import { readSession } from '../src/sessions/read.ts'
@@ -31,25 +31,25 @@ const isQuick = process.argv.includes('--quick')
  * Forms with their maximum number of lines: one message of a user interface contains what others write in
  * ten lines.
  */
-const FORMS: readonly (readonly [SessionFormat, number, (talk: Talk) => unknown[]])[] = [
+const FORMS: readonly (readonly [SessionFormat, number, (script: Script) => unknown[]])[] = [
   ['claude-code', 100_000, claudeCode],
   ['codex', 100_000, codex],
-  ['pi', 100_000, (talk) => pi(talk, 3)],
-  ['gemini-cli', 30_000, (talk) => geminiCli(talk, true)],
-  ['ui-messages', 10_000, (talk) => uiMessages(talk, 5)],
+  ['pi', 100_000, (script) => pi(script, 3)],
+  ['gemini-cli', 30_000, (script) => geminiCli(script, true)],
+  ['ui-messages', 10_000, (script) => uiMessages(script, 5)],
   ['anthropic', 30_000, anthropic],
   ['openai-chat', 30_000, openaiChat],
   ['openai-responses', 30_000, openaiResponses],
 ]
 
 /** Line lengths resemble recorded sessions: most are short, and some results contain a file. */
-function talkOf(turns: number): Talk {
+function scriptOf(turns: number): Script {
   const random = seeded(11)
   const words = (mean: number): string => {
     const length = Math.round(-Math.log(1 - random()) * mean)
     return 'const total = rows.map((row) => row.size) // of "all"\n'.repeat(length / 54 + 1).slice(0, length)
   }
-  const reply = (calls: number): TalkReply => ({
+  const reply = (calls: number): ScriptReply => ({
     thinking: random() < 0.5 ? words(600) : null,
     text: words(250),
     calls: Array.from({ length: calls }, () => ({
@@ -70,9 +70,9 @@ function talkOf(turns: number): Talk {
 
 const linesOf = (values: readonly unknown[]): string[] => values.map((value) => JSON.stringify(value))
 
-function session(write: (talk: Talk) => unknown[], length: number): string[] {
-  const per = write(talkOf(20)).length / 20
-  return linesOf(write(talkOf(Math.ceil((length / per) * 1.1))).slice(0, length))
+function session(write: (script: Script) => unknown[], length: number): string[] {
+  const per = write(scriptOf(20)).length / 20
+  return linesOf(write(scriptOf(Math.ceil((length / per) * 1.1))).slice(0, length))
 }
 
 const parse = (lines: readonly string[]): SessionRecord[] =>

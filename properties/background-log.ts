@@ -5,8 +5,8 @@ import { PROGRESS_KEY, WORKING } from '../src/event/completion.ts'
 import type { Event } from '../src/event/types.ts'
 import { call, says } from '../test/conversation/script.ts'
 
-interface Deed {
-  readonly do: (typeof DEEDS)[number]
+interface Command {
+  readonly do: (typeof COMMANDS)[number]
   /** Selects a call, the latest first; 9 is an unknown one. */
   readonly call: number
   /** Selects a parent or HEAD, the latest first. */
@@ -15,7 +15,7 @@ interface Deed {
   readonly value: object
 }
 
-const DEEDS = [
+const COMMANDS = [
   'say',
   'reply',
   'call',
@@ -32,7 +32,7 @@ const DEEDS = [
 ] as const
 
 /** A call that works, and that reports after the user's next message too. */
-const BEGINNING = (['say', 'call', 'work', 'progress', 'say', 'progress'] as const).map((each): Deed => ({
+const BEGINNING = (['say', 'call', 'work', 'progress', 'say', 'progress'] as const).map((each): Command => ({
   do: each,
   call: 0,
   back: 1,
@@ -58,7 +58,7 @@ export const backgroundLog = (): fc.Arbitrary<Event[]> =>
       fc.constantFrom(3, BEGINNING.length),
       fc.array(
         fc.record({
-          do: fc.constantFrom(...DEEDS),
+          do: fc.constantFrom(...COMMANDS),
           call: fc.nat(9),
           back: fc.nat(8),
           isElsewhere: fc.boolean(),
@@ -67,14 +67,14 @@ export const backgroundLog = (): fc.Arbitrary<Event[]> =>
         { minLength: 8, maxLength: 30 },
       ),
     )
-    .map(([length, deeds]) => [...BEGINNING.slice(0, length), ...deeds].reduce(write, []))
+    .map(([length, commands]) => [...BEGINNING.slice(0, length), ...commands].reduce(write, []))
 
-function write(log: readonly Event[], deed: Deed): Event[] {
+function write(log: readonly Event[], command: Command): Event[] {
   const id = `e${log.length}`
   const calls = log.flatMap((event) => (event.kind === 'ActionEvent' ? [event.id ?? ''] : []))
-  const action_id = (deed.call < 9 ? calls.at(-1 - (deed.call % calls.length)) : undefined) ?? 'unknown'
-  const parentId = log.at(-1 - deed.back)?.id ?? '__root__'
-  const parent = deed.isElsewhere && deed.back % 4 === 0 ? { parent_id: parentId } : {}
+  const action_id = (command.call < 9 ? calls.at(-1 - (command.call % calls.length)) : undefined) ?? 'unknown'
+  const parentId = log.at(-1 - command.back)?.id ?? '__root__'
+  const parent = command.isElsewhere && command.back % 4 === 0 ? { parent_id: parentId } : {}
   const result = {
     kind: 'ObservationEvent',
     id,
@@ -84,13 +84,13 @@ function write(log: readonly Event[], deed: Deed): Event[] {
   } as const
   const content = [{ type: 'text' as const, text: `of ${id}` }]
   const update = { kind: 'ConversationStateUpdateEvent', id, source: 'environment' } as const
-  switch (deed.do) {
+  switch (command.do) {
     case 'say':
       return [...log, { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }]
     case 'reply':
       return [...log, { ...says(id), id }]
     case 'call':
-      return [...log, call(id, 'work', { llm_response_id: deed.isElsewhere ? 'r' : `r-${id}` })]
+      return [...log, call(id, 'work', { llm_response_id: command.isElsewhere ? 'r' : `r-${id}` })]
     case 'work':
       return [...log, { ...result, observation: { kind: WORKING, content, task: 'secret-handle' } }]
     case 'end':
@@ -98,10 +98,10 @@ function write(log: readonly Event[], deed: Deed): Event[] {
     case 'progress':
       return [
         ...log,
-        { ...update, ...parent, key: PROGRESS_KEY, value: { ...deed.value, action_id } as never },
+        { ...update, ...parent, key: PROGRESS_KEY, value: { ...command.value, action_id } as never },
       ]
     case 'complete': {
-      const outcome = OUTCOMES[deed.back % OUTCOMES.length]
+      const outcome = OUTCOMES[command.back % OUTCOMES.length]
       const completes = { action_id, tool_call_id: action_id, tool_name: 'work', outcome }
       const llm_message = { role: 'user', content, completes }
       return [...log, { kind: 'MessageEvent', id, source: 'environment', ...parent, llm_message } as Event]

@@ -18,7 +18,7 @@ import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 /** Numbers select a call or an event. */
-type Deed = { readonly do: 'restart' } | { readonly do: 'say' | 'run' } | Picking
+type Command = { readonly do: 'restart' } | { readonly do: 'say' | 'run' } | Picking
 
 interface Picking {
   readonly do: 'end' | 'fail' | 'complete' | 'cancel' | 'progress' | 'go'
@@ -28,19 +28,19 @@ interface Picking {
 interface Plan {
   readonly replies: readonly number[]
   readonly resumes: boolean
-  readonly deeds: readonly Deed[]
+  readonly commands: readonly Command[]
 }
 
-const deed = (): fc.Arbitrary<Deed> =>
+const command = (): fc.Arbitrary<Command> =>
   fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom<Deed>({ do: 'say' }, { do: 'run' }, { do: 'run' }) },
-    { weight: 1, arbitrary: fc.constant<Deed>({ do: 'restart' }) },
+    { weight: 3, arbitrary: fc.constantFrom<Command>({ do: 'say' }, { do: 'run' }, { do: 'run' }) },
+    { weight: 1, arbitrary: fc.constant<Command>({ do: 'restart' }) },
     {
       weight: 6,
       arbitrary: fc.record({
         do: fc.constantFrom('end', 'end', 'fail', 'complete', 'cancel', 'progress', 'go'),
         n: fc.nat(7),
-      }) as fc.Arbitrary<Deed>,
+      }) as fc.Arbitrary<Command>,
     },
   )
 
@@ -48,7 +48,7 @@ const plan = (): fc.Arbitrary<Plan> =>
   fc.record({
     replies: fc.array(fc.nat(3), { maxLength: 6 }),
     resumes: fc.boolean(),
-    deeds: fc.array(deed(), { maxLength: 25, size: 'max' }),
+    commands: fc.array(command(), { maxLength: 25, size: 'max' }),
   })
 
 type Work = ReturnType<typeof Promise.withResolvers<string>>
@@ -60,7 +60,7 @@ class Play {
   readonly #store = memoryStore()
   readonly #plan: Plan
   #engine: Engine = createEngine({ store: this.#store })
-  #asked = 0
+  #requestCount = 0
   #isEnding = false
 
   constructor(input: Plan) {
@@ -70,7 +70,7 @@ class Play {
   async play(): Promise<void> {
     let conversation = await this.#engine.create({ id: 'c' })
     await conversation.sendMessage('hello')
-    for (const each of [{ do: 'run' } as const, ...this.#plan.deeds]) {
+    for (const each of [{ do: 'run' } as const, ...this.#plan.commands]) {
       if (each.do === 'restart') {
         await this.#engine.close()
         this.#engine = createEngine({ store: this.#store })
@@ -85,12 +85,17 @@ class Play {
       await conversation.cancel(action.id)
     await conversation.sendMessage('and now?')
     const { status } = await conversation.run(this.#step(), { until: 'settled', maxIterations: 40 })
-    same('I8', 'the end', [status, listWorkingCalls(await conversation.state()).length], ['finished', 0])
+    same(
+      'I8',
+      'status and working calls at the end',
+      [status, listWorkingCalls(await conversation.state()).length],
+      ['finished', 0],
+    )
     await this.#check(conversation)
     await this.#engine.close()
   }
 
-  async #do(conversation: Conversation, each: Exclude<Deed, { readonly do: 'restart' }>): Promise<void> {
+  async #do(conversation: Conversation, each: Exclude<Command, { readonly do: 'restart' }>): Promise<void> {
     const state = await conversation.state()
     if (each.do === 'say') {
       await conversation.sendMessage('and?')
@@ -99,14 +104,14 @@ class Play {
     if (each.do === 'run') {
       const works = listWorkingCalls(state).length
       const { status } = await conversation.run(this.#step())
-      if (works > 0) this.met.add('replied while a call works')
+      if (works > 0) this.met.add('replied while a call is working')
       hold('I8', status === 'finished', `the run ended ${status}`)
       return
     }
     if (!('n' in each)) return
     if (each.do === 'go') {
-      const places = [...state.log.entries].filter(({ canBeHead }) => canBeHead)
-      const position = places.at(-1 - (each.n % places.length))
+      const heads = [...state.log.entries].filter(({ canBeHead }) => canBeHead)
+      const position = heads.at(-1 - (each.n % heads.length))
       if (position?.id !== undefined && position.id !== null) await conversation.navigate(position.id)
       return
     }
@@ -125,7 +130,7 @@ class Play {
       else await conversation.reportProgress(id, { progress: each.n, task: each.n })
     } catch (error) {
       hold('P12', error instanceof ColloquyError && error.code === 'unknown_call', String(error))
-      hold('P12', !isWorking, 'a working call is refused')
+      hold('P12', !isWorking, 'a working call was rejected')
     }
     // Let the results of finished calls be appended.
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
@@ -141,24 +146,24 @@ class Play {
         return background(this.#work(id), { task: id })
       },
     }
-    const asks = (): Step => (input) => {
+    const callModel = (): Step => (input) => {
       hold(
         'P12',
         input.state.branch.pendingCalls === null || input.approved.length > 0,
-        'asked with pending calls',
+        'the model was called with pending calls',
       )
       if (input.approved.length > 0) return executeCalls(input, new Map([['work', tool]]), {})
-      this.#asked += 1
-      const count = this.#isEnding ? 0 : (this.#plan.replies[this.#asked - 1] ?? 0)
-      const response = `r${this.#asked}`
-      if (count === 0) return [says(`reply ${this.#asked}`)]
+      this.#requestCount += 1
+      const count = this.#isEnding ? 0 : (this.#plan.replies[this.#requestCount - 1] ?? 0)
+      const response = `r${this.#requestCount}`
+      if (count === 0) return [says(`reply ${this.#requestCount}`)]
       return [
         Array.from({ length: count }, (_, n) =>
           call(`${response}-${n}`, 'work', { llm_response_id: response }),
         ),
       ]
     }
-    return Object.assign(asks(), {
+    return Object.assign(callModel(), {
       ...(this.#plan.resumes && {
         resume: ((action) => this.#work(action.id).then((content) => ({ content }))) satisfies Step['resume'],
       }),
@@ -191,8 +196,8 @@ class Play {
   }
 }
 
-describe('calls that work', () => {
-  it('P12, I8 and M18 hold, whoever completes, cancels, restarts and moves HEAD, in whatever order', async () => {
+describe('background calls', () => {
+  it('P12, I8 and M18 hold in any order of completions, restarts and moves of HEAD', async () => {
     const tally = new Tally<string>()
     await fc.assert(
       fc.asyncProperty(plan(), async (input) => {
@@ -204,7 +209,7 @@ describe('calls that work', () => {
     )
     tally.require([
       'restart',
-      'replied while a call works',
+      'replied while a call is working',
       'end of a working call',
       'fail of a working call',
       'complete of a working call',

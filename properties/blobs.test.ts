@@ -124,7 +124,7 @@ async function check(store: Store, model: Model): Promise<void> {
 it.each([
   ['memory', () => memoryStore()],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
-] as const)('S8: the long strings over %s are those of its events', async (_, open) => {
+] as const)('S8: a %s store contains exactly the long strings of its events', async (_, open) => {
   const property = fc.asyncProperty(commands, async (list) => {
     const store = open()
     const model: Model = new Map()

@@ -33,7 +33,7 @@ const PROMPT: Event = {
 }
 
 describe('K, context', () => {
-  it('K1 to K3 and K5: condensations on hostile logs are whole, end, and keep what stays', () => {
+  it('K1 to K3 and K5 hold on hostile logs', () => {
     const tally = new Tally<Condensed>()
     always(fc.tuple(hostileLog(), fc.nat()), ([log, index]) => {
       const result = new Set<Condensed>()
@@ -48,7 +48,7 @@ describe('K, context', () => {
     alwaysOnLegal((facts) => checkCondensing(facts))
   })
 
-  it('K2 to K4: every condenser with any summariser condenses within its limits, or says why not', async () => {
+  it('K2 to K4: with any summariser, a condenser stays within its limits or gives a reason', async () => {
     const property = fc.asyncProperty(
       hostileLog(),
       fc.array(scriptedSummariser(), { maxLength: 5 }),
@@ -57,7 +57,7 @@ describe('K, context', () => {
     await fc.assert(property, { numRuns: RUNS / 2 })
   })
 
-  it('K4 a cut holds the budget, or is refused', () => {
+  it('K4: a cut fits the token limit or is refused', () => {
     const tally = new Tally<Condensed>()
     always(hostileLog(), (facts) => {
       const result = new Set<Condensed>()
@@ -68,7 +68,7 @@ describe('K, context', () => {
     alwaysOnLegal((facts) => checkFit(facts))
   })
 
-  it('K6 to K8: what is stable only grows; masked messages are valid, once and for all, and change by strides; breakpoints are few', () => {
+  it('K6 to K8: request prefixes only grow, masking is stable, and cache breakpoints are valid', () => {
     const tally = new Tally<Masked>()
     alwaysOnLogs((facts) => {
       const result = new Set<Masked>()

@@ -49,7 +49,7 @@ function turnsOf(state: State): number {
 }
 
 /** By the event a reply names, otherwise by the one before it. */
-function askedOf(state: State): string[] {
+function requestTimesOf(state: State): string[] {
   const times = new Map<string | null, bigint>()
   const befores = new Map<string, bigint>()
   let now = 0n
@@ -80,7 +80,7 @@ function askedOf(state: State): string[] {
   })
 }
 
-const askedAt = (spans: readonly Span[]): string[] =>
+const requestTimesIn = (spans: readonly Span[]): string[] =>
   spans.filter(({ name }) => name.startsWith('chat')).map((span) => span.startTimeUnixNano)
 
 /** Children are linked to any call of their parent, or to none. */
@@ -120,8 +120,8 @@ function linksRead({ facts, children }: Session): unknown[] {
 
 const nodesOf = (tree: StateTree): StateTree[] => [tree, ...tree.children.flatMap(nodesOf)]
 
-describe('E10, what is written for other tools', () => {
-  it('E10: a trajectory has every message and call of the branch once, and reads back with them', () => {
+describe('E10, exports for other tools', () => {
+  it('E10: a trajectory reads back with every message and call of the branch', () => {
     always(
       hostileLog(),
       (facts) => {
@@ -142,7 +142,7 @@ describe('E10, what is written for other tools', () => {
     )
   })
 
-  it('E10: spans end after they begin, inside a trace that is the same each time, one for each result', () => {
+  it('E10: spans are deterministic, nested in one trace, and one for each result and turn', () => {
     always(
       hostileLog(),
       (facts) => {
@@ -150,9 +150,9 @@ describe('E10, what is written for other tools', () => {
         const spans = total('E10', 'toSpans', () => spansOf(state))
         same('E10', 'writing again', spansOf(state), spans)
         const ids = new Set(spans.map(({ spanId }) => spanId))
-        hold('E10', ids.size === spans.length, 'an id stands twice')
+        hold('E10', ids.size === spans.length, 'an id is repeated')
         for (const { parentSpanId: parent, startTimeUnixNano: from, endTimeUnixNano: to } of spans) {
-          hold('E10', parent === undefined || ids.has(parent), 'a span is inside none of the trace')
+          hold('E10', parent === undefined || ids.has(parent), 'the parent of a span is not in the trace')
           hold('E10', BigInt(from) <= BigInt(to), 'a span ends before it begins')
         }
         const results = toTimeline(state).filter((item) => item.type === 'call' && item.result !== null)
@@ -163,13 +163,13 @@ describe('E10, what is written for other tools', () => {
           results.length,
         )
         same('E10', 'the turns', spans.filter(({ name }) => name === 'invoke_agent').length, turnsOf(state))
-        same('E10', 'when models were asked', askedAt(spans), askedOf(state))
+        same('E10', 'request times', requestTimesIn(spans), requestTimesOf(state))
       },
       RUNS / 2,
     )
   })
 
-  it('E10: a tree reads back with its subagents, and is one trace with the spans of each', () => {
+  it('E10: a tree of subagents reads back completely, and its spans form one trace', () => {
     always(
       trees(2),
       (tree) => {
@@ -179,11 +179,11 @@ describe('E10, what is written for other tools', () => {
         const spans = total('E10', 'toSpans', () => spansOf(tree))
         same('E10', 'writing again', spansOf(tree), spans)
         const ids = new Set(spans.map(({ spanId }) => spanId))
-        hold('E10', ids.size === spans.length, 'an id stands twice')
+        hold('E10', ids.size === spans.length, 'an id is repeated')
         for (const { parentSpanId: parent } of spans)
-          hold('E10', parent === undefined || ids.has(parent), 'a span is inside none of the trace')
-        const ownValue = nodesOf(tree).reduce((sum, { state }) => sum + spansOf(state).length, 0)
-        same('E10', 'the spans', spans.length, ownValue)
+          hold('E10', parent === undefined || ids.has(parent), 'the parent of a span is not in the trace')
+        const count = nodesOf(tree).reduce((sum, { state }) => sum + spansOf(state).length, 0)
+        same('E10', 'the spans', spans.length, count)
       },
       RUNS / 4,
     )

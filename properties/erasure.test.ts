@@ -88,15 +88,15 @@ const error = (id: string): Event => ({
 })
 
 describe('X10, erasure', () => {
-  it('of any event of a legal log keeps tree, pairing, views and status, and all requests stay valid', () => {
+  it('keeps tree, pairing, views, status and valid requests in a legal log', () => {
     always(fc.tuple(legalLog(), fc.nat()), checkErased, RUNS / 10)
   })
 
-  it('of any event of a hostile log as well', () => {
+  it('keeps tree, pairing, views, status and valid requests in a hostile log', () => {
     always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 5)
   })
 
-  it('of a call with reasoning, or with a blank thought, keeps its batch', () => {
+  it('keeps the batch of a call with reasoning or with a blank thought', () => {
     for (const fields of [
       { reasoning_content: 'why' },
       { responses_reasoning_item: { summary: ['why'] } },
@@ -105,7 +105,7 @@ describe('X10, erasure', () => {
       checkErased([[call('a', {}), error('a'), call('b', fields), error('b')], 0])
   })
 
-  it('of a condensation with a blank summary puts none into the view', () => {
+  it('adds no summary to the view when it erases a condensation with a blank summary', () => {
     for (const summary of ['', ' \n', '\u001c', '\u0085\u001f', '\ufeff'])
       checkErased([
         [
@@ -122,17 +122,17 @@ describe('X10, erasure', () => {
       ])
   })
 
-  it('leaves an event of its kind, id and time, and nothing that it said', () => {
-    const words = 'unforgettable-words'
-    always(fc.oneof(anyEvent(), eventWith(words)), (event) => {
+  it('keeps id, kind, time, parent and source of an event, and none of its content', () => {
+    const content = 'unforgettable-words'
+    always(fc.oneof(anyEvent(), eventWith(content)), (event) => {
       const after = erasedFact(event)
       const decoded = decodeEvent(after)
       hold('X10', decoded.ok && decoded.warnings.length === 0, `no event: ${JSON.stringify(decoded)}`)
       for (const key of ['id', 'kind', 'timestamp', 'parent_id', 'source'] as const)
         same('X10', key, (after as typeof event)[key], event[key])
-      hold('X10', !contentIn(after).includes(words), `what is left: ${JSON.stringify(after)}`)
+      hold('X10', !contentIn(after).includes(content), `what is left: ${JSON.stringify(after)}`)
       same('X10', 'erased again', erasedFact(after), after)
-      const later = { ...after, future: words }
+      const later = { ...after, future: content }
       hold('X10', !JSON.stringify(erasedFact(later)).includes('future'), ERASED)
     })
   })

@@ -85,35 +85,35 @@ function checkEach(facts: readonly Fact[]): void {
 }
 
 describe('E, events', () => {
-  it('E1, E4 and E5: an event survives the way to text and back', () => {
+  it('E1, E4 and E5: encoding and decoding an event does not change it', () => {
     always(anyEvent(), checkRoundTrip)
     always(secretEvent(), checkRoundTrip)
   })
 
-  it('E2 decoding never throws and never changes its input', () => {
+  it('E2: decoding never throws and never changes its input', () => {
     always(anything(), checkTotal)
     always(nearlyEvent(), checkTotal)
     always(brokenSecretEvent(), checkTotal)
   })
 
-  it('E2 reading a line never throws, and quarantine keeps it as it is', () => {
+  it('E2: reading a line never throws, and quarantine keeps the line unchanged', () => {
     always(line(), checkLine)
     always(deepLine(), checkLine, 40)
   })
 
-  it('E2 and E8 what is taken out of a line costs no event, however deep it nests', () => {
+  it('E2 and E8: a field that an upcaster removes may be nested at any depth', () => {
     always(
       deepLine(),
       (text) => {
         const { fact, upcasts, warnings } = loadLine(text)
         hold('E2', !isQuarantined(fact) && upcasts.length === 1, `not loaded: ${JSON.stringify(fact)}`)
-        for (const { loc } of warnings) hold('E8', loc.length <= MAX_DEPTH, `a path of ${loc.length} steps`)
+        for (const { loc } of warnings) hold('E8', loc.length <= MAX_DEPTH, `a path of ${loc.length} keys`)
       },
       40,
     )
   })
 
-  it('E1, E4 and E5 hold for every event of a log, and E3: one bad line never costs the conversation', () => {
+  it('E1, E4 and E5 hold for every event of a log, and E3 for bad lines between them', () => {
     const bad = fc.array(badLine(), { maxLength: 6 })
     always(fc.tuple(hostileLog(), bad), ([facts, lines]) => {
       checkEach(facts)

@@ -10,7 +10,7 @@ import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('O, explanations', () => {
-  it('O4: say what the view says, and name what made it so', () => {
+  it('O4: every explanation of an event agrees with the view, and its cause is real', () => {
     const tally = new Tally<VerdictCode>()
     always(hostileLog(), (facts) => tally.count(checkExplained(facts)), RUNS / 2)
     tally.require([
@@ -30,7 +30,7 @@ describe('O, explanations', () => {
     ])
   })
 
-  it('O5: find what is there, in any log, and no mistake in a legal one', () => {
+  it('O5: `findings` names only events of the log, and reports no mistake in a legal log', () => {
     const tally = new Tally<FindingKind>()
     always(hostileLog(), (facts) => tally.count(checkFindings(facts)), RUNS / 8)
     tally.require([

@@ -5,13 +5,13 @@ import { listLaws, testsOf } from './law-tests.ts'
 
 const OTHERS = ['laws.test.ts', 'regressions.test.ts']
 
-it('every law has tests that are there', () => {
+it('every law has test files, and each of them exists', () => {
   expect(listLaws().length).toBeGreaterThan(100)
   for (const law of listLaws()) expect(testsOf(law).length).toBeGreaterThan(0)
   expect(() => testsOf('Z1')).toThrow('no law')
 })
 
-it('every property that names a law runs with that law', () => {
+it('every test file that names a law in a title or a check is listed under that law', () => {
   const files = readdirSync(import.meta.dirname).filter(
     (file) => file.endsWith('.test.ts') && !OTHERS.includes(file),
   )

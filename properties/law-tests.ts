@@ -44,7 +44,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['M11', ['properties/replies.test.ts']],
   ['M12 M13 M15', ['properties/prefix.test.ts', EXECUTION]],
   ['M21', ['properties/request-cache.test.ts', 'properties/prefix.test.ts', 'properties/parts.test.ts']],
-  ['M14 M17', ['asked-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
+  ['M14 M17', ['settling-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
   ['M18', [...MESSAGES, BACKGROUND, 'properties/prefix.test.ts']],
   ['M', MESSAGES],
   ['O4 O5', ['properties/explain.test.ts']],
@@ -79,8 +79,8 @@ export function testsOf(law: string): readonly string[] {
   if (!listLaws().includes(law)) throw new Error(`there is no law ${law}`)
   const match = TESTS.find(([laws]) => laws.split(' ').some((one) => one === law || one === law[0]))
   const [, files = []] = match ?? []
-  if (files.length === 0) throw new Error(`no test tries law ${law}`)
+  if (files.length === 0) throw new Error(`no test checks law ${law}`)
   for (const file of files)
-    if (!existsSync(join(ROOT, file))) throw new Error(`${file} tries law ${law} no more`)
+    if (!existsSync(join(ROOT, file))) throw new Error(`${file}, which checks law ${law}, does not exist`)
   return files
 }

@@ -64,8 +64,8 @@ function isDecoded(item: object): boolean {
   return !isQuarantined(loadValue(fact).fact)
 }
 
-describe('the check of any log', () => {
-  it('asks for no result of a call that HEAD was moved back to, before anything runs there', () => {
+describe('`checkLog`', () => {
+  it('accepts a pending call that HEAD moved back to if it once had a result and nothing followed', () => {
     const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
     const update = { kind: 'ConversationStateUpdateEvent', source: 'environment' }
     const log = [
@@ -106,7 +106,7 @@ describe('the check of any log', () => {
     ])
   })
 
-  it('says nothing of a legal log, ended where it has come to rest', () => {
+  it('reports no violation in a legal log', () => {
     always(
       legalLog(),
       (log) => {
@@ -119,17 +119,17 @@ describe('the check of any log', () => {
     )
     always(
       legalLog(),
-      (log) => same('M6', 'of requests', checkLog(log, { grammars: GRAMMARS }), []),
+      (log) => same('M6', 'violations in requests', checkLog(log, { grammars: GRAMMARS }), []),
       RUNS / 20,
     )
   })
 
-  it('names each mistake by the law that it breaks, and the event', () => {
+  it('reports the broken law and the event of each mistake', () => {
     const tally = new Tally<string>()
     always(
       legalLog(),
       (log) => {
-        const made = MUTATIONS.flatMap(([law, mistake, make]) => {
+        const mistakes = MUTATIONS.flatMap(([law, mistake, make]) => {
           const mutant = make(log)
           if (mutant === null) return []
           const violations = checkLog(mutant.log, { ended: mutant.ended === true })
@@ -139,14 +139,14 @@ describe('the check of any log', () => {
           hold(law, isFound, () => `${mistake}: ${mutant.id} among ${JSON.stringify(violations)}`)
           return [mistake]
         })
-        tally.count(made)
+        tally.count(mistakes)
       },
       RUNS / 5,
     )
     tally.require(MUTATIONS.map(([, mistake]) => mistake))
   })
 
-  it('is total, cites laws there are, and finds what a naive reading finds', () => {
+  it('never throws on a hostile log, cites existing laws, and agrees with a naive reading', () => {
     always(
       hostileLog(),
       (facts) => {
@@ -184,7 +184,7 @@ describe('the check of any log', () => {
     always(hostileLog(), (facts) => void checkLog(facts, { grammars: GRAMMARS }), RUNS / 20)
   })
 
-  it('takes anything for a log', () => {
+  it('never throws on arbitrary values, and reports E2 for each that is not an event', () => {
     always(
       fc.array(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true })),
       (values) => {
@@ -194,7 +194,7 @@ describe('the check of any log', () => {
         hold(
           'E2',
           violations.filter(({ law }) => law === 'E2').length === values.length,
-          'a value that is no event',
+          'a value that is not an event has no violation',
         )
       },
     )
@@ -230,7 +230,11 @@ describe('the check of any log', () => {
       for (const facts of [values, values.map(Object.freeze)])
         total('E2', 'checkLog', () => checkLog(facts as never, { ended: true, grammars: GRAMMARS }))
       const refused = checkLog(values as never).filter(({ law }) => law === 'E2').length
-      hold('E2', refused >= values.filter((one) => !isDecoded(one)).length, 'what is no event passes for one')
+      hold(
+        'E2',
+        refused >= values.filter((one) => !isDecoded(one)).length,
+        'a value that is not an event was accepted',
+      )
     })
     expect(frozen).toBeGreaterThan(RUNS / 10)
     const proxy = new Proxy(
@@ -247,7 +251,7 @@ describe('the check of any log', () => {
     expect(checkLog([proxy] as never).map(({ law }) => law)).toEqual(['E2'])
   })
 
-  it('costs an event the same at any length, and writes few requests', () => {
+  it('has a constant cost per event and writes O(log n) requests', () => {
     for (const options of [
       PLAIN,
       { condenseAt: 80 },

@@ -36,12 +36,12 @@ describe('P, pairing', () => {
     ])
   })
 
-  it('P1 to P5 hold on legal logs, and P4: no answer of theirs is left out', () => {
+  it('P1 to P5 hold on legal logs, and no result is dropped', () => {
     alwaysOnLegal((events) => {
       checkPairing(events)
       const state = replay(events)
       for (const entry of state.log.entries)
-        same('P4', 'answers left out', listDroppedResultsIn(entry.branch), [])
+        same('P4', 'dropped results', listDroppedResultsIn(entry.branch), [])
     })
   })
 })

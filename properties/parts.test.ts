@@ -22,7 +22,7 @@ import { GRAMMARS } from '../test/messages/grammars.ts'
 import {
   checkPairs,
   closing,
-  deed,
+  command,
   isReply,
   type Met,
   othersOf,
@@ -39,7 +39,7 @@ const messagesOf = (events: readonly Event[]): NeutralMessage[] =>
 const placeholders = (message: AssistantMessage): string[] =>
   othersOf(message).flatMap((value) => replyPlaceholder(value) ?? [])
 
-function standInOrder(texts: readonly string[], request: string): boolean {
+function occurInOrder(texts: readonly string[], request: string): boolean {
   let start = 0
   return texts.every((text) => {
     const index = request.indexOf(text, start)
@@ -51,8 +51,8 @@ function standInOrder(texts: readonly string[], request: string): boolean {
 /** Generated seals, which no other provider may receive. */
 const SEALS = ['sig/', 'gAAA', 'EqgfCi', 'EnoH', 'CpUB', 'Eo8BCkgIARAB']
 
-describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire) => {
-  it('each other grammar is told what it cannot say, alike whatever is kept and whatever comes', () => {
+describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) => {
+  it('is sent in every other grammar with placeholders for parts that it cannot express', () => {
     const tally = new Tally<'told'>()
     always(
       wire.reply,
@@ -67,13 +67,13 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
           ]
           for (const request of [write(messages), write(more)]) {
             const texts = textsIn(request)
-            expect(standInOrder(outputs, texts), `${grammar}: ${outputs.join()}`).toBe(true)
+            expect(occurInOrder(outputs, texts), `${grammar}: ${outputs.join()}`).toBe(true)
             for (const seal of SEALS) expect(texts.includes(seal), `${grammar}: ${seal}`).toBe(false)
           }
           const stored = textsIn(
             (write as (list: typeof messages, options: object) => unknown)(messages, { prove: false }),
           )
-          expect(standInOrder(outputs, stored)).toBe(true)
+          expect(occurInOrder(outputs, stored)).toBe(true)
         }
         if (outputs.length > 0) tally.count(['told'])
       },
@@ -82,7 +82,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
     tally.require(['told'])
   })
 
-  it('what is garbled in its record is never sent, and what is sent stays legal', () => {
+  it('is sent in valid requests if its record is damaged', () => {
     always(
       fc.tuple(
         wire.reply,
@@ -122,18 +122,18 @@ const claude = (stop_reason: string, ...content: readonly object[]) =>
 const WAITING: readonly (readonly [string, number, () => Reply])[] = [
   ['Anthropic, paused', 1, () => claude('pause_turn', search)],
   ['Anthropic, with a call', 1, () => claude('tool_use', search, ask)],
-  ['Anthropic, with its result', 0, () => claude('pause_turn', search, matches)],
-  ['Anthropic, that nothing goes on with', 0, () => claude('end_turn', search)],
-  ['Anthropic, that goes on', -1, () => claude('end_turn', matches)],
+  ['Anthropic, paused after the result', 0, () => claude('pause_turn', search, matches)],
+  ['Anthropic, ended without a result', 0, () => claude('end_turn', search)],
+  ['Anthropic, continued', -1, () => claude('end_turn', matches)],
   [
     'AI SDK, paused',
     1,
     () => fromAiSdk({ content: [{ type: 'tool-call', ...ran }], rawFinishReason: 'pause_turn' } as never),
   ],
-  ['AI SDK, that goes on', -1, () => fromAiSdk({ content: [{ type: 'tool-result', ...ran, output: {} }] })],
+  ['AI SDK, continued', -1, () => fromAiSdk({ content: [{ type: 'tool-result', ...ran, output: {} }] })],
   ['Responses, with a call', 1, () => fromOpenAIResponses({ output: [program, item] } as never)],
   [
-    'Responses, that goes on',
+    'Responses, continued',
     -1,
     () =>
       fromOpenAIResponses({
@@ -145,7 +145,7 @@ const WAITING: readonly (readonly [string, number, () => Reply])[] = [
     1,
     () => gemini({ toolCall: { id: 's', toolType: 'X', args: {} } }, { functionCall: { name: 'ls' } }),
   ],
-  ['Gemini, that goes on', -1, () => gemini({ toolResponse: { id: 's', toolType: 'X', response: {} } })],
+  ['Gemini, continued', -1, () => gemini({ toolResponse: { id: 's', toolType: 'X', response: {} } })],
 ]
 
 /** Corrupted records may break these: only `own` verifies the positions of signed parts. */
@@ -167,7 +167,7 @@ function withParts(event: Event, parts: readonly JsonValue[]): Event {
 
 function decoded(event: Event): Event {
   const result = decodeEvent(JSON.parse(JSON.stringify(event)))
-  if (!result.ok) throw new Error('no legal event')
+  if (!result.ok) throw new Error('invalid event')
   return result.event
 }
 
@@ -197,18 +197,18 @@ function garbled(parts: readonly JsonValue[], index: number, how: number, value:
   }
 }
 
-describe('M17: the call of a server tool and its result', () => {
-  it('go back together or not at all, and no condensation, budget or fork parts them where the reply went on', () => {
+describe("M17, calls of a provider's own tools", () => {
+  it('are sent with their results or not at all, also after a condensation, a cut or a fork', () => {
     const tally = new Tally<Met>()
-    always(fc.array(deed, { minLength: 2, maxLength: 10 }), (deeds) => {
+    always(fc.array(command, { minLength: 2, maxLength: 10 }), (commands) => {
       const met = new Set<Met>()
-      checkPairs(deeds, (happened) => met.add(happened))
+      checkPairs(commands, (happened) => met.add(happened))
       tally.count(met)
     })
     tally.require(['together_in_two_replies', 'parted', 'both_forgotten', 'both_cut', 'forked_between'])
   })
 
-  it.each(WAITING)('%s: the record says how many wait, and that they came', (_, waits, read) => {
+  it.each(WAITING)('%s: the record of the reply has `waits` %i', (_, waits, read) => {
     const [first] = read().events
     expect(first === undefined ? null : (recordOf(first)?.waits ?? 0)).toBe(waits)
   })

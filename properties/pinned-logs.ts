@@ -25,7 +25,7 @@ const ids = (events: readonly { readonly id?: string }[]) => events.map((event) 
 
 export const CASES: readonly Pinned[] = [
   {
-    title: 'W1 two turns reuse one tool call id: both pairs stay',
+    title: 'W1 two turns with one tool call id keep both calls and results',
     facts: [
       user('u'),
       call('a1', 'c', 'r1'),
@@ -38,7 +38,7 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 1, 3, 5, 6],
   },
   {
-    title: 'W2 the same, answered by call id only: each answer goes to the call that is open',
+    title: 'W2 a result that names only a reused call id belongs to the open call',
     facts: [
       user('u'),
       call('a1', 'c', 'r1'),
@@ -51,7 +51,7 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 1, 3, 5, 6],
   },
   {
-    title: 'W3 an answer before its call answers nothing, and the call stays open',
+    title: 'W3 a result before its call is an orphan, and the call stays pending',
     facts: [user('u'), result('o', 'c', 'a'), call('a', 'c', 'r')],
     view: ['u'],
     cuts: [0, 1],
@@ -59,27 +59,27 @@ export const CASES: readonly Pinned[] = [
     dropped: ['o orphan_result'],
   },
   {
-    title: 'W4 a user message between call and result: the batch comes back at its own place',
+    title: 'W4 a batch stays at its position if a user message precedes its result',
     facts: [user('u'), call('a', 'c', 'r'), user('u2'), result('o', 'c', 'a')],
     view: ['u', 'a', 'o', 'u2'],
     cuts: [0, 1, 3, 4],
   },
   {
-    title: 'W5 an orphan answer, and cut points all the same',
+    title: 'W5 an orphan result changes no cut point',
     facts: [user('u'), result('o', 'z', 'nothing')],
     view: ['u'],
     cuts: [0, 1],
     dropped: ['o orphan_result'],
   },
   {
-    title: 'W6 a second answer: the first wins',
+    title: 'W6 the first of two results wins',
     facts: [call('a', 'c', 'r'), result('o1', 'c', 'a'), result('o2', 'c', 'a')],
     view: ['a', 'o1'],
     cuts: [0, 2],
     dropped: ['o2 duplicate_result'],
   },
   {
-    title: 'W7 an answered call, then another of the same response: two batches, so one can be condensed',
+    title: 'W7 a call after the result of another call of its response is in a second batch',
     facts: [
       user('u'),
       call('a1', 'c1', 'r'),
@@ -93,13 +93,13 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 1, 2, 4, 5],
   },
   {
-    title: 'W8 a provider whose response id never changes: each pair is a batch of its own',
+    title: 'W8 each call is in its own batch if a provider never changes its response id',
     facts: [user('u'), ...pairs(6), condensation('k', ['a0', 'o0'], 1)],
     view: ['u', 'k-summary', ...ids(pairs(6)).slice(2)],
     cuts: [0, 1, 2, 4, 6, 8, 10, 12],
   },
   {
-    title: 'W9 two calls of one response that both bring words: one batch',
+    title: 'W9 two calls of one response that both have text are in one batch',
     facts: [
       call('a1', 'c1', 'r', { thought: [{ text: 'x' }] }),
       call('a2', 'c2', 'r', { thought: [{ text: 'x' }] }),
@@ -110,21 +110,21 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 4],
   },
   {
-    title: 'W16 killed in the middle of a batch: HEAD is the last event, and both calls are open',
+    title: 'W16 after a kill inside a batch, HEAD is the last event and both calls are pending',
     facts: [user('u'), call('a1', 'c1', 'r'), call('a2', 'c2', 'r')],
     view: ['u'],
     open: ['a1', 'a2'],
     head: 'a2',
   },
   {
-    title: 'W17 the same, answered with errors: none is lost',
+    title: 'W17 errors after a kill inside a batch are the results of both calls',
     facts: [user('u'), call('a1', 'c1', 'r'), call('a2', 'c2', 'r'), error('e1', 'c1'), error('e2', 'c2')],
     view: ['u', 'a1', 'a2', 'e1', 'e2'],
     open: [],
     head: 'e2',
   },
   {
-    title: 'W18 an offset beyond the view means its end',
+    title: 'W18 a summary offset beyond the view means its end',
     facts: [user('u'), condensation('k', [], 99)],
     view: ['u', 'k-summary'],
   },
@@ -134,12 +134,12 @@ export const CASES: readonly Pinned[] = [
     view: ['u'],
   },
   {
-    title: 'W20 ids of later events have no effect on them',
+    title: 'W20 a condensation does not remove an event that is appended later',
     facts: [user('u'), condensation('k', ['later'], 0), user('later')],
     view: ['k-summary', 'u', 'later'],
   },
   {
-    title: 'W22 a pause does not end a thinking loop: its cut points',
+    title: 'W22 a pause does not end a thinking loop, so the loop contains no cut point',
     facts: [
       user('u'),
       thought('a1', 'c1', 'r1'),
@@ -153,7 +153,7 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 1, 5, 6],
   },
   {
-    title: 'W22 the same, with the first pair condensed: the loop goes whole',
+    title: 'W22 condensing the first call of a thinking loop with a pause removes the whole loop',
     facts: [
       user('u'),
       thought('a1', 'c1', 'r1'),
@@ -167,14 +167,13 @@ export const CASES: readonly Pinned[] = [
     view: ['u', 'k-summary', 'u2'],
   },
   {
-    title: 'W48 HEAD sent to a state update stands at the event before it',
+    title: 'W48 HEAD moved to a state update is at the event before it',
     facts: [user('u'), update('s', 'title', 't'), user('x'), update('h', 'leaf_event_id', 's'), user('y')],
     view: ['u', 'y'],
     head: 'y',
   },
   {
-    title:
-      'W49 calls inside a message of the agent are no calls: nothing waits for them, and the turn is not over',
+    title: 'W49 calls inside an agent message are ignored, and the turn is not over',
     facts: [
       user('u'),
       agent('m', {
@@ -190,13 +189,13 @@ export const CASES: readonly Pinned[] = [
     status: 'idle',
   },
   {
-    title: 'U2 a provider that gives no response id: each call is a batch of its own',
+    title: 'U2 each call without a response id is in its own batch',
     facts: [call('a1', 'c1', ''), call('a2', 'c2', ''), result('o2', 'c2', 'a2'), result('o1', 'c1', 'a1')],
     view: ['a1', 'o1', 'a2', 'o2'],
     cuts: [0, 2, 4],
   },
   {
-    title: 'U2 the thinking of a later call is the thinking of its batch',
+    title: 'U2 a batch has thinking if any of its calls has',
     facts: [
       call('a1', 'c1', 'r1'),
       thought('a2', 'c2', 'r1'),
@@ -209,7 +208,7 @@ export const CASES: readonly Pinned[] = [
     cuts: [0, 6],
   },
   {
-    title: 'U2 a reply that stands before messages that came while the model was replying finds its result',
+    title: 'U2 a reply that is placed before messages that arrived during its request gets its result',
     facts: [
       user('u'),
       user('m1'),
@@ -221,8 +220,7 @@ export const CASES: readonly Pinned[] = [
     view: ['u', 'a', 'o', 'm1', 'm2', 'm3'],
   },
   {
-    title:
-      'U3 a rejection that names a call of another branch answers none here, though the call id is the same',
+    title: 'U3 a result that names a call of another branch is an orphan, despite an equal call id',
     facts: [
       user('u'),
       call('a1', 'c', 'r1'),
@@ -235,8 +233,7 @@ export const CASES: readonly Pinned[] = [
     dropped: ['o orphan_result'],
   },
   {
-    title:
-      'U6 an offset inside a loop moves to the end of the loop, and one inside a batch to the end of the batch',
+    title: 'U6 a summary offset inside a loop or a batch moves to its end',
     facts: [
       user('u'),
       thought('a1', 'c1', 'r1'),
@@ -250,12 +247,12 @@ export const CASES: readonly Pinned[] = [
     view: ['u', 'a1', 'o1', 'a2', 'o2', 'k2-summary', 'k-summary', 'u2'],
   },
   {
-    title: 'U6 at the border of a pending batch the summary goes before it',
+    title: 'U6 a summary at the border of a pending batch is inserted before it',
     facts: [user('u'), call('a', 'c', 'r'), user('u2'), condensation('k', [], 1), result('o', 'c', 'a')],
     view: ['u', 'k-summary', 'a', 'o', 'u2'],
   },
   {
-    title: 'U6 a forgotten call that is answered later is answered, and stays forgotten',
+    title: 'U6 a later result completes a condensed call, and the call stays out of the view',
     facts: [user('u'), call('a', 'c', 'r'), condensation('k', ['a'], 1), result('o', 'c', 'a')],
     view: ['u', 'k-summary'],
     open: [],

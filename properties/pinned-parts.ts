@@ -34,7 +34,7 @@ const text = (id: string, ...parts: readonly JsonValue[]) =>
 
 export const PART_CASES: readonly Pinned[] = [
   {
-    title: 'R2 an image may have a field named text that is no text; reduce threw',
+    title: 'R2 `reduce` accepts an image with a `text` field that is a number',
     facts: [
       agent('m', { llm_message: { role: 'assistant', content: [{ image_urls: [], text: 7 } as never] } }),
     ],
@@ -42,7 +42,7 @@ export const PART_CASES: readonly Pinned[] = [
     status: 'idle',
   },
   {
-    title: 'T5 an image with a field named text says nothing: the turn is not over',
+    title: 'T5 the `text` field of an image is not content, so the turn is not over',
     facts: [
       agent('m', {
         llm_message: { role: 'assistant', content: [{ image_urls: [], text: 'not said' } as never] },
@@ -52,7 +52,7 @@ export const PART_CASES: readonly Pinned[] = [
     status: 'idle',
   },
   {
-    title: 'M17 a program whose output stands behind reasoning that is not sent: words for both',
+    title: 'M17 a program and its output after reasoning that cannot be sent are both sent as text',
     facts: [
       user('u'),
       text('m', { other: PROGRAM }, { reasoning: 0 }, { other: OUTPUT }, { text: 0 }),
@@ -61,7 +61,7 @@ export const PART_CASES: readonly Pinned[] = [
     view: ['u', 'm', 'u2'],
   },
   {
-    title: 'M17 the same, with the output in the reply that goes on',
+    title: 'M17 a program and its output in the continued reply are both sent as text',
     facts: [
       user('u'),
       call('a', 'c', 'r', toolCall('openai-responses', { other: PROGRAM }, { call: 0 }) as Partial<Event>),
@@ -72,8 +72,7 @@ export const PART_CASES: readonly Pinned[] = [
     view: ['u', 'a', 'o', 'm', 'u2'],
   },
   {
-    title:
-      'M3 an error that shows an image while a call of a server tool waits: no user message parts that call and its result',
+    title: 'M3 an image in a failed result does not separate a server tool call from its result',
     facts: [
       user('u'),
       call('a', 'c', 'r', toolCall('anthropic', { other: SEARCH }, { call: 0 }) as Partial<Event>),
@@ -92,7 +91,7 @@ export const PART_CASES: readonly Pinned[] = [
     view: ['u', 'a', 'o', 'm', 'u2'],
   },
   {
-    title: 'M1 a document in a result: it is shown behind the results where these hold words alone',
+    title: 'M1 a document in a result is sent after the results if these allow only text',
     facts: [
       user('u'),
       call('a', 'c', 'r'),

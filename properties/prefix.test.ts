@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
-import { type Deed, type Occurrence, PLAIN, playWire, type WorkOccurrence } from './checks/prefix.ts'
+import { type Command, type Occurrence, PLAIN, playWire, type WorkOccurrence } from './checks/prefix.ts'
 import { GRAMMARS } from '../src/messages/grammars.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
@@ -10,18 +10,18 @@ import { type Part, type WireGrammar, WIRES } from './wire/reply.ts'
 
 const part = fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank', 'search', 'call', 'call')
 
-const ask: fc.Arbitrary<Deed> = fc.record({
-  do: fc.constant('ask' as const),
+const request: fc.Arbitrary<Command> = fc.record({
+  do: fc.constant('request' as const),
   parts: fc.array(part, { minLength: 1, maxLength: 5 }),
   meanwhile: fc.constantFrom(0, 0, 1, 2),
   late: fc.constantFrom(0, 0, 1),
 })
 
-const harmless: fc.Arbitrary<Deed> = fc.oneof(
-  { weight: 6, arbitrary: ask },
+const harmless: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 6, arbitrary: request },
   {
     weight: 4,
-    arbitrary: fc.constantFrom<Deed>(
+    arbitrary: fc.constantFrom<Command>(
       { do: 'user' },
       { do: 'blank' },
       { do: 'environment' },
@@ -30,19 +30,25 @@ const harmless: fc.Arbitrary<Deed> = fc.oneof(
       { do: 'model' },
     ),
   },
-  { weight: 1, arbitrary: fc.constant<Deed>({ do: 'append' }) },
-  { weight: 2, arbitrary: fc.nat(4).map((by): Deed => ({ do: 'back', by })) },
-  { weight: 2, arbitrary: fc.nat(4).map((by): Deed => ({ do: 'into', by })) },
+  { weight: 1, arbitrary: fc.constant<Command>({ do: 'append' }) },
+  { weight: 2, arbitrary: fc.nat(4).map((by): Command => ({ do: 'back', by })) },
+  { weight: 2, arbitrary: fc.nat(4).map((by): Command => ({ do: 'into', by })) },
 )
 
-const onPurpose: fc.Arbitrary<Deed> = fc.oneof(
-  fc.constantFrom<Deed>({ do: 'system' }, { do: 'redact' }, { do: 'alter' }, { do: 'clip' }, { do: 'tools' }),
-  fc.nat(6).map((events): Deed => ({ do: 'condense', events: events + 1 })),
+const onPurpose: fc.Arbitrary<Command> = fc.oneof(
+  fc.constantFrom<Command>(
+    { do: 'system' },
+    { do: 'redact' },
+    { do: 'alter' },
+    { do: 'clip' },
+    { do: 'tools' },
+  ),
+  fc.nat(6).map((events): Command => ({ do: 'condense', events: events + 1 })),
 )
 
-const mask = fc.nat(9).map((stride): Deed => ({ do: 'mask', stride }))
+const mask = fc.nat(9).map((stride): Command => ({ do: 'mask', stride }))
 
-const deeds = fc.array(
+const commands = fc.array(
   fc.oneof(
     { weight: 16, arbitrary: harmless },
     { weight: 2, arbitrary: onPurpose },
@@ -51,12 +57,12 @@ const deeds = fc.array(
   { minLength: 3, maxLength: 14 },
 )
 
-const called = (): Deed => ({ do: 'ask', parts: ['think', 'call'], meanwhile: 0, late: 0 })
+const called = (): Command => ({ do: 'request', parts: ['think', 'call'], meanwhile: 0, late: 0 })
 
 /** Half of the conversations have a signed reply after masked results. */
 const lead = fc
   .constantFrom(3, 4)
-  .map((stride): Deed[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
+  .map((stride): Command[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
 
 /** In half of them, HEAD ends at a call before the last of its reply. */
 const cut = fc
@@ -65,9 +71,9 @@ const cut = fc
     calls: fc.integer({ min: 2, max: 3 }),
     by: fc.integer({ min: 1, max: 2 }),
   })
-  .map(({ parts, calls, by }): Deed[] => [
+  .map(({ parts, calls, by }): Command[] => [
     {
-      do: 'ask',
+      do: 'request',
       parts: [...parts, ...Array.from({ length: calls }, () => 'call' as const)],
       meanwhile: 0,
       late: 0,
@@ -77,12 +83,12 @@ const cut = fc
   ])
 
 const plans = fc
-  .tuple(fc.option(lead, { freq: 2 }), deeds, fc.option(cut, { freq: 2 }))
+  .tuple(fc.option(lead, { freq: 2 }), commands, fc.option(cut, { freq: 2 }))
   .map(([first, rest, last]) => [...(first ?? []), ...rest, ...(last ?? [])])
 
-const working: fc.Arbitrary<Deed> = fc.record(
+const working: fc.Arbitrary<Command> = fc.record(
   {
-    do: fc.constant('ask' as const),
+    do: fc.constant('request' as const),
     parts: fc.array(part, { maxLength: 2 }).map((parts) => [...parts, 'call', 'call'] as Part[]),
     meanwhile: fc.constantFrom(0, 0, 1),
     late: fc.constantFrom(0, 0, 1),
@@ -93,14 +99,14 @@ const working: fc.Arbitrary<Deed> = fc.record(
   { requiredKeys: ['do', 'parts', 'meanwhile', 'late', 'works'] },
 )
 
-const completing: fc.Arbitrary<Deed> = fc.record({
+const completing: fc.Arbitrary<Command> = fc.record({
   do: fc.constant('complete' as const),
   call: fc.nat(8),
   isDecided: fc.boolean(),
 })
 
 /** Parts that a provider accepts in any request: the thoughts first. */
-const plain = ({ parts }: Extract<Deed, { do: 'ask' }>): readonly Part[] => [
+const plain = ({ parts }: Extract<Command, { do: 'request' }>): readonly Part[] => [
   ...parts.filter((part) => part === 'think'),
   ...parts.filter((part) => part !== 'think' && PLAIN.has(part)),
 ]
@@ -119,7 +125,11 @@ const workPlans = fc
       { minLength: 3, maxLength: 14 },
     ),
   )
-  .map((deeds) => deeds.flat().map((deed) => (deed.do === 'ask' ? { ...deed, parts: plain(deed) } : deed)))
+  .map((commands) =>
+    commands
+      .flat()
+      .map((command) => (command.do === 'request' ? { ...command, parts: plain(command) } : command)),
+  )
 
 const WORK = [
   'sent_while_many_work',
@@ -131,7 +141,7 @@ const WORK = [
   'completed_after_a_condensation',
 ] as const satisfies readonly WorkOccurrence[]
 
-describe('M12, M13, M15 and M18: calls that work change no request before them', () => {
+describe('M12, M13, M15 and M18, replies with working calls', () => {
   it.each(GRAMMARS.map(({ name }) => name as WireGrammar))('%s', (grammar) => {
     const tally = new Tally<Occurrence>()
     always(workPlans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
@@ -139,7 +149,7 @@ describe('M12, M13, M15 and M18: calls that work change no request before them',
   })
 })
 
-describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or without what is bound to it', () => {
+describe('M12, M13 and M15, replies in later requests', () => {
   it.each(Object.keys(WIRES) as WireGrammar[])('%s', (grammar) => {
     const tally = new Tally<Occurrence>()
     always(plans, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
@@ -147,10 +157,10 @@ describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or with
       grammar === 'openai-chat'
         ? []
         : [
-            'signed_parts_stood',
-            'signed_parts_left_out',
-            'stood_again_after_a_change',
-            'stood_behind_masks',
+            'signed_parts_sent',
+            'signed_parts_omitted',
+            'signed_again_after_a_change',
+            'signed_after_masks',
             'another_model',
             'cut_between_calls',
           ]

@@ -30,15 +30,15 @@ const rulesAt = (index: number) => GREEDY[index] as RedactionRules
 const eventInLine = (text: string) => eventWith(text).filter(({ kind }) => kind !== 'LLMCompletionLogEvent')
 
 describe('X, redaction', () => {
-  it('X5, X6 and X8: the redacted event is one, and stays what it is when it is redacted again', () => {
+  it('X5, X6 and X8: a redacted event is a valid event, and redacting it again changes nothing', () => {
     always(fc.tuple(anyEvent(), greedy()), ([event, index]) => checkRedacted(event, rulesAt(index)))
   })
 
-  it('X5 masks are left alone', checkMaskStays)
+  it('X5: masks are not redacted', checkMaskStays)
 
-  it('X6 a secret in any part of a reply leaves nothing of its parts but their names', checkRedactedParts)
+  it('X6: a secret in any part of a reply leaves only the kinds of its recorded parts', checkRedactedParts)
 
-  it('X5 to X8: a secret is found however it is written, wherever it stands', () => {
+  it('X5 to X8: a secret is found in every encoding and at every position', () => {
     const tally = new Tally<string>()
     const planted = hiddenSecret().chain((hidden) =>
       fc.tuple(fc.constant(hidden), eventWith(hidden.text, hidden.equalKeys), fc.boolean()),
@@ -66,7 +66,7 @@ describe('X, redaction', () => {
     ])
   })
 
-  it('X7: also in lines that are no events', () => {
+  it('X7: a secret is found in lines that are not events', () => {
     // Only the line's own encoding is decoded in a truncated line.
     const inLine = hiddenSecret().filter(
       ({ encoding, frames }) => encoding === 'plain' && frames.length === 0,
@@ -83,7 +83,7 @@ describe('X, redaction', () => {
     })
   })
 
-  it('X9 and M: a log is what it was, and is sent as validly, whatever is redacted', () => {
+  it('X9: a redacted log keeps tree, pairing, views and status, and its requests are valid', () => {
     const tally = new Tally<Situation>()
     always(
       fc.tuple(hostileLog(), greedy()),
@@ -97,7 +97,7 @@ describe('X, redaction', () => {
     tally.require(['absent_id', 'open_batch', 'signed_thinking', 'redacted_thinking', 'reused_call_id'])
   })
 
-  it('X8: a legal log without secrets comes back as it is', () => {
+  it('X8: redacting a legal log without secrets returns the same object', () => {
     const rules = redactionRules({ secrets: ['nobody would write this'], builtIn: true, fields: [] })
     alwaysOnLegal((facts) => {
       hold('X8', redacted(facts, rules) === facts, 'a copy of a log without secrets')

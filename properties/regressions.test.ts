@@ -65,7 +65,7 @@ describe('pinned logs', () => {
     for (const check of LOG_CHECKS) check(facts)
   })
 
-  it('W9 the same as messages: all words, all calls, in one reply', () => {
+  it('W9 two calls of one response with text are sent as one reply with both texts and calls', () => {
     const { facts } = CASES.find(({ title }) => title.startsWith('W9')) as Pinned
     const [reply, ...results] = toMessages(replay(facts))
     expect(reply).toMatchObject({
@@ -75,7 +75,7 @@ describe('pinned logs', () => {
     expect(results).toMatchObject([{ tool_call_id: 'c2' }, { tool_call_id: 'c1' }])
   })
 
-  it('W21 a summary is the same value each time, and bears its condensation’s time', () => {
+  it('W21 a summary event is deterministic and has the time of its condensation', () => {
     const facts = [user('u', { timestamp: '2026-01-01T00:00:00Z' }), condensation('k', [], 0)]
     const [one, two] = [replay(facts), replay(facts)].map(
       (state) => [...viewEventsIn(state.branch.view)][0]?.event,
@@ -84,18 +84,18 @@ describe('pinned logs', () => {
     expect(one).toMatchObject({ id: 'k-summary', timestamp: '2026-01-01T00:00:00Z', source: 'environment' })
   })
 
-  it('W23 hundreds of steps in one loop, or of loops in a row: neither depth nor speed', () => {
+  it('W23 condensing an event removes its whole loop of 400 steps, or one of 400 loops', () => {
     const whole = replay([...loop(400), condensation('k', ['a0'], 0)])
     expect([...viewEventsIn(whole.branch.view)].map((item) => item.id)).toEqual(['k-summary'])
     const first = replay([...loops(400), condensation('k', ['a0'], 0)])
     expect(first.branch.view.length).toBe(799)
   })
 
-  it('W47 the path to nothing is empty', () => {
+  it('W47 the path to an empty HEAD is empty', () => {
     expect(pathToEntry(replay([user('u'), update('h', 'leaf_event_id', null)]).log.head)).toEqual([])
   })
 
-  it('P4 a legal log forgets no reply that a pending one goes on with, as its result would come too late', () => {
+  it('P4 a legal log condenses no paused reply that a pending reply continues', () => {
     const content = [{ type: 'text' as const, text: 'x' }]
     const [calls, record] = [
       [{ tool: 'terminal', action: null, arguments: '{}' }],
@@ -118,7 +118,7 @@ describe('pinned logs', () => {
     expect(listDroppedResultsIn(branch)).toEqual([])
   })
 
-  it('O1 and O2 the second call of a reply was asked at what the first one says, wherever the list begins', () => {
+  it('O1 and O2 later calls of a reply get `after` from its first call, in any part of a timeline', () => {
     const facts = [
       user('u'),
       pause('p'),
@@ -133,7 +133,7 @@ describe('pinned logs', () => {
     expect(last).toMatchObject({ id: 'a3', reply: { after: 'p' } })
   })
 
-  it('O3 a result on the branch that HEAD moved to takes the place of the one that was shown', async () => {
+  it('O3 a result on the branch that HEAD moved to replaces the result shown before', async () => {
     const others = [error('e2', 'c'), result('o2', 'c', 'a'), rejected('r2')]
     for (const [index, first] of [error('e1', 'c'), result('o1', 'c', 'a'), rejected('r1')].entries())
       await checkUIChunks(
@@ -142,7 +142,7 @@ describe('pinned logs', () => {
       )
   })
 
-  it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {
+  it('R6 a continuation with a duplicate action equals the same log folded alone', () => {
     const paused = replay([user('u'), pause('p')])
     reduce(paused, call('a1', 'c1', 'r1'))
     const rest = [call('u', 'c1', 'r1'), call('a1', 'c1', 'r1'), call('a2', 'c2', 'r2')]
@@ -153,7 +153,7 @@ describe('pinned logs', () => {
 
   it.each([
     {
-      title: 'while it waits, a call that is condensed later comes into its batch',
+      title: 'a call joins a pending batch and is condensed later',
       facts: [
         call('a1', 'c', 'r'),
         call('a2', 'c', 'r'),
@@ -164,7 +164,7 @@ describe('pinned logs', () => {
       ],
     },
     {
-      title: 'while it is in the view, a call that is condensed later comes into its batch',
+      title: 'a call joins a batch of the view and is condensed later',
       facts: [
         call('a1', 'b', 'r'),
         condensation('k1', ['a1']),
@@ -174,7 +174,7 @@ describe('pinned logs', () => {
       ],
     },
     {
-      title: 'a result that names no call ends this one',
+      title: 'a result that names no call ends a call that is condensed later',
       facts: [
         call('a1', 'c', 'r'),
         call('a2', 'c', 'r'),
@@ -185,7 +185,7 @@ describe('pinned logs', () => {
       ],
     },
     {
-      title: 'an event hangs on the update that moved HEAD',
+      title: 'the parent of an event is the update that moved HEAD',
       facts: [
         user('u'),
         user('left'),
@@ -193,7 +193,7 @@ describe('pinned logs', () => {
         user('u2', { parent_id: 'h' }),
       ],
     },
-  ])('O4 without what took something out: $title', ({ facts }) => {
+  ])('O4 removing the named cause changes the verdict: $title', ({ facts }) => {
     checkExplained(facts)
   })
 })

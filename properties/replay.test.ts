@@ -6,11 +6,11 @@ import { checkLongReplay, checkReplay } from './checks/replay.ts'
 import { always, alwaysOnLogs, RUNS } from './run.ts'
 
 describe('R, replay', () => {
-  it('R1 to R6 hold on hostile logs and on legal ones', () => {
+  it('R1 to R6 hold on hostile and legal logs', () => {
     alwaysOnLogs(checkReplay)
   })
 
-  it('R1, R3 and R6 hold where persistent vectors grow a level', () => {
+  it('R1, R3 and R6 hold on logs that add a level to the persistent vectors', () => {
     always(legalLog({ minCommands: 1700, maxCommands: 2200 }), checkLongReplay, RUNS / 50)
   })
 })

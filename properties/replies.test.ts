@@ -40,7 +40,7 @@ function behind(events: readonly Event[]) {
   let state = replay(BEFORE)
   for (const [index, event] of events.entries()) {
     const decoded = decodeEvent(JSON.parse(JSON.stringify({ id: `r${index}`, ...event })))
-    if (!decoded.ok) throw new Error(`no legal event: ${JSON.stringify(decoded.issues)}`)
+    if (!decoded.ok) throw new Error(`invalid event: ${JSON.stringify(decoded.issues)}`)
     state = reduce(state, decoded.event)
   }
   return state
@@ -99,8 +99,8 @@ function upToCall(
   const [message] = parts
   if (Array.isArray(message?.['tool_calls']))
     return { before: [{ ...message, tool_calls: message['tool_calls'].slice(0, stored) }], behind: [] }
-  const places = parts.flatMap((part, index) => (isCall(part) ? [index] : []))
-  const end = (places[stored - 1] ?? -1) + 1
+  const positions = parts.flatMap((part, index) => (isCall(part) ? [index] : []))
+  const end = (positions[stored - 1] ?? -1) + 1
   return {
     before: parts.slice(0, end),
     behind: parts.slice(end).filter((part) => !isCall(part) && !isThought(part) && !isFixed(part)),
@@ -134,7 +134,7 @@ const isBound = ({ type, text, ...part }: SentPart): boolean =>
   type !== 'message' &&
   /"(?:encrypted_content|providerOptions|thoughtSignature)"/.test(JSON.stringify(part))
 
-const wordsKept = (events: readonly Event[]): string =>
+const storedText = (events: readonly Event[]): string =>
   events
     .flatMap((event) =>
       event.kind === 'MessageEvent'
@@ -160,8 +160,8 @@ function signaturesIn(value: unknown): readonly unknown[] {
 
 const closing = { pending: { close: 'It was not run.' } } as const
 
-describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wire) => {
-  it('is written as it came, and legal in all grammars; behind what it did not see, without what is signed', () => {
+describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wire) => {
+  it('is written unchanged, valid in all grammars, and without signed parts after a changed past', () => {
     let signed = 0
     const tally = new Tally<Occurrence>()
     always(wire.reply, (reply) => {
@@ -180,7 +180,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     tally.require(wire.occurs)
   })
 
-  it('loses nothing but later calls, and the thinking that led to them, where HEAD is at one of its calls', () => {
+  it('loses only its later calls and the thinking before them if HEAD is at one of its calls', () => {
     let cuts = 0
     always(
       wire.reply,
@@ -224,7 +224,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     expect(cuts).toBeGreaterThan(5)
   })
 
-  it('is the same whole and in any cut of a stream, and its deltas are its words', () => {
+  it('is the same whole and in any division of its stream, and its deltas add up to its text', () => {
     always(
       fc.tuple(wire.reply, fc.infiniteStream(fc.integer({ min: 1, max: 6 }))),
       ([reply, cuts]) => {
@@ -238,7 +238,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     )
   })
 
-  it('that breaks off keeps what live readers saw, executes nothing, and is legal in all grammars', () => {
+  it('keeps its streamed text, executes no call and is valid if its stream breaks off', () => {
     let count = 0
     always(
       fc.tuple(wire.reply, fc.nat()),
@@ -249,12 +249,12 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
           .slice(0, nat % (stream.length - wire.ends))
           .flatMap((event) => collector.push(event))
         const { events, outcome } = collector.end()
-        const words = deltas.map(({ content }) => content ?? '').join('')
-        expect(outcome).toEqual({ type: 'broken_off', text: words })
-        expect(wire.words(reply).startsWith(words)).toBe(true)
+        const text = deltas.map(({ content }) => content ?? '').join('')
+        expect(outcome).toEqual({ type: 'broken_off', text: text })
+        expect(wire.words(reply).startsWith(text)).toBe(true)
         // A whole item may have more text than was streamed.
-        const stored = wordsKept(events)
-        expect(stored.startsWith(words) || (stored === '' && words.trim() === '')).toBe(true)
+        const stored = storedText(events)
+        expect(stored.startsWith(text) || (stored === '' && text.trim() === '')).toBe(true)
         expect(wire.words(reply).startsWith(stored)).toBe(true)
         for (const event of events)
           if (event.kind === 'ActionEvent' && !hasResult(event, events)) expect(event.action).toBeNull()
@@ -268,7 +268,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     expect(count).toBeGreaterThan(0)
   })
 
-  it('of any shape is read without an error, and gives legal events', () => {
+  it('is read without an error, and gives valid events, if it is damaged', () => {
     always(
       fc.tuple(wire.reply, fc.array(jsonValue(), { maxLength: 4 }), fc.nat()),
       ([reply, values, nat]) => {

@@ -12,7 +12,7 @@ import { brokenSecretEvent, secretEvent } from './secret-events.ts'
 import { Tally } from './tally.ts'
 
 describe('X, secrets', () => {
-  it('X1 and X3: nothing that is shown of a log holds a secret', () => {
+  it('X1 and X3: messages, requests, states and warnings of a log contain no secret', () => {
     const log = fc.tuple(hostileLog(), fc.array(secretEvent(), { maxLength: 3 }))
     const tally = new Tally<Situation>()
     always(log, ([facts, secrets]) => {
@@ -23,11 +23,11 @@ describe('X, secrets', () => {
     tally.require(['secret_shown'])
   })
 
-  it('X2 masking takes out secrets and nothing else', () => {
+  it('X2: `maskSecrets` removes secrets and nothing else', () => {
     always(fc.oneof(anyEvent(), secretEvent()), checkMasking)
   })
 
-  it('X4 no issue quotes a secret', () => {
+  it('X4: no issue quotes a secret', () => {
     always(brokenSecretEvent(), checkIssues)
   })
 })

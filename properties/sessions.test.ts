@@ -14,17 +14,24 @@ import * as agents from './sessions/agents.ts'
 import * as arrays from './sessions/arrays.ts'
 import { geminiCli } from './sessions/gemini.ts'
 import { recordsOf } from './sessions/lines.ts'
-import { type Can, type Said, saidOf, seenOf, talk, type Talk } from './sessions/talk.ts'
+import {
+  type Features,
+  type ScriptItem,
+  branchItems,
+  viewItems,
+  script,
+  type Script,
+} from './sessions/script.ts'
 import { Tally } from './tally.ts'
 
 interface Form {
   readonly name: string
   readonly format: SessionFormat
-  readonly can: Can
-  readonly write: (all: Talk) => unknown[]
-  readonly tellsErrors: boolean
+  readonly can: Features
+  readonly write: (all: Script) => unknown[]
+  readonly recordsErrors: boolean
   /** Whether a summary is recorded as a user message. */
-  readonly saysSummary?: boolean
+  readonly summaryIsUser?: boolean
 }
 
 const WHOLE = { back: true, compact: true }
@@ -36,71 +43,77 @@ const FORMS: readonly Form[] = [
     format: 'claude-code',
     can: { ...WHOLE, keep: true },
     write: agents.claudeCode,
-    tellsErrors: true,
+    recordsErrors: true,
   },
-  { name: 'Codex CLI', format: 'codex', can: WHOLE, write: agents.codex, tellsErrors: false },
-  { name: 'pi 3', format: 'pi', can: WHOLE, write: (all) => agents.pi(all, 3), tellsErrors: true },
+  { name: 'Codex CLI', format: 'codex', can: WHOLE, write: agents.codex, recordsErrors: false },
+  { name: 'pi 3', format: 'pi', can: WHOLE, write: (all) => agents.pi(all, 3), recordsErrors: true },
   {
     name: 'pi 1',
     format: 'pi',
     can: { back: false, compact: true },
     write: (all) => agents.pi(all, 1),
-    tellsErrors: true,
+    recordsErrors: true,
   },
   {
     name: 'Gemini CLI, lines',
     format: 'gemini-cli',
     can: { back: true, compact: false },
     write: (all) => geminiCli(all, true),
-    tellsErrors: true,
+    recordsErrors: true,
   },
   {
-    name: 'Gemini CLI, histories written anew',
+    name: 'Gemini CLI, rewritten histories',
     format: 'gemini-cli',
     can: { back: false, compact: true },
     write: (all) => geminiCli(all, true),
-    tellsErrors: true,
-    saysSummary: true,
+    recordsErrors: true,
+    summaryIsUser: true,
   },
   {
-    name: 'Gemini CLI, an object',
+    name: 'Gemini CLI, one object',
     format: 'gemini-cli',
     can: NEITHER,
     write: (all) => geminiCli(all, false),
-    tellsErrors: true,
+    recordsErrors: true,
   },
-  { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, tellsErrors: false },
-  { name: 'Anthropic', format: 'anthropic', can: NEITHER, write: arrays.anthropic, tellsErrors: true },
-  { name: 'OpenAI Chat', format: 'openai-chat', can: NEITHER, write: arrays.openaiChat, tellsErrors: false },
+  { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, recordsErrors: false },
+  { name: 'Anthropic', format: 'anthropic', can: NEITHER, write: arrays.anthropic, recordsErrors: true },
+  {
+    name: 'OpenAI Chat',
+    format: 'openai-chat',
+    can: NEITHER,
+    write: arrays.openaiChat,
+    recordsErrors: false,
+  },
   {
     name: 'OpenAI Responses',
     format: 'openai-responses',
     can: NEITHER,
     write: arrays.openaiResponses,
-    tellsErrors: false,
+    recordsErrors: false,
   },
   {
     name: 'UI messages 5',
     format: 'ui-messages',
     can: NEITHER,
     write: (all) => arrays.uiMessages(all, 5),
-    tellsErrors: true,
+    recordsErrors: true,
   },
   {
     name: 'UI messages 4',
     format: 'ui-messages',
     can: NEITHER,
     write: (all) => arrays.uiMessages(all, 4),
-    tellsErrors: false,
+    recordsErrors: false,
   },
 ]
 
-function saidBy(event: Event): Said[] {
+function itemsOf(event: Event): ScriptItem[] {
   switch (event.kind) {
     case 'MessageEvent':
       return [[event.source === 'agent' ? 'agent' : 'user', textIn(event.llm_message.content ?? [])]]
     case 'ActionEvent': {
-      const call: Said = ['call', event.tool_name, event.tool_call.arguments]
+      const call: ScriptItem = ['call', event.tool_name, event.tool_call.arguments]
       const text = textIn(event.thought)
       return text === '' ? [call] : [['agent', text], call]
     }
@@ -117,20 +130,20 @@ function saidBy(event: Event): Said[] {
 /** Inserted by the Codex client. */
 const isInjected = (event: Event): boolean => event.kind === 'MessageEvent' && event.source === 'environment'
 
-const read = (events: readonly Event[]): Said[] =>
-  events.filter((event) => !isInjected(event)).flatMap(saidBy)
+const read = (events: readonly Event[]): ScriptItem[] =>
+  events.filter((event) => !isInjected(event)).flatMap(itemsOf)
 
 /** Drops distinctions that the format cannot express. */
-const plain = (messages: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
+const plain = (messages: readonly ScriptItem[], { recordsErrors, summaryIsUser }: Form): ScriptItem[] =>
   messages.map((one) => {
-    if (one[0] === 'result' && !tellsErrors) return ['result', one[1], false]
-    return one[0] === 'summary' && saysSummary === true ? ['user', one[1]] : one
+    if (one[0] === 'result' && !recordsErrors) return ['result', one[1], false]
+    return one[0] === 'summary' && summaryIsUser === true ? ['user', one[1]] : one
   })
 
 type Occurrence = 'went_back' | 'compacted' | 'kept' | 'many_calls' | 'failed' | 'thought'
 
-function occurredIn(all: Talk): Occurrence[] {
-  const has = (some: (turn: Talk[number]) => boolean, name: Occurrence): Occurrence[] =>
+function occurredIn(all: Script): Occurrence[] {
+  const has = (some: (turn: Script[number]) => boolean, name: Occurrence): Occurrence[] =>
     all.some(some) ? [name] : []
   return [
     ...has(({ back }) => back > 0, 'went_back'),
@@ -145,29 +158,29 @@ function occurredIn(all: Talk): Occurrence[] {
 describe('E9, sessions of other agents', () => {
   for (const form of FORMS) {
     const { name, format, can, write: lines } = form
-    it(`E9: a session of ${name} reads as it was, in every grammar`, () => {
+    it(`E9: a session of ${name} is read completely, and is valid in every grammar`, () => {
       const tally = new Tally<Occurrence>()
       always(
-        talk(can),
+        script(can),
         (all) => {
           tally.count(occurredIn(all))
           const records = recordsOf(lines(all))
           // Messages with only text fit two grammars.
           const options = name === 'Anthropic' || name.startsWith('OpenAI') ? { from: format } : {}
           const session = readSession(records, options)
-          same('E9', 'the form', session.format, format)
+          same('E9', 'the format', session.format, format)
           same('E9', 'reading again', readSession(records, options), session)
           const facts = session.facts.map(({ fact }) => fact)
-          same('E9', 'what is in quarantine', facts.filter(isQuarantined), [])
-          same('E9', 'what is no event', facts.filter(isNoEvent), [])
+          same('E9', 'quarantined lines', facts.filter(isQuarantined), [])
+          same('E9', 'invalid events', facts.filter(isNoEvent), [])
           const ids = facts.map(({ id }) => id)
-          hold('E9', new Set(ids).size === ids.length, 'an id stands twice')
+          hold('E9', new Set(ids).size === ids.length, 'an id is repeated')
           const state = replay(facts)
           const path = pathTo(state).flatMap(({ event }) => (event === null ? [] : [event]))
-          same('E9', 'what the branch says', read(path), plain(saidOf(all), form))
+          same('E9', 'the branch', read(path), plain(branchItems(all), form))
           const seen = [...viewEvents(state)].flatMap(({ event }) => (event === null ? [] : [event]))
           const view = read(seen)
-          same('E9', 'what the model sees', view, plain(seenOf(all), form))
+          same('E9', 'the view', view, plain(viewItems(all), form))
           checkGrammars(facts)
         },
         RUNS / 8,
@@ -183,7 +196,7 @@ describe('E9, sessions of other agents', () => {
     })
   }
 
-  it('E9: whatever is wrong with a file, reading it gives a log that can be sent', () => {
+  it('E9: a damaged session file is read without an error, and its requests are valid', () => {
     const form = fc.constantFrom(...FORMS)
     const cut = fc.record({
       index: fc.nat(),
@@ -192,7 +205,7 @@ describe('E9, sessions of other agents', () => {
       path: fc.array(fc.nat(), { maxLength: 5 }),
     })
     const input = form.chain((one) =>
-      fc.tuple(fc.constant(one), talk(one.can), fc.array(cut, { minLength: 1, maxLength: 5 })),
+      fc.tuple(fc.constant(one), script(one.can), fc.array(cut, { minLength: 1, maxLength: 5 })),
     )
     always(
       input,
@@ -200,7 +213,7 @@ describe('E9, sessions of other agents', () => {
         const values = cuts.reduce<unknown[]>(damaged, lines(all))
         const session = total('E9', 'readSession', () => readSession(recordsOf(values), { from: format }))
         const facts = session.facts.map(({ fact }) => fact)
-        same('E9', 'what is no event', facts.filter(isNoEvent), [])
+        same('E9', 'invalid events', facts.filter(isNoEvent), [])
         // Signed parts stay in place, so a thought need not lead its reply.
         checkGrammars(facts, ['thinking-first'])
       },
@@ -208,17 +221,18 @@ describe('E9, sessions of other agents', () => {
     )
   })
 
-  it.each(FORMS)('E9: a session of $name is looked at as often, line for line, when it is long', (form) => {
-    const looks = (turns: number): number => looksFor(form.write(longTalk(turns, form.can)), form.format)
-    const [short, long] = [looks(20), looks(160)]
-    hold('E9', long <= short * 1.1, () => `${long} looks for a value beside ${short}`)
+  it.each(FORMS)('E9: reading a session of $name has a constant cost per value', (form) => {
+    const reads = (turns: number): number =>
+      readsPerValue(form.write(longScript(turns, form.can)), form.format)
+    const [short, long] = [reads(20), reads(160)]
+    hold('E9', long <= short * 1.1, () => `${long} reads of a value, but ${short} in a short session`)
   })
 })
 
 /** Readers rely on types alone, without decoding. */
 const isNoEvent = (fact: Fact): boolean => !isQuarantined(fact) && !decodeEvent(fact).ok
 
-function longTalk(turns: number, can: Can): Talk {
+function longScript(turns: number, can: Features): Script {
   const call = { name: 'bash', input: { command: 'ls' }, result: 'a', isError: false }
   return Array.from({ length: turns }, (_, index) => ({
     back: can.back && index % 5 === 4 ? 1 : 0,
@@ -234,8 +248,8 @@ function longTalk(turns: number, can: Can): Talk {
 }
 
 /** Property reads per value while a file is parsed. */
-function looksFor(values: readonly unknown[], from: SessionFormat): number {
-  let looks = 0
+function readsPerValue(values: readonly unknown[], from: SessionFormat): number {
+  let reads = 0
   let current = 0
   const watch = (value: unknown): unknown => {
     current += 1
@@ -245,15 +259,15 @@ function looksFor(values: readonly unknown[], from: SessionFormat): number {
       : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, watch(item)]))
     return new Proxy(inner as object, {
       get: (target, key, receiver): unknown => {
-        looks += 1
+        reads += 1
         return Reflect.get(target, key, receiver)
       },
     })
   }
   const records = recordsOf(values).map((one) => ({ ...one, value: watch(one.value) as JsonValue }))
   const { facts } = readSession(records, { from })
-  hold('E9', !facts.some(({ fact }) => isQuarantined(fact)), 'something is in quarantine')
-  return looks / current
+  hold('E9', !facts.some(({ fact }) => isQuarantined(fact)), 'a line is quarantined')
+  return reads / current
 }
 
 interface Cut {

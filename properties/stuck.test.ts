@@ -8,7 +8,7 @@ import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('L, loops', () => {
-  it('L4 thoughts, summaries and reasons of refusals change nothing, and L1 to L3: what is found is what the naive reading finds, for every prefix of logs full of loops', () => {
+  it('L1 to L4 hold for every prefix of logs with many loops', () => {
     const tally = new Tally<string>()
     always(
       loopyLog(),
@@ -21,11 +21,11 @@ describe('L, loops', () => {
     tally.require(['action_observation', 'action_error', 'monologue', 'alternating_pattern', 'nudge'])
   })
 
-  it('L1 to L3 on hostile logs', () => {
+  it('L1 to L3 hold on hostile logs', () => {
     always(hostileLog(), (facts) => void checkLoops(facts), RUNS / 4)
   })
 
-  it('L1 to L3 on legal logs', () => {
+  it('L1 to L3 hold on legal logs', () => {
     alwaysOnLegal((facts) => void checkLoops(facts))
   })
 })

@@ -25,7 +25,7 @@ const finds = (line: string, query: string): boolean => {
   return clauses.includes.length > 0 && fitsText(line, clauses)
 }
 
-it('a line has the words of its text, each once and in order, in characters that every database keeps', () => {
+it('the indexed line of a text contains its terms in order, in characters that databases accept', () => {
   fc.assert(
     fc.property(text(), (input) => {
       const tokens = tokensOf(input)
@@ -45,7 +45,7 @@ it('a line has the words of its text, each once and in order, in characters that
   )
 })
 
-it('a text is found by itself in quotes, by each of its words, and by any stretch of a script without spaces', () => {
+it('a text is found by itself in quotes, by each word, and by any CJK substring', () => {
   fc.assert(
     fc.property(text(), fc.nat(), fc.nat(), (input, from, length) => {
       const line = lineOf(input)
@@ -60,9 +60,9 @@ it('a text is found by itself in quotes, by each of its words, and by any stretc
           if (sizeOfLine(lineOf(word)) === 1) expect(finds(line, word.toUpperCase()), word).toBe(true)
           expect(finds(line, word.normalize('NFD')), word).toBe(true)
         }
-      for (const stretch of input.match(/[\u4e00-\u9fff\u30a1-\u30fa\uac00-\ud7a3]+/g) ?? []) {
-        const start = from % stretch.length
-        const part = stretch.slice(start, start + 1 + (length % 5))
+      for (const run of input.match(/[\u4e00-\u9fff\u30a1-\u30fa\uac00-\ud7a3]+/g) ?? []) {
+        const start = from % run.length
+        const part = run.slice(start, start + 1 + (length % 5))
         expect(finds(line, part), part).toBe(true)
       }
     }),
@@ -70,7 +70,7 @@ it('a text is found by itself in quotes, by each of its words, and by any stretc
   )
 })
 
-it('the tokens that a hit is shown by are all that its query matches', () => {
+it('`tokensFor` returns exactly the tokens that the query matches', () => {
   let matches = 0
   const plain = fc
     .array(fc.constantFrom('foo', 'Bar', 'fooBar', 'HTTPServer', 'x', '42', 'a'.repeat(70), 'Ab1C', '.', ' '))
@@ -78,14 +78,14 @@ it('the tokens that a hit is shown by are all that its query matches', () => {
   fc.assert(
     fc.property(fc.oneof(plain, text()), fc.oneof(plain, text()), (input, query) => {
       const { includes } = parseTextQuery(`${query} ${input.split(' ')[0]}`)
-      const places = (tokens: readonly Token[]): Set<string> =>
+      const matchesIn = (tokens: readonly Token[]): Set<string> =>
         new Set(
           tokens.flatMap(({ term, start, end }) =>
             includes.some(({ terms }) => terms.includes(term)) ? [`${term} ${start} ${end}`] : [],
           ),
         )
-      const expected = places(tokensOf(input))
-      expect(places(tokensFor(input, includes))).toEqual(expected)
+      const expected = matchesIn(tokensOf(input))
+      expect(matchesIn(tokensFor(input, includes))).toEqual(expected)
       if (includes.every(({ terms }) => terms.length === 1)) matches += expected.size
     }),
     { numRuns: 2_000 },
@@ -93,7 +93,7 @@ it('the tokens that a hit is shown by are all that its query matches', () => {
   expect(matches).toBeGreaterThan(1_000)
 })
 
-it('no query throws or takes long, and a word that is excluded is not found', () => {
+it('no query throws or takes quadratic time, and an excluded word excludes its text', () => {
   fc.assert(
     fc.property(text(), text(), (input, query) => {
       const { includes, excludes } = parseTextQuery(query)
@@ -120,7 +120,7 @@ it('no query throws or takes long, and a word that is excluded is not found', ()
   expect(process.cpuUsage(start).user).toBeLessThan(15_000_000)
 })
 
-it('a hit shows the matches in a piece of the text, whatever is around them', async () => {
+it('the snippet of a hit contains and marks the matches, whatever text surrounds them', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(text(), { minLength: 1, maxLength: 4 }), async (texts) => {
       const store = memoryStore({ fullText: true })

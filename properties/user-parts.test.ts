@@ -67,11 +67,11 @@ const mark = fc.stringMatching(/^[a-z]{8}$/)
 
 const sample = fc.constantFrom<Sample>(...SAMPLES)
 
-describe('M14, what users and tools say', () => {
+describe('M14, parts of user messages and tool results', () => {
   it.for(Object.entries(GRAMMARS))(
-    '%s: its own parts stand as they are, the others in its words or by name',
+    '%s: its own parts are sent unchanged, and other parts converted or by name',
     ([name, { write, validate }]) => {
-      const ownValue = NAMES[name as keyof typeof NAMES]
+      const ownGrammar = NAMES[name as keyof typeof NAMES]
       const property = fc.property(
         sample,
         mark,
@@ -90,11 +90,11 @@ describe('M14, what users and tools say', () => {
           )
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
           const cannotMove = is_error && input.role === 'result' && isNamed
-          if (input.grammar !== ownValue || !input.isSent || cannotMove) return
-          const stands = [...objectsIn(request)].filter(
+          if (input.grammar !== ownGrammar || !input.isSent || cannotMove) return
+          const copies = [...objectsIn(request)].filter(
             (each) => JSON.stringify(each, unmarked) === JSON.stringify(part),
           )
-          expect(stands).toHaveLength(1)
+          expect(copies).toHaveLength(1)
         },
       )
       fc.assert(property, { numRuns: RUNS })
@@ -102,12 +102,12 @@ describe('M14, what users and tools say', () => {
   )
 
   it.for(Object.entries(GRAMMARS))(
-    '%s: every part leaves the request legal and the text around it in its place',
+    '%s: the request is valid with any part, and the texts around it keep their order',
     ([, { write, validate }]) => {
-      const places = fc.constantFrom('user' as const, 'result' as const)
+      const positions = fc.constantFrom('user' as const, 'result' as const)
       const property = fc.property(
         fc.array(fc.oneof(openPart(), wrongPart()), { minLength: 1, maxLength: 3 }),
-        places,
+        positions,
         fc.boolean(),
         (parts, position, is_error) => {
           const messages = holding(parts, position, is_error)
@@ -125,5 +125,5 @@ describe('M14, what users and tools say', () => {
     },
   )
 
-  it('whatever the log, no part is left out without a word', () => alwaysOnLogs(checkParts))
+  it('no request silently omits a part of a log', () => alwaysOnLogs(checkParts))
 })

@@ -66,7 +66,7 @@ function checkView(facts: readonly Fact[]): void {
 }
 
 describe('V, view', () => {
-  it('V1 incremental = rebuilt = naive for every prefix of every branch, and V2 to V5, on hostile logs', () => {
+  it('V1 to V5 hold on hostile logs', () => {
     const tally = new Tally<Situation>()
     always(hostileLog(), (facts) => {
       tally.count(situationsOf(facts))

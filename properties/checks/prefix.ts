@@ -22,11 +22,11 @@ import { checkWorking, GRAMMARS } from './messages.ts'
 import { checkRequest, frozen, startRequests } from './request-cache.ts'
 import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
 
-export type Deed =
+export type Command =
   | { readonly do: 'user' | 'blank' | 'environment' | 'snapshot' | 'reopen' }
   /** Calls the model. Users speak during the reply (`meanwhile`) or before the results arrive (`late`). */
   | {
-      readonly do: 'ask'
+      readonly do: 'request'
       readonly parts: readonly Part[]
       readonly meanwhile: number
       readonly late: number
@@ -51,9 +51,9 @@ export type Deed =
 export type Occurrence =
   | SentOccurrence
   | 'steered'
-  | 'thought_between_words'
+  | 'thinking_between_texts'
   | 'another_branch'
-  | 'stood_behind_masks'
+  | 'signed_after_masks'
   | 'mask_moved'
   | 'another_model'
   | 'shared'
@@ -77,10 +77,10 @@ interface Masked extends Given {
   readonly masked: readonly string[]
 }
 
-export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
+export function playWire(grammar: WireGrammar, commands: readonly Command[]): Occurrence[] {
   const { limits } = WIRES[grammar]
   // Replies are sent as they were signed, also with what a request should not contain.
-  const replies = deeds.flatMap((deed) => (deed.do === 'ask' ? [deed.parts] : []))
+  const replies = commands.flatMap((command) => (command.do === 'request' ? [command.parts] : []))
   // No provider signs a reply whose thinking is behind its text or its calls.
   const isPlain = replies.every((parts) =>
     parts.every((part, i) => PLAIN.has(part) && (part !== 'think' || i === 0 || parts[i - 1] === 'think')),
@@ -139,7 +139,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   put({ kind: 'SystemPromptEvent', id: next(), system_prompt: { text: 'Be brief.' }, tools: [] })
   say('user', 'hello')
 
-  const ask = (deed: Extract<Deed, { do: 'ask' }>): void => {
+  const callModel = (command: Extract<Command, { do: 'request' }>): void => {
     const whole = toMessages(state, options)
     const sent = send(grammar, mask(whole), tools, model)
     if (checkRequest(requests, grammar, state, options, { tools, model }, mask)) occurred.push('shared')
@@ -152,10 +152,10 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     if (listWorkingCalls(state).length > 1) occurred.push('sent_while_many_work')
     same('M18', `${grammar}: broken rules`, rules?.judge(sent.request, options) ?? [], [])
     latest = facts.length
-    const { works: count = 0 } = deed
+    const { works: count = 0 } = command
     const isAsync = (index: number): boolean => index < count && index % 2 === 0
     const script = { number: latest, word: `word number ${latest}`, tool: () => 'ls', isAsync }
-    const reply = replyParts(grammar, sent.seen, deed.parts, script)
+    const reply = replyParts(grammar, sent.seen, command.parts, script)
     const after = state.log.head?.id ?? null
     input.set(reply.model, {
       seen: sent.seen,
@@ -165,24 +165,24 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       isIntact: true,
       by: model,
     })
-    for (let n = 0; n < deed.meanwhile; n += 1) say('user', `by the way ${facts.length}`)
-    if (deed.meanwhile > 0) occurred.push('steered')
-    if (reply.isMixed) occurred.push('thought_between_words')
-    if (deed.completes !== undefined) {
+    for (let n = 0; n < command.meanwhile; n += 1) say('user', `by the way ${facts.length}`)
+    if (command.meanwhile > 0) occurred.push('steered')
+    if (reply.isMixed) occurred.push('thinking_between_texts')
+    if (command.completes !== undefined) {
       const before = occurred.length
-      complete(deed.completes, false)
+      complete(command.completes, false)
       if (occurred[before] === 'completed') occurred.push('completed_while_the_model_replies')
     }
     for (const event of reply.events({ ...recordOf(grammar, reply, sent.request, model), after })) {
       put(event)
       if (event.kind === 'ActionEvent') actions.push(event)
     }
-    if (deed.isEarly === true && reply.calls.length > 0) {
+    if (command.isEarly === true && reply.calls.length > 0) {
       complete(0, false)
       occurred.push('completed_early')
     }
     for (const { event_id } of reply.calls.slice(0, count)) works.add(event_id)
-    for (let n = 0; n < deed.late; n += 1) say('user', `wait ${facts.length}`)
+    for (let n = 0; n < command.late; n += 1) say('user', `wait ${facts.length}`)
     for (const { event_id, call, text } of reply.calls) result(event_id, call, text)
   }
 
@@ -204,16 +204,16 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       const isMoved = String(maskedCalls(whole.slice(0, index), messages)) !== String(reply.masked)
       if (isMoved) now.set(name, { ...reply, isIntact: false })
       if (isMoved) occurred.push('mask_moved')
-      else if (reply.signed > 0 && reply.masked.length > 0) occurred.push('stood_behind_masks')
+      else if (reply.signed > 0 && reply.masked.length > 0) occurred.push('signed_after_masks')
     }
     return now
   }
 
-  for (const deed of deeds) {
-    switch (deed.do) {
+  for (const command of commands) {
+    switch (command.do) {
       case 'user':
       case 'environment':
-        say(deed.do, `and ${facts.length}`)
+        say(command.do, `and ${facts.length}`)
         break
       case 'blank':
         say('user', ' \u0085')
@@ -226,17 +226,17 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       case 'reopen':
         state = replay(facts)
         break
-      case 'ask':
-        ask(deed)
+      case 'request':
+        callModel(command)
         break
       case 'complete':
-        complete(deed.call, deed.isDecided)
+        complete(command.call, command.isDecided)
         break
       case 'back':
       case 'into': {
-        const kind = deed.do === 'back' ? 'MessageEvent' : 'ActionEvent'
+        const kind = command.do === 'back' ? 'MessageEvent' : 'ActionEvent'
         const events = [...viewEventsIn(state.branch.view)].filter(({ event }) => event.kind === kind)
-        const target = events.at(-1 - deed.by)
+        const target = events.at(-1 - command.by)
         if (target === undefined) break
         // A snapshot may have evicted the entry.
         state = replay(facts)
@@ -247,7 +247,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       }
       case 'system':
       case 'append':
-        if (deed.do === 'system' || options.system === 'replace' || !limits.appends) {
+        if (command.do === 'system' || options.system === 'replace' || !limits.appends) {
           options = { ...options, system: 'replace' }
           changed()
         }
@@ -281,7 +281,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         model = model === 'one' ? 'two' : 'one'
         break
       case 'mask':
-        mask = observationMasking({ keepLast: 1, stride: deed.stride, placeholder: '' })
+        mask = observationMasking({ keepLast: 1, stride: command.stride, placeholder: '' })
         break
       case 'tools':
         tools = [...tools, { name: `t${tools.length}` }]
@@ -290,7 +290,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       case 'condense': {
         // A forgotten system prompt is sent while it is the latest, then replaced by the next.
         const ids = [...viewEventsIn(state.branch.view)]
-          .slice(0, deed.events)
+          .slice(0, command.events)
           .filter(({ event }) => event.kind !== 'SystemPromptEvent')
           .map(({ id }) => id)
         put({
@@ -306,7 +306,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       }
     }
   }
-  ask({ do: 'ask', parts: ['say'], meanwhile: 0, late: 0 })
+  callModel({ do: 'request', parts: ['say'], meanwhile: 0, late: 0 })
   return occurred
 }
 
@@ -315,28 +315,28 @@ const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralM
     message.role === 'tool' && message !== masked[index] ? [message.tool_call_id] : [],
   )
 
-const asks = (...parts: Part[]): Deed => ({ do: 'ask', parts, meanwhile: 1, late: 0 })
+const requesting = (...parts: Part[]): Command => ({ do: 'request', parts, meanwhile: 1, late: 0 })
 
 /** Everything that can invalidate signed parts. */
-const SCRIPT: readonly Deed[] = [
-  asks('think', 'say', 'think', 'call'),
-  asks('think', 'call', 'call'),
+const SCRIPT: readonly Command[] = [
+  requesting('think', 'say', 'think', 'call'),
+  requesting('think', 'call', 'call'),
   { do: 'append' },
   { do: 'model' },
-  asks('think', 'search', 'blank', 'redacted', 'say'),
+  requesting('think', 'search', 'blank', 'redacted', 'say'),
   { do: 'back', by: 1 },
-  asks('redacted', 'call'),
+  requesting('redacted', 'call'),
   { do: 'system' },
-  asks('think', 'call'),
-  asks('think'),
+  requesting('think', 'call'),
+  requesting('think'),
   { do: 'condense', events: 4 },
-  asks('think', 'call'),
+  requesting('think', 'call'),
   { do: 'tools' },
-  asks('redacted', 'say', 'redacted', 'call'),
+  requesting('redacted', 'say', 'redacted', 'call'),
   { do: 'redact' },
-  asks('think', 'say', 'redacted', 'call'),
+  requesting('think', 'say', 'redacted', 'call'),
   { do: 'alter' },
-  asks('think'),
+  requesting('think'),
 ]
 
 let isPlayed = false

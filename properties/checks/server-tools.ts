@@ -42,7 +42,7 @@ export function textsIn(value: unknown): string {
 }
 
 /** Replies continue each other across these. */
-export type Deed =
+export type Command =
   | { readonly do: 'user' | 'result' }
   | {
       readonly do: 'reply'
@@ -55,8 +55,8 @@ export type Deed =
     }
   | { readonly do: 'back' | 'forget'; readonly index: number; readonly count: number }
 
-export const deed: fc.Arbitrary<Deed> = fc.oneof(
-  { weight: 1, arbitrary: fc.constant<Deed>({ do: 'user' }) },
+export const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 1, arbitrary: fc.constant<Command>({ do: 'user' }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -83,7 +83,7 @@ const THINKING = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }
 export type Met = 'together_in_two_replies' | 'parted' | 'both_forgotten' | 'both_cut' | 'forked_between'
 
 /** M17: a condensation, cut or fork removes both halves from requests or neither. */
-export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void): void {
+export function checkPairs(commands: readonly Command[], met: (happened: Met) => void): void {
   let state = initialState()
   let n = 0
   const log: Event[] = []
@@ -96,7 +96,7 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
   const requests = startRequests()
   let waiting: ServerBlock[] = []
   let lied = false
-  for (const each of deeds) {
+  for (const each of commands) {
     if (each.do === 'user') user()
     else if (each.do === 'back' || each.do === 'forget') {
       const ids = [...viewEventsIn(state.branch.view)].map(({ id }) => id)

@@ -8,7 +8,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { same } from '../../src/testing/failure.ts'
-import type { Deed } from './stream-deeds.ts'
+import type { Command } from './stream-commands.ts'
 
 const PROCESSES = 2
 const LINGER = 10_000
@@ -125,11 +125,11 @@ class World {
     this.maker.known = this.log.length
   }
 
-  async do(deed: Deed): Promise<void> {
-    const pick = 'pick' in deed ? deed.pick : 0
-    switch (deed.type) {
+  async do(command: Command): Promise<void> {
+    const pick = 'pick' in command ? command.pick : 0
+    switch (command.type) {
       case 'say':
-        return this.say(deed.content, deed.reasoning)
+        return this.say(command.content, command.reasoning)
       case 'note':
         return this.append({ kind: 'PauseEvent', id: `p${this.log.length}` })
       case 'resume':
@@ -295,9 +295,9 @@ class World {
   }
 }
 
-export async function checkStreams(deeds: readonly Deed[]): Promise<void> {
+export async function checkStreams(commands: readonly Command[]): Promise<void> {
   const world = new World()
-  for (const each of deeds) await world.do(each)
+  for (const each of commands) await world.do(each)
   for (const reader of world.readers) {
     reader.process.known = world.log.length
     await world.read(reader)

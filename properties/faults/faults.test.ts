@@ -34,25 +34,25 @@ describe('deliberate faults', () => {
 
   afterAll(() => bench.close())
 
-  it('there are enough of them, each with a name of its own', () => {
+  it('there are at least 200, with unique names', () => {
     expect(FAULTS.length).toBeGreaterThanOrEqual(200)
     expect(new Set(FAULTS.map((fault) => fault.name)).size).toBe(FAULTS.length)
     expect(PLAYED.length).toBeGreaterThanOrEqual(3)
   })
 
-  it('each kind of process tries some', () => {
+  it('each kind of child process checks some of them', () => {
     expect([...new Set(FAULTS.map(childOf))].toSorted()).toEqual(CHILDREN.toSorted())
   })
 
-  it('each changes a text that stands once in its file', () => {
+  it('each replaces a text that occurs exactly once in its file', () => {
     for (const fault of FAULTS) expect(mutated(fault)).not.toBe('')
   })
 
-  it('without a fault all laws hold', async () => {
+  it('all laws hold without a fault', async () => {
     expect(await sound).toEqual(PLAYED_BY.map(() => 'all laws hold'))
   })
 
-  it.each(PLAYED)('$file: $name', async ({ name }) => {
+  it.each(PLAYED)('a law fails if $name ($file)', async ({ name }) => {
     const verdict = await verdicts.get(name)
     expect(verdict).toMatch(/^[RTPVMOEXIKLB]\d+: /)
     // A fault that names something undefined shows nothing about the laws.

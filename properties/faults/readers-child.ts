@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { checkExplained, checkFindings, checkFoundOfLegal } from '../checks/explain.ts'
 import { checkFollowers, followSteps, SCRIPTED } from '../checks/followed.ts'
-import { streamDeeds } from '../checks/stream-deeds.ts'
+import { streamCommands } from '../checks/stream-commands.ts'
 import { checkStreams } from '../checks/streamed.ts'
 import { hostileLog, legalLog } from '../../src/testing/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -38,7 +38,7 @@ async function hold<T>(
 await hold(/^explain\//, 'O4', hostileLog(), 60, checkExplained)
 await hold(/^explain\//, 'O5', hostileLog(), 40, checkFindings)
 await hold(/^explain\//, 'O5', legalLog(), 40, checkFoundOfLegal)
-await hold(/^conversation\/s/, 'B5', streamDeeds, 300, checkStreams)
+await hold(/^conversation\/s/, 'B5', streamCommands, 300, checkStreams)
 
 const time = new VirtualTime()
 const clock = (): bigint => BigInt(Date.now()) * 1000n

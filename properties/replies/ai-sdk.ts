@@ -203,9 +203,9 @@ export const AI_SDK: ReplyWire<Raw> = {
       ...(content.some(isSigned) ? (['signed'] as const) : []),
       ...(content.some((part) => part['providerExecuted'] === true) ? (['server_tools'] as const) : []),
       ...(first >= 0 && content.slice(first).some(({ type }) => type === 'reasoning')
-        ? (['thought_between_words'] as const)
+        ? (['thinking_between_texts'] as const)
         : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
+  occurs: ['calls', 'words_only', 'signed', 'thinking_between_texts', 'server_tools'],
 }

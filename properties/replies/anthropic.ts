@@ -260,13 +260,13 @@ export const ANTHROPIC: ReplyWire<Raw> = {
         ? (['thought_between_calls'] as const)
         : []),
       ...(content.includes(WAITING) ? (['waits_for_a_result'] as const) : []),
-      ...(first >= 0 && content.slice(first).some(isSigned) ? (['thought_between_words'] as const) : []),
+      ...(first >= 0 && content.slice(first).some(isSigned) ? (['thinking_between_texts'] as const) : []),
     ]
   },
   occurs: [
     'calls',
     'words_only',
-    'thought_between_words',
+    'thinking_between_texts',
     'signed',
     'server_tools',
     'waits_for_a_result',

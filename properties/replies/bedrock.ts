@@ -173,9 +173,9 @@ export const BEDROCK: ReplyWire<Raw> = {
       ...(content.some(isSigned) ? (['signed'] as const) : []),
       ...(content.some(isServers) ? (['server_tools'] as const) : []),
       ...(first >= 0 && content.slice(first).some(({ reasoningContent }) => reasoningContent !== undefined)
-        ? (['thought_between_words'] as const)
+        ? (['thinking_between_texts'] as const)
         : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
+  occurs: ['calls', 'words_only', 'signed', 'thinking_between_texts', 'server_tools'],
 }

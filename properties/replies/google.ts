@@ -197,9 +197,9 @@ export const GOOGLE: ReplyWire<Raw> = {
       ...(parts.some(isSigned) ? (['signed'] as const) : []),
       ...(parts.some(({ toolCall }) => toolCall !== undefined) ? (['server_tools'] as const) : []),
       ...(first >= 0 && parts.slice(first).some(({ thought }) => thought === true)
-        ? (['thought_between_words'] as const)
+        ? (['thinking_between_texts'] as const)
         : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
+  occurs: ['calls', 'words_only', 'signed', 'thinking_between_texts', 'server_tools'],
 }

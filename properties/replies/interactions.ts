@@ -208,9 +208,9 @@ export const INTERACTIONS: ReplyWire<Raw> = {
       ...(steps.some(isSigned) ? (['signed'] as const) : []),
       ...(steps.some(({ type }) => type.endsWith('_result')) ? (['server_tools'] as const) : []),
       ...(first >= 0 && steps.slice(first).some(({ type }) => type === 'thought')
-        ? (['thought_between_words'] as const)
+        ? (['thinking_between_texts'] as const)
         : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
+  occurs: ['calls', 'words_only', 'signed', 'thinking_between_texts', 'server_tools'],
 }

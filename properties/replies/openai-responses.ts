@@ -22,7 +22,7 @@ type Item =
       readonly id: string
       readonly role: 'assistant'
       readonly status: 'completed'
-      readonly content: readonly Said[]
+      readonly content: readonly MessagePart[]
       readonly phase?: 'commentary' | 'final_answer'
     }
   | {
@@ -37,7 +37,7 @@ type Item =
   | ServerItem
   | ResponseOutputItem
 
-type Said =
+type MessagePart =
   | {
       readonly type: 'output_text'
       readonly text: string
@@ -62,14 +62,14 @@ const reasoning = (n: number, summary: readonly string[]): Item => ({
   encrypted_content: `gAAA${n}`,
 })
 
-const text = (of: string, annotations: readonly object[] = []): Said => ({
+const text = (of: string, annotations: readonly object[] = []): MessagePart => ({
   type: 'output_text',
   text: of,
   annotations,
   logprobs: [],
 })
 
-const message = (n: string, content: readonly Said[], phase?: 'commentary' | 'final_answer'): Item =>
+const message = (n: string, content: readonly MessagePart[], phase?: 'commentary' | 'final_answer'): Item =>
   ({
     type: 'message',
     id: `msg_${n}`,
@@ -83,7 +83,7 @@ const CITED = [
   { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://oak.example', title: 'Oak' },
 ]
 
-const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
+const content: fc.Arbitrary<readonly MessagePart[]> = fc.oneof(
   { weight: 4, arbitrary: words().map((of) => [text(of)]) },
   {
     weight: 1,
@@ -91,7 +91,7 @@ const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
       fc.oneof(
         messages().map((of) => text(of, CITED)),
         messages().map((of) => text(of)),
-        messages().map((refusal): Said => ({ type: 'refusal', refusal })),
+        messages().map((refusal): MessagePart => ({ type: 'refusal', refusal })),
       ),
       { minLength: 1, maxLength: 3 },
     ),
@@ -164,7 +164,7 @@ const thoughtOf = (of: readonly string[] | null, n: number): Item[] =>
 const isSigned = ({ type }: Item): boolean => type === 'reasoning' || type === 'compaction'
 
 function isExecuted({ output, status, incomplete_details }: Raw, index: number): boolean {
-  if (status === 'completed') return !wordsIn(output).some(({ type }) => type === 'refusal')
+  if (status === 'completed') return !messageParts(output).some(({ type }) => type === 'refusal')
   return incomplete_details?.reason !== 'content_filter' && index < output.length - 1
 }
 
@@ -185,7 +185,7 @@ function sentItems(raw: Raw): object[] {
     }
     if (item.type !== 'message') return [item]
     const isNamed = ['message', 'reasoning'].includes(String(output[index - 1]?.type))
-    const [first, ...more] = item.content as readonly Said[]
+    const [first, ...more] = item.content as readonly MessagePart[]
     const { phase: in_phase = null } = item
     const phased = in_phase === null ? {} : { phase: in_phase }
     const ends = { type: 'message', role: 'assistant' }
@@ -194,7 +194,7 @@ function sentItems(raw: Raw): object[] {
       if (isSilent) return []
       if (!isNamed) return [{ ...ends, content: first.text, ...phased }]
     }
-    const content = (item.content as readonly Said[]).map((part) => {
+    const content = (item.content as readonly MessagePart[]).map((part) => {
       if (part.type === 'refusal') return part
       const { logprobs: _, ...sent } = part
       return sent
@@ -214,7 +214,7 @@ function events(item: Item, output_index: number, cut: () => number): object[] {
     }))
   const inner =
     item.type === 'message'
-      ? (item.content as readonly Said[]).flatMap((part) =>
+      ? (item.content as readonly MessagePart[]).flatMap((part) =>
           part.type === 'refusal' ? delta('refusal', part.refusal) : delta('output_text', part.text),
         )
       : item.type === 'reasoning'
@@ -231,13 +231,13 @@ function events(item: Item, output_index: number, cut: () => number): object[] {
   ]
 }
 
-const wordsIn = (output: readonly Item[]): Said[] =>
-  output.flatMap((item) => (item.type === 'message' ? (item.content as readonly Said[]) : []))
+const messageParts = (output: readonly Item[]): MessagePart[] =>
+  output.flatMap((item) => (item.type === 'message' ? (item.content as readonly MessagePart[]) : []))
 
 const SERVER: ReadonlySet<string> = new Set(RESPONSES_UNITS.flatMap((of) => of(0).map(({ type }) => type)))
 
 const wordsOf = ({ output }: Raw): string =>
-  wordsIn(output)
+  messageParts(output)
     .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
     .join('')
 
@@ -283,19 +283,19 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
       output.some(({ type }) => type === 'function_call') ? 'calls' : 'words_only',
       ...(output.some(({ type }) => type === 'computer_call') ? (['seen'] as const) : []),
       ...(output.some(({ type }) => SERVER.has(type)) ? (['server_tools'] as const) : []),
-      ...(wordsIn(output).some(({ type }) => type === 'refusal') ? (['refused'] as const) : []),
+      ...(messageParts(output).some(({ type }) => type === 'refusal') ? (['refused'] as const) : []),
       ...(output.some(({ type }, index) => type === 'message' && output[index + 1]?.type === 'message')
         ? (['several_messages'] as const)
         : []),
       ...(output.some(isSigned) ? (['signed'] as const) : []),
-      ...(first >= 0 && output.slice(first).some(isSigned) ? (['thought_between_words'] as const) : []),
+      ...(first >= 0 && output.slice(first).some(isSigned) ? (['thinking_between_texts'] as const) : []),
     ]
   },
   occurs: [
     'calls',
     'words_only',
     'signed',
-    'thought_between_words',
+    'thinking_between_texts',
     'server_tools',
     'refused',
     'several_messages',

@@ -14,7 +14,7 @@ import { OPENAI_RESPONSES } from './openai-responses.ts'
 export type Occurrence =
   | 'calls'
   | 'words_only'
-  | 'thought_between_words'
+  | 'thinking_between_texts'
   | 'thought_between_calls'
   | 'signed'
   | 'server_tools'

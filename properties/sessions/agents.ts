@@ -1,10 +1,10 @@
-/** Writes talks as session files of other agents and of their versions. */
+/** Writes scripts as session files of other agents and of their versions. */
 
 import { counter, time } from './lines.ts'
-import type { Talk } from './talk.ts'
+import type { Script } from './script.ts'
 
 /** Claude Code: a line per block, and lines without content. */
-export function claudeCode(all: Talk): unknown[] {
+export function claudeCode(all: Script): unknown[] {
   const lines: Record<string, unknown>[] = [
     { type: 'permission-mode', permissionMode: 'plan', sessionId: 's' },
   ]
@@ -129,7 +129,7 @@ export function claudeCode(all: Talk): unknown[] {
 }
 
 /** Codex CLI: a line per item, and events that repeat it. */
-export function codex(all: Talk): unknown[] {
+export function codex(all: Script): unknown[] {
   const lines: Record<string, unknown>[] = []
   const callId = counter('call_')
   const put = (type: string, payload: object): void => {
@@ -187,7 +187,7 @@ export function codex(all: Talk): unknown[] {
 }
 
 /** pi: a tree of entries. Version 1 was a list, without branches. */
-export function pi(all: Talk, version: 1 | 3): unknown[] {
+export function pi(all: Script, version: 1 | 3): unknown[] {
   const lines: object[] = [
     { type: 'session', version: version === 1 ? undefined : 3, id: 's', timestamp: time(0) },
   ]
@@ -263,7 +263,7 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
 }
 
 /** ATIF: a reply and its results are one step. */
-export function atif(all: Talk): unknown[] {
+export function atif(all: Script): unknown[] {
   const callId = counter('c')
   const steps = all.flatMap(({ user, replies, drift }) => [
     { source: 'user', message: user },

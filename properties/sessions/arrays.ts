@@ -1,11 +1,11 @@
-/** Writes talks as message arrays of providers and user interfaces. */
+/** Writes scripts as message arrays of providers and user interfaces. */
 
 import { counter } from './lines.ts'
-import type { Talk, TalkReply, Turn } from './talk.ts'
+import type { Script, ScriptReply, Turn } from './script.ts'
 
-const flat = <T>(all: Talk, one: (turn: Turn) => readonly T[]): T[] => all.flatMap(one)
+const flat = <T>(all: Script, one: (turn: Turn) => readonly T[]): T[] => all.flatMap(one)
 
-export function anthropic(all: Talk): unknown[] {
+export function anthropic(all: Script): unknown[] {
   const callId = counter('toolu_')
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: drift[0] === true ? user : [{ type: 'text', text: user }] },
@@ -30,7 +30,7 @@ export function anthropic(all: Talk): unknown[] {
   ])
 }
 
-export function openaiChat(all: Talk): unknown[] {
+export function openaiChat(all: Script): unknown[] {
   const callId = counter('call_')
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: user },
@@ -71,7 +71,7 @@ const output = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
     ? { ...(isTyped === true ? { type: 'message' } : {}), role: 'assistant', content: text }
     : { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }
 
-export function openaiResponses(all: Talk): unknown[] {
+export function openaiResponses(all: Script): unknown[] {
   const callId = counter('call_')
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: [{ type: 'input_text', text: user }] },
@@ -96,10 +96,10 @@ export function openaiResponses(all: Talk): unknown[] {
 }
 
 /** One message per turn. Older versions number steps, and repeat parts in fields or have none. */
-export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
+export function uiMessages(all: Script, version: 4 | 5): unknown[] {
   const callId = counter('call_')
   const messageOf = ({ replies, drift: [isNumbered, isTwice, isBare] }: Turn): object => {
-    const ownValue = (reply: TalkReply, step: number): object[] =>
+    const ownValue = (reply: ScriptReply, step: number): object[] =>
       version === 4 ? oldParts(reply, callId, isNumbered === true ? step : null) : newParts(reply, callId)
     const parts = replies.flatMap(ownValue)
     const [first, ...others] = replies
@@ -117,7 +117,7 @@ export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
   ])
 }
 
-function newParts({ thinking, text, calls }: TalkReply, callId: () => string): object[] {
+function newParts({ thinking, text, calls }: ScriptReply, callId: () => string): object[] {
   return [
     { type: 'step-start' },
     ...(thinking === null ? [] : [{ type: 'reasoning', text: thinking }]),
@@ -134,7 +134,11 @@ function newParts({ thinking, text, calls }: TalkReply, callId: () => string): o
 }
 
 /** `step` is null if a part marks its start. */
-function oldParts({ thinking, text, calls }: TalkReply, callId: () => string, step: number | null): object[] {
+function oldParts(
+  { thinking, text, calls }: ScriptReply,
+  callId: () => string,
+  step: number | null,
+): object[] {
   return [
     ...(step === null ? [{ type: 'step-start' }] : []),
     ...(thinking === null ? [] : [{ type: 'reasoning', reasoning: thinking }]),

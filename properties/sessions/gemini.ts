@@ -1,10 +1,10 @@
-/** Writes talks as chats of Gemini CLI versions. */
+/** Writes scripts as chats of Gemini CLI versions. */
 
 import { counter, time } from './lines.ts'
-import type { Talk, TalkCall } from './talk.ts'
+import type { Script, ScriptCall } from './script.ts'
 
 /** Only lines can record a rewritten history. */
-export function geminiCli(all: Talk, asLines: boolean): unknown[] {
+export function geminiCli(all: Script, asLines: boolean): unknown[] {
   const about = {
     sessionId: 's',
     projectHash: 'p',
@@ -80,10 +80,10 @@ interface Call {
 
 /** The result has several forms. */
 function callOf(
-  { name, input, result, isError }: TalkCall,
+  { name, input, result, isError }: ScriptCall,
   ids: readonly string[],
   index: number,
-  calls: readonly TalkCall[],
+  calls: readonly ScriptCall[],
   drift: readonly boolean[],
 ): Call {
   const response = (number: number): object => ({

@@ -25,9 +25,9 @@ export interface Given {
 }
 
 export type SentOccurrence =
-  | 'signed_parts_stood'
-  | 'signed_parts_left_out'
-  | 'stood_again_after_a_change'
+  | 'signed_parts_sent'
+  | 'signed_parts_omitted'
+  | 'signed_again_after_a_change'
   | 'cut_between_calls'
 
 export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
@@ -89,7 +89,7 @@ export function checkSent(
   for (const [index, message] of messages.entries()) {
     const reply = message.role === 'assistant' ? input.get(message.reply?.model ?? '') : undefined
     if (reply === undefined) continue
-    if (remaining.has(index)) occurred.push('signed_parts_left_out')
+    if (remaining.has(index)) occurred.push('signed_parts_omitted')
     if (!reply.isIntact) continue
     hold('M13', !remaining.has(index), `${grammar}: a reply lost its signed parts, and nothing had changed`)
     const before = reply.seen.blocks.length
@@ -115,8 +115,8 @@ export function checkSent(
     const signed = isCut ? signedAt[calls - 1] : reply.signed
     same('M13', `${grammar}: signed parts sent`, ownDigest.length, signed)
     if (reply.signed === 0) continue
-    occurred.push('signed_parts_stood')
-    if ([...input.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')
+    occurred.push('signed_parts_sent')
+    if ([...input.values()].some(({ isIntact }) => !isIntact)) occurred.push('signed_again_after_a_change')
   }
   return occurred
 }

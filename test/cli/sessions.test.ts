@@ -6,7 +6,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { claudeCode, codex } from '../../properties/sessions/agents.ts'
 import { openaiChat } from '../../properties/sessions/arrays.ts'
-import type { Talk } from '../../properties/sessions/talk.ts'
+import type { Script } from '../../properties/sessions/script.ts'
 import { replay } from '../../src/index.ts'
 import { isQuarantined } from '../../src/event/index.ts'
 import { readSession } from '../../src/sessions/index.ts'
@@ -14,7 +14,7 @@ import { checkGrammars } from '../../properties/checks/messages.ts'
 import { runJson, colloquy, folder, messageEvent } from './run-command.ts'
 
 const call = { name: 'bash', input: { path: 'a' }, result: 'done', isError: false }
-const SCRIPT: Talk = [
+const SCRIPT: Script = [
   {
     back: 0,
     user: 'list the files',

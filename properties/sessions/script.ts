@@ -1,25 +1,25 @@
-/** Generates talks, from which session files are written and read back. */
+/** Generates scripts of conversations, from which session files are written and read back. */
 
 import * as fc from 'fast-check'
 
-export interface TalkCall {
+export interface ScriptCall {
   readonly name: string
   readonly input: Readonly<Record<string, string>>
   readonly result: string
   readonly isError: boolean
 }
 
-export interface TalkReply {
+export interface ScriptReply {
   readonly thinking: string | null
   readonly text: string
-  readonly calls: readonly TalkCall[]
+  readonly calls: readonly ScriptCall[]
 }
 
 export interface Turn {
   /** Turns that the user goes back first. */
   readonly back: number
   readonly user: string
-  readonly replies: readonly TalkReply[]
+  readonly replies: readonly ScriptReply[]
   /** A summary of everything before; null without compaction. */
   readonly compacted: string | null
   /** Whether the turn itself stays visible after it. */
@@ -28,51 +28,51 @@ export interface Turn {
   readonly drift: readonly boolean[]
 }
 
-export type Talk = readonly Turn[]
+export type Script = readonly Turn[]
 
-export type Said =
+export type ScriptItem =
   | readonly ['user', string]
   | readonly ['agent', string]
   | readonly ['call', string, string]
   | readonly ['result', string, boolean]
   | readonly ['summary', string]
 
-const words = fc.string({ unit: 'grapheme', maxLength: 8 })
+const shortText = fc.string({ unit: 'grapheme', maxLength: 8 })
 
-const call: fc.Arbitrary<TalkCall> = fc.record({
+const call: fc.Arbitrary<ScriptCall> = fc.record({
   name: fc.constantFrom('bash', 'read_file', 'Edit'),
-  input: fc.record({ path: words }),
-  result: words,
+  input: fc.record({ path: shortText }),
+  result: shortText,
   isError: fc.boolean(),
 })
 
-const reply = (least: number): fc.Arbitrary<TalkReply> =>
+const reply = (least: number): fc.Arbitrary<ScriptReply> =>
   fc.record({
-    thinking: fc.option(words),
-    text: words,
+    thinking: fc.option(shortText),
+    text: shortText,
     calls: fc.array(call, { minLength: least, maxLength: 3 }),
   })
 
 const turn: fc.Arbitrary<Turn> = fc.record({
   back: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 3 })),
-  user: words,
+  user: shortText,
   replies: fc
     .tuple(fc.array(reply(1), { maxLength: 2 }), reply(0))
     .map(([calling, last]) => [...calling, last]),
-  compacted: fc.option(words, { freq: 5 }),
+  compacted: fc.option(shortText, { freq: 5 }),
   keeps: fc.boolean(),
   drift: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
 })
 
 /** What a format can express. */
-export interface Can {
+export interface Features {
   readonly back: boolean
   readonly compact: boolean
   readonly keep?: boolean
 }
 
 /** Never goes back beyond the start. */
-export const talk = (can: Can): fc.Arbitrary<Talk> =>
+export const script = (can: Features): fc.Arbitrary<Script> =>
   fc.array(turn, { minLength: 1, maxLength: 6 }).map((turns) => {
     let depth = 0
     return numbered(turns).map((one) => {
@@ -86,25 +86,25 @@ export const talk = (can: Can): fc.Arbitrary<Talk> =>
 /** Reveals duplicated and misplaced texts. */
 function numbered(turns: readonly Turn[]): Turn[] {
   let number = 0
-  const ownValue = (text: string): string => `w${(number += 1)} ${text}`.trim()
+  const unique = (text: string): string => `w${(number += 1)} ${text}`.trim()
   return turns.map((one) => ({
     ...one,
-    user: ownValue(one.user),
+    user: unique(one.user),
     replies: one.replies.map(({ thinking, text, calls }) => ({
-      thinking: thinking === null ? null : ownValue(thinking),
-      text: ownValue(text),
+      thinking: thinking === null ? null : unique(thinking),
+      text: unique(text),
       // Results may repeat.
       calls: calls.map((each) => ({
         ...each,
-        input: { path: ownValue('in') },
-        result: one.drift[7] === true ? 'ok' : ownValue(each.result),
+        input: { path: unique('in') },
+        result: one.drift[7] === true ? 'ok' : unique(each.result),
       })),
     })),
-    compacted: one.compacted === null ? null : ownValue(one.compacted),
+    compacted: one.compacted === null ? null : unique(one.compacted),
   }))
 }
 
-export function branchOf(all: Talk): Turn[] {
+export function branchOf(all: Script): Turn[] {
   const stack: Turn[] = []
   for (const one of all) {
     stack.length = Math.max(0, stack.length - one.back)
@@ -114,22 +114,22 @@ export function branchOf(all: Talk): Turn[] {
 }
 
 /** A reply's calls precede their results. */
-const turnOf = ({ user, replies }: Turn): Said[] => [
+const turnOf = ({ user, replies }: Turn): ScriptItem[] => [
   ['user', user],
-  ...replies.flatMap(({ text, calls }): Said[] => [
+  ...replies.flatMap(({ text, calls }): ScriptItem[] => [
     ['agent', text],
-    ...calls.map(({ name, input }): Said => ['call', name, JSON.stringify(input)]),
-    ...calls.map(({ result, isError }): Said => ['result', result, isError]),
+    ...calls.map(({ name, input }): ScriptItem => ['call', name, JSON.stringify(input)]),
+    ...calls.map(({ result, isError }): ScriptItem => ['result', result, isError]),
   ]),
 ]
 
-const summaryOf = ({ compacted }: Turn): Said[] => (compacted === null ? [] : [['summary', compacted]])
+const summaryOf = ({ compacted }: Turn): ScriptItem[] => (compacted === null ? [] : [['summary', compacted]])
 
-export const saidOf = (all: Talk): Said[] =>
+export const branchItems = (all: Script): ScriptItem[] =>
   branchOf(all).flatMap((one) => [...turnOf(one), ...summaryOf(one)])
 
 /** The last summary, what it preserved, and what followed. */
-export function seenOf(all: Talk): Said[] {
+export function viewItems(all: Script): ScriptItem[] {
   const branch = branchOf(all)
   const index = branch.findLastIndex(({ compacted }) => compacted !== null)
   const last = branch[index]

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 
 /** Numbers choose among the existing processes and readers. */
-export type Deed =
+export type Command =
   | { readonly type: 'say'; readonly content: string; readonly reasoning: string }
   | { readonly type: 'end' | 'note' | 'resume' | 'interrupt' | 'crash' | 'stall' }
   | { readonly type: 'tick' | 'learn' | 'join' | 'leave' | 'read'; readonly pick: number }
@@ -14,7 +14,7 @@ const words = fc.oneof(
 )
 const picked = (type: 'tick' | 'learn' | 'join' | 'leave' | 'read') =>
   fc.record({ type: fc.constant(type), pick: fc.nat(99) })
-const deed = (): fc.Arbitrary<Deed> =>
+const command = (): fc.Arbitrary<Command> =>
   fc.oneof(
     {
       weight: 6,
@@ -35,7 +35,7 @@ const deed = (): fc.Arbitrary<Deed> =>
     { weight: 9, arbitrary: picked('read') },
   )
 
-export const streamDeeds: fc.Arbitrary<readonly Deed[]> = fc.array(deed(), {
+export const streamCommands: fc.Arbitrary<readonly Command[]> = fc.array(command(), {
   minLength: 20,
   maxLength: 120,
   size: 'max',

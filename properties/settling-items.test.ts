@@ -15,7 +15,7 @@ import { CLIENT_CALLS } from './replies/responses-parts.ts'
 import { always } from './run.ts'
 import { Tally } from './tally.ts'
 
-const ASKS = {
+const REQUESTS = {
   mcp_approval_response: (id: string) => ({
     type: 'mcp_approval_request',
     id,
@@ -42,7 +42,7 @@ const id = fc.constantFrom('mcpr_0', 'mcpr_1', 'mcpr_2')
 
 const turn = fc.record({
   reasons: fc.constantFrom(null, 'gAAA', ''),
-  asks: fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(ASKS)), id), { maxLength: 3 }),
+  requests: fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(REQUESTS)), id), { maxLength: 3 }),
   replies: fc.array(
     fc.oneof(
       { weight: 4, arbitrary: fc.tuple(fc.constantFrom<Sample>(...text), id) },
@@ -52,7 +52,7 @@ const turn = fc.record({
   ),
 })
 
-type Said = typeof turn extends fc.Arbitrary<infer Of> ? Of : never
+type Turn = typeof turn extends fc.Arbitrary<infer Of> ? Of : never
 
 const user = (index: string, content: readonly object[]): Event => ({
   kind: 'MessageEvent',
@@ -77,10 +77,10 @@ const inputOf = (events: readonly Event[]) => {
 const timesIn = (items: readonly object[], item: object): number =>
   items.filter((each) => JSON.stringify(each) === JSON.stringify(item)).length
 
-function eventsOf({ reasons, asks, replies }: Said, n: number): Event[] {
+function eventsOf({ reasons, requests, replies }: Turn, n: number): Event[] {
   const output = [
     ...(reasons === null ? [] : [reasoning(n, reasons)]),
-    ...asks.map(([ask, of]) => ask(of)),
+    ...requests.map(([make, of]) => make(of)),
     { type: 'message', content: [{ type: 'output_text', text: 'May I?' }] },
   ]
   const read = fromOpenAIResponses({ output }).events
@@ -93,8 +93,8 @@ function eventsOf({ reasons, asks, replies }: Said, n: number): Event[] {
   ]
 }
 
-describe('what settles an item of OpenAI Responses', () => {
-  it('stands behind what it settles, once, and is named everywhere else', () => {
+describe('M14, items of OpenAI Responses that settle a request of the model', () => {
+  it('are sent as items if they settle an open request, and by name otherwise', () => {
     const tally = new Tally<'sent' | 'named'>()
     always(fc.array(turn, { minLength: 1, maxLength: 3 }), (turns) => {
       const input = inputOf(turns.flatMap(eventsOf))
@@ -110,8 +110,10 @@ describe('what settles an item of OpenAI Responses', () => {
       const [settled] = first?.replies ?? []
       if (settled && first !== undefined && first.reasons !== '') {
         const [{ kind, make }, of] = settled
-        const isAsked = first.asks.some(([ask, to]) => ask === ASKS[kind as keyof typeof ASKS] && to === of)
-        expect(timesIn(inputOf(eventsOf(first, 0)), make(of))).toBe(isAsked ? 1 : 0)
+        const isRequested = first.requests.some(
+          ([make, to]) => make === REQUESTS[kind as keyof typeof REQUESTS] && to === of,
+        )
+        expect(timesIn(inputOf(eventsOf(first, 0)), make(of))).toBe(isRequested ? 1 : 0)
       }
       tally.count([
         ...(sent.length > 0 ? (['sent'] as const) : []),
@@ -121,8 +123,8 @@ describe('what settles an item of OpenAI Responses', () => {
     tally.require(['sent', 'named'])
   })
 
-  it('stands as the result of a call of its form, where it is all that the tool said', () => {
-    const tally = new Tally<'sent' | 'told'>()
+  it('are sent as the result of a call of the same type if the result has no other content', () => {
+    const tally = new Tally<'sent' | 'as_text'>()
     const call = fc.constantFrom(...CLIENT_CALLS)
     const results = fc.array(fc.tuple(call, fc.constantFrom<Sample>(...outputs), fc.boolean()), {
       minLength: 1,
@@ -148,9 +150,9 @@ describe('what settles an item of OpenAI Responses', () => {
         const isSent = isAlone && sample.kind === `${make(n).type}_output`
         expect(timesIn(input, part)).toBe(isSent ? 1 : 0)
         if (!isAlone) expect(JSON.stringify(input)).toContain('Done.')
-        tally.count([isSent ? 'sent' : 'told'])
+        tally.count([isSent ? 'sent' : 'as_text'])
       }
     })
-    tally.require(['sent', 'told'])
+    tally.require(['sent', 'as_text'])
   })
 })
