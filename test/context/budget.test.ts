@@ -11,26 +11,26 @@ import { action, agent, agents, batch, image, pair, system, text, user } from '.
 
 const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
 
-/** The cut, the tokens and the texts sent; or the reason. */
+/** Returns the cut, the tokens and the sent texts, or the code of the refusal. */
 function fitted(events: readonly Event[], budget: number, options: FitOptions = {}) {
   const fit = fitToBudget(replay(events), tens, budget, options)
   if (fit.type === 'refuse') return fit.reason.code
-  const words = fit.messages.flatMap(({ content }) =>
+  const texts = fit.messages.flatMap(({ content }) =>
     content.map((part) => ('text' in part ? part.text : '')),
   )
-  return [fit.cut, fit.tokens, words.join(' ')]
+  return [fit.cut, fit.tokens, texts.join(' ')]
 }
 
-const odd = (messages: readonly NeutralMessage[]) => (messages.length * 37) % 50
+const notMonotonic = (messages: readonly NeutralMessage[]) => (messages.length * 37) % 50
 
 const write = (state: Parameters<typeof toMessages>[0]) => toMessages(state, { pending: { close: 'late' } })
 
-const paused = (words: string) =>
-  agent('p', words, {
-    llm_message: { role: 'assistant', content: [{ text: words }], reply: { outcome: 'paused' } },
+const paused = (content: string) =>
+  agent('p', content, {
+    llm_message: { role: 'assistant', content: [{ text: content }], reply: { outcome: 'paused' } },
   } as Partial<MessageEvent>)
 
-describe('a budget', () => {
+describe('fitToBudget', () => {
   it.each([
     [51, [0, 50, 'm0 m1 m2 m3 m4']],
     [50, [0, 50, 'm0 m1 m2 m3 m4']],
@@ -40,11 +40,11 @@ describe('a budget', () => {
     [10, [4, 10, 'm4']],
     [9, 'over_budget'],
     [0, 'over_budget'],
-  ])('of %i tokens for five messages of ten', (budget, result) => {
+  ])('a budget of %i for five messages of 10 tokens results in %j', (budget, result) => {
     expect(fitted(agents(5), budget)).toEqual(result)
   })
 
-  it('tells what the least takes', () => {
+  it('reports the tokens of the minimum request when it refuses', () => {
     expect(fitToBudget(replay(agents(5)), tens, 9)).toMatchObject({
       type: 'refuse',
       reason: {
@@ -55,7 +55,7 @@ describe('a budget', () => {
     })
   })
 
-  it('keeps the system prompt and the last user message, unless told otherwise', () => {
+  it('always sends the system prompt, and the last user message unless an option drops it', () => {
     const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), agent('c')]
     expect(fitted(log, 60)).toEqual([0, 60, 's u a v b c'])
     expect(fitted(log, 59)).toEqual([2, 50, 's a v b c'])
@@ -67,7 +67,7 @@ describe('a budget', () => {
     expect(fitted(log, 20, { forgetSystemPrompt: true, forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
   })
 
-  it('keeps as many first events as asked for, up to the end of their unit', () => {
+  it('keeps the first keepFirst events, up to the end of their unit', () => {
     const log = [agent('a'), ...pair('1'), agent('b'), agent('c')]
     expect(fitted(log, 49)).toEqual([1, 40, 'o1 b c'])
     expect(fitted(log, 49, { keepFirst: 1 })).toEqual([3, 30, 'a b c'])
@@ -76,21 +76,21 @@ describe('a budget', () => {
     expect(fitted(log, 29, { keepFirst: 3 })).toBe('over_budget')
   })
 
-  it('cuts no batch and no loop', () => {
+  it('never cuts inside a batch or a thinking loop', () => {
     const log = [agent('a'), ...batch('r', ['1', '2'], true), ...batch('t', ['3']), agent('b')]
     expect(fitted(log, 70)).toEqual([0, 70, 'a o1 o2 o3 b'])
     expect(fitted(log, 60)).toEqual([1, 60, 'o1 o2 o3 b'])
     expect(fitted(log, 59)).toEqual([7, 10, 'b'])
   })
 
-  it('leaves pending batches out, or in, as the caller sends them', () => {
+  it('counts a pending batch only if the write option sends it', () => {
     const log = [agent('a'), agent('b'), action('w')]
     expect(fitted(log, 10)).toEqual([1, 10, 'b'])
     expect(fitted(log, 30, { write })).toEqual([1, 30, 'b late'])
     expect(fitted(log, 29, { write })).toBe('over_budget')
   })
 
-  it('keeps a reply that a pending batch goes on with, and something that is sent', () => {
+  it('keeps a paused reply that a pending batch continues, and at least one sent message', () => {
     expect(fitted([agent('a'), paused('p'), agent('x'), user('u'), agent('b')], 29)).toEqual([3, 20, 'u b'])
     expect(fitted([agent('a'), paused('p'), action('w'), user('u'), agent('b')], 30)).toEqual([
       1,
@@ -103,7 +103,7 @@ describe('a budget', () => {
     })
   })
 
-  it('counts what the caller sends', () => {
+  it('counts the messages that the write option returns', () => {
     const log = [user('u'), ...pair('1'), ...pair('2'), ...pair('3')]
     const mask = observationMasking({ keepLast: 1, stride: 1, placeholder: '' })
     const fit = fitToBudget(replay(log), tens, 70, { write: (state) => mask(toMessages(state)) })
@@ -112,7 +112,7 @@ describe('a budget', () => {
     expect(JSON.stringify(fit)).not.toMatch(/"o1"|"o2"/)
   })
 
-  it('is honoured by an empty view, and cuts no view to nothing', () => {
+  it('accepts an empty view, and otherwise keeps at least one sent message', () => {
     expect(fitted([], 0)).toEqual([0, 0, ''])
     expect(fitted([system('s')], 9)).toBe('over_budget')
     // Blank messages are not sent, so the last one that is sent stays.
@@ -120,7 +120,7 @@ describe('a budget', () => {
     expect(fitted([agent('a'), agent('b'), agent('c', ' ')], 9)).toBe('over_budget')
   })
 
-  it('needs numbers', () => {
+  it('rejects an invalid budget, token count or keepFirst, and accepts an infinite budget', () => {
     const state = replay(agents(2))
     for (const wrong of [NaN, -1]) expect(() => fitToBudget(state, tens, wrong)).toThrow('budget must be')
     expect(() => fitToBudget(state, () => NaN, 5)).toThrow('the count of tokens must be')
@@ -128,25 +128,28 @@ describe('a budget', () => {
     expect(fitToBudget(state, tens, Infinity)).toMatchObject({ cut: 0 })
   })
 
-  it.each([1, 2, 3, 10, 100, 1000])('counts %i messages at most 2 + log2 times', (length) => {
-    const state = replay(agents(length))
-    for (let budget = 0; budget <= length * 10; budget += Math.max(5, length)) {
-      let calls = 0
-      const fit = fitToBudget(state, (messages) => ((calls += 1), tens(messages)), budget)
-      expect(fit.calls).toBe(calls)
-      expect(calls).toBeLessThanOrEqual(2 + Math.ceil(Math.log2(length)))
-    }
-  })
+  it.each([1, 2, 3, 10, 100, 1000])(
+    'calls the counter at most 2 + log2(length) times for %i messages',
+    (length) => {
+      const state = replay(agents(length))
+      for (let budget = 0; budget <= length * 10; budget += Math.max(5, length)) {
+        let calls = 0
+        const fit = fitToBudget(state, (messages) => ((calls += 1), tens(messages)), budget)
+        expect(fit.calls).toBe(calls)
+        expect(calls).toBeLessThanOrEqual(2 + Math.ceil(Math.log2(length)))
+      }
+    },
+  )
 
-  it('holds for a counter that goes up and down', () => {
+  it('never exceeds the budget, even if the counter is not monotonic', () => {
     const state = replay(agents(50))
     for (let budget = 0; budget < 50; budget += 1) {
-      const fit = fitToBudget(state, odd, budget)
-      if (fit.type === 'fit') expect(odd(fit.messages)).toBeLessThanOrEqual(budget)
+      const fit = fitToBudget(state, notMonotonic, budget)
+      if (fit.type === 'fit') expect(notMonotonic(fit.messages)).toBeLessThanOrEqual(budget)
     }
   })
 
-  it('cuts a compacted state alike, and changes no state', () => {
+  it('returns the same for an evicted state, and does not change the state', () => {
     const state = replay(agents(20))
     const before = JSON.stringify(toMessages(state))
     expect(fitToBudget(evict(state), tens, 50)).toEqual(fitToBudget(state, tens, 50))
@@ -154,13 +157,13 @@ describe('a budget', () => {
   })
 })
 
-describe('the first that fits', () => {
-  it('is found wherever it is, in few questions', () => {
+describe('firstFit', () => {
+  it('finds the first fitting index in at most 1 + log2(length) calls', () => {
     for (let to = 0; to < 40; to += 1) {
-      for (let yes = 0; yes <= to + 1; yes += 1) {
+      for (let firstIndex = 0; firstIndex <= to + 1; firstIndex += 1) {
         let requestCount = 0
-        const result = firstFit(0, to, (index) => ((requestCount += 1), index >= yes))
-        expect(result).toBe(yes > to ? null : yes)
+        const result = firstFit(0, to, (index) => ((requestCount += 1), index >= firstIndex))
+        expect(result).toBe(firstIndex > to ? null : firstIndex)
         expect(requestCount).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(to + 1)))
       }
     }
@@ -168,10 +171,10 @@ describe('the first that fits', () => {
   })
 })
 
-const of = (...content: Parameters<typeof user>[1][]) =>
+const estimate = (...content: Parameters<typeof user>[1][]) =>
   estimateTokens(content.flatMap((each) => toMessages(replay([user('u', each)]))))
 
-describe('an estimate', () => {
+describe('estimateTokens', () => {
   it.each([
     ['abcde', 1],
     ['abcdef', 2],
@@ -188,18 +191,18 @@ describe('an estimate', () => {
     ['漢字', 2],
     ['😀', 2],
     ['\ud800', 1],
-  ])('of %s goes by letters, signs and wide characters, and four for the message', (words, tokens) => {
-    expect(of(words)).toBe(4 + Math.ceil(tokens))
+  ])('estimates %s by its letters, signs and wide characters, plus 4 for the message', (value, tokens) => {
+    expect(estimate(value)).toBe(4 + Math.ceil(tokens))
   })
 
-  it('counts each image, and nothing for no message', () => {
-    expect(of([image('https://example.org/a.png', 'https://example.org/b.png'), text('abcd')])).toBe(
+  it('counts 1,600 tokens for each image, and 0 for no message', () => {
+    expect(estimate([image('https://example.org/a.png', 'https://example.org/b.png'), text('abcd')])).toBe(
       4 + 3200 + 1,
     )
     expect(estimateTokens([])).toBe(0)
   })
 
-  it('counts calls, arguments, names, ids and everything thought', () => {
+  it('counts calls, arguments, names, ids and reasoning', () => {
     const [call, answer] = pair('1', { args: '{"path": "x"}', thought: 'look' })
     const [assistant, tool] = toMessages(replay([call, answer]))
     // The frame and "look"; for the call, its frame, `call-a1`, `ls`, and arguments of six letters or
@@ -227,7 +230,7 @@ describe('an estimate', () => {
     ).toBe(5)
   })
 
-  it('adds up', () => {
+  it('returns the sum of the estimates of the messages', () => {
     const messages = toMessages(replay([system('s'), user('u'), ...pair('1'), agent('a')]))
     const sum = messages.reduce((total, message) => total + estimateTokens([message]), 0)
     expect(estimateTokens(messages)).toBe(sum)

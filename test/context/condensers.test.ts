@@ -31,13 +31,13 @@ function rolling(results: readonly (string | Error)[], options: Partial<RollingO
     if (answer instanceof Error) throw answer
     return answer ?? ''
   }
-  return { asked: requests, condenser: rollingCondenser({ maxEvents: 8, summarise, ...options }) }
+  return { requests, condenser: rollingCondenser({ maxEvents: 8, summarise, ...options }) }
 }
 
 const codeOf = (decision: CondenserDecision): string =>
   decision.type === 'refuse' ? decision.reason.code : decision.type
 
-const decides = (decision: CondenserDecision, handlesRequests = false): Condenser => ({
+const condenserOf = (decision: CondenserDecision, handlesRequests = false): Condenser => ({
   handlesRequests,
   condense: () => decision,
 })
@@ -47,15 +47,15 @@ const REFUSAL: CondenserDecision = {
   reason: { code: 'nothing_to_forget', message: 'no', triggers: ['events'], required: false, again: 'never' },
 }
 
-describe('no condenser', () => {
-  it('U20 keeps every view, and answers no request', () => {
+describe('noopCondenser', () => {
+  it('U20 keeps every view and handles no request', () => {
     const noop = noopCondenser()
     expect(noop.handlesRequests).toBe(false)
     expect(noop.condense(replay([...agents(1000), request('q')]))).toEqual({ type: 'keep' })
   })
 })
 
-describe('a pipeline', () => {
+describe('pipelineCondenser', () => {
   const state = replay(agents(3))
   const condensed: CondenserDecision = { type: 'condense', event: condensation('c', ['m0', 'm1'], 's', 0) }
   const keep: CondenserDecision = { type: 'keep' }
@@ -66,22 +66,24 @@ describe('a pipeline', () => {
     [[keep, condensed], 'condense'],
     [[REFUSAL, condensed], 'condense'],
     [[keep, REFUSAL, keep], 'nothing_to_forget'],
-  ])('of %j decides %s', async (decisions, code) => {
-    expect(codeOf(await pipelineCondenser(decisions.map((each) => decides(each))).condense(state))).toBe(code)
+  ])('condensers that decide %j result in %s', async (decisions, code) => {
+    expect(codeOf(await pipelineCondenser(decisions.map((each) => condenserOf(each))).condense(state))).toBe(
+      code,
+    )
   })
 
-  it('asks nobody behind the first that condenses', async () => {
+  it('does not call condensers after the first that condenses', async () => {
     const never: Condenser = { handlesRequests: false, condense: () => expect.unreachable() }
-    expect(await pipelineCondenser([decides(condensed), never]).condense(state)).toBe(condensed)
+    expect(await pipelineCondenser([condenserOf(condensed), never]).condense(state)).toBe(condensed)
   })
 
-  it('handles requests when one of them does', () => {
-    expect(pipelineCondenser([decides(keep)]).handlesRequests).toBe(false)
-    expect(pipelineCondenser([decides(keep), decides(keep, true)]).handlesRequests).toBe(true)
-    expect(pipelineCondenser([pipelineCondenser([decides(keep, true)])]).handlesRequests).toBe(true)
+  it('handles requests if one of its condensers does', () => {
+    expect(pipelineCondenser([condenserOf(keep)]).handlesRequests).toBe(false)
+    expect(pipelineCondenser([condenserOf(keep), condenserOf(keep, true)]).handlesRequests).toBe(true)
+    expect(pipelineCondenser([pipelineCondenser([condenserOf(keep, true)])]).handlesRequests).toBe(true)
   })
 
-  it('hands on the signal', async () => {
+  it('passes the abort signal to its condensers', async () => {
     const { signal } = new AbortController()
     let seen: AbortSignal | undefined
     const spy: Condenser = {
@@ -93,17 +95,17 @@ describe('a pipeline', () => {
   })
 })
 
-describe('a rolling condenser', () => {
-  it('U3 asks no model where nothing is to be done, U12 nor where nothing can be', async () => {
-    const { condenser, asked: requests } = rolling(['s'])
+describe('rollingCondenser', () => {
+  it('U3 U12 does not call the summariser if nothing must or can be forgotten', async () => {
+    const { condenser, requests } = rolling(['s'])
     expect(condenser.handlesRequests).toBe(true)
     expect(codeOf(await condenser.condense(replay(agents(8))))).toBe('keep')
     expect(codeOf(await condenser.condense(replay([user('u'), request('q')])))).toBe('nothing_to_forget')
     expect(requests).toEqual([])
   })
 
-  it('U4 asks once, and what it gives shortens the view', async () => {
-    const { condenser, asked: requests } = rolling(['so far'])
+  it('U4 calls the summariser once, and the summary shortens the view', async () => {
+    const { condenser, requests } = rolling(['so far'])
     const state = replay(agents(9))
     const decision = await condenser.condense(state)
     if (decision.type !== 'condense') throw new Error(codeOf(decision))
@@ -112,7 +114,7 @@ describe('a rolling condenser', () => {
     expect(reduce(state, decision.event).branch.view.length).toBe(4)
   })
 
-  it('names the reply that wrote the summary', async () => {
+  it('records the id of the reply that wrote the summary', async () => {
     const condenser = rollingCondenser({
       maxEvents: 8,
       summarise: async () => ({ text: 'so far', llmResponseId: 'reply-7' }),
@@ -122,8 +124,8 @@ describe('a rolling condenser', () => {
     })
   })
 
-  it('U5 gives the summary before word for word, however long', async () => {
-    const { condenser, asked: requests } = rolling(['s'], { eventBudget: 10, totalBudget: 20 })
+  it('U5 passes the previous summary unchanged, at any length', async () => {
+    const { condenser, requests } = rolling(['s'], { eventBudget: 10, totalBudget: 20 })
     const long = 'what was done, '.repeat(1000)
     await condenser.condense(replay([...agents(9), condensation('c', ['m3'], long, 3)]))
     expect(requests[0]?.previousSummary).toBe(long)
@@ -131,8 +133,8 @@ describe('a rolling condenser', () => {
     expect(requests[0]?.events.map(({ id }) => id)).not.toContain('c-summary')
   })
 
-  it.each(['', ' \n\t', '\u0085'])('refuses a summary of %j', async (blank) => {
-    const { condenser, asked: requests } = rolling([blank])
+  it.each(['', ' \n\t', '\u0085'])('refuses the blank summary %j', async (blank) => {
+    const { condenser, requests } = rolling([blank])
     const decision = await condenser.condense(replay(agents(9)))
     expect(decision).toMatchObject({
       type: 'refuse',
@@ -141,13 +143,13 @@ describe('a rolling condenser', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('U16 leaves a view as it is when it is too long and nothing can go, U11 and says so where it has to', async () => {
+  it('U11 U16 refuses if nothing can be forgotten, and marks the refusal of a request as required', async () => {
     // A single loop of 42 events cannot be cut.
     const loop = [
       ...batch('r', ['a'], true),
       ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
     ]
-    const { condenser, asked: requests } = rolling(['s'], { maxEvents: 8, keepFirst: 1 })
+    const { condenser, requests } = rolling(['s'], { maxEvents: 8, keepFirst: 1 })
     const soft = await condenser.condense(replay(loop))
     const hard = await condenser.condense(replay([user('u'), request('q')]))
     const reason = { code: 'nothing_to_forget', again: 'never' }
@@ -156,19 +158,16 @@ describe('a rolling condenser', () => {
     expect(requests).toEqual([])
   })
 
-  it('U14 asks again with half to read when the summariser throws, three times by default', async () => {
+  it('U14 retries with half of the text when the summariser throws, three times by default', async () => {
     const failure = new Error('too long: key sk-1234')
     const long = Array.from({ length: 9 }, (_, index) => agent(`m${index}`, 'x'.repeat(3000)))
     for (const [failures, code] of [
       [3, 'condense'],
       [4, 'summariser_failed'],
     ] as const) {
-      const { condenser, asked: requests } = rolling(
-        [...Array.from({ length: failures }, () => failure), 'done'],
-        {
-          eventBudget: 2000,
-        },
-      )
+      const { condenser, requests } = rolling([...Array.from({ length: failures }, () => failure), 'done'], {
+        eventBudget: 2000,
+      })
       const decision = await condenser.condense(replay(long))
       expect(codeOf(decision)).toBe(code)
       expect(requests.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3])
@@ -179,14 +178,14 @@ describe('a rolling condenser', () => {
     }
   })
 
-  it.each([0, 1])('asks again %i times where told so', async (retries) => {
-    const { condenser, asked: requests } = rolling([new Error('no')], { retries })
+  it.each([0, 1])('the retries option allows %i retries', async (retries) => {
+    const { condenser, requests } = rolling([new Error('no')], { retries })
     expect(codeOf(await condenser.condense(replay(agents(9))))).toBe('summariser_failed')
     expect(requests).toHaveLength(retries + 1)
   })
 
-  it('gives up when it is aborted, before, while or after the summariser is asked', async () => {
-    const gone = new Error('gone')
+  it('rejects with the abort reason before or during a call of the summariser', async () => {
+    const reason = new Error('gone')
     const state = replay(agents(9))
     for (const how of ['before', 'throws', 'ignores'] as const) {
       const controller = new AbortController()
@@ -195,31 +194,31 @@ describe('a rolling condenser', () => {
         maxEvents: 8,
         summarise: async (_, signal) => {
           calls += 1
-          controller.abort(gone)
+          controller.abort(reason)
           expect(signal?.aborted).toBe(true)
           if (how === 'throws') throw new Error('aborted')
           return 'too late'
         },
       })
-      if (how === 'before') controller.abort(gone)
-      await expect(condenser.condense(state, { signal: controller.signal })).rejects.toBe(gone)
+      if (how === 'before') controller.abort(reason)
+      await expect(condenser.condense(state, { signal: controller.signal })).rejects.toBe(reason)
       expect(calls).toBe(how === 'before' ? 0 : 1)
     }
   })
 
   it.each([{ retries: -1 }, { retries: 1.5 }, { eventBudget: 0 }, { totalBudget: 0 }, { maxEvents: 3 }])(
-    'is not made with %j',
+    'rejects the options %j',
     (options) => {
       expect(() => rolling([], options)).toThrow(/must be/)
     },
   )
 
-  it('is not made with a misspelt summariser', () => {
+  it('rejects a misspelt summarise option and suggests the correct name', () => {
     const options = { summarize: async () => 'x' } as unknown as Parameters<typeof rollingCondenser>[0]
     expect(() => rollingCondenser(options)).toThrow('Did you mean summarise?')
   })
 
-  it('ends every request, and ends when it is asked again and again', async () => {
+  it('handles repeated requests until nothing more can be forgotten', async () => {
     const { condenser } = rolling(['so far'])
     let state = replay([system('s'), user('u'), ...agents(40), ...pair('x')])
     const lengths: number[] = []
@@ -248,12 +247,12 @@ describe('a token limit', () => {
   const log = agents(30)
   const limit = 600
 
-  it('tells the summariser its room, and holds it to it', async () => {
+  it('is passed to the summariser, and a longer summary is refused', async () => {
     for (const [length, code] of [
       [100, 'condense'],
       [5000, 'summary_too_long'],
     ] as const) {
-      const { condenser, asked: requests } = rolling(['x'.repeat(length)], {
+      const { condenser, requests } = rolling(['x'.repeat(length)], {
         maxEvents: 240,
         maxTokens: limit,
         count,
@@ -273,9 +272,9 @@ describe('a token limit', () => {
     }
   })
 
-  it('takes a summary that fits to the token, and no longer one', async () => {
+  it('accepts a summary that just fits, and not one character more', async () => {
     const state = replay(log)
-    const { condenser: first, asked: requests } = rolling(['x'], {
+    const { condenser: first, requests } = rolling(['x'], {
       maxEvents: 240,
       maxTokens: limit,
       count,
@@ -299,9 +298,9 @@ describe('a token limit', () => {
   })
 })
 
-describe('what the summariser reads', () => {
-  it('is every call with its arguments and every result', async () => {
-    const { condenser, asked: requests } = rolling(['s'])
+describe('the input of the summariser', () => {
+  it('contains every call with its arguments and every result', async () => {
+    const { condenser, requests } = rolling(['s'])
     const call = batch('r', ['1', '2'])
     await condenser.condense(replay([...agents(2), ...call, ...agents(9, 2)]))
     expect(requests[0]?.events.slice(0, 4)).toEqual([

@@ -6,40 +6,52 @@ import { GRAMMARS } from '../../src/messages/grammars.ts'
 import { digestOfTools, type NeutralMessage } from '../../src/messages/index.ts'
 
 const text = (text: string) => ({ type: 'text', text: text })
-const user = (...output: string[]) => ({ role: 'user', content: output.map(text) })
+const user = (...texts: string[]) => ({ role: 'user', content: texts.map(text) })
 const request = { system: [text('s')], tools: [{ name: 'ls' }], messages: [user('a'), user('b', 'c')] }
 const mark = (value: unknown) => ({ cache_control: value })
 const toolsDigest = (sent: object): string => digestOfTools('tools' in sent ? (sent.tools as object[]) : [])
-const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }, user('b')] })
+const requestOf = (...content: object[]) => ({ messages: [{ role: 'user', content }, user('b')] })
 
 describe('explainPrefix', () => {
   it.each([
-    ['the same', request, null],
-    ['more messages', { ...request, messages: [...request.messages, user('d')] }, null],
-    ['a last message that grows', { ...request, messages: [user('a'), user('b', 'c', 'd')] }, null],
-    ['a cache mark', { ...request, system: [{ ...text('s'), cache_control: { type: 'ephemeral' } }] }, null],
-    ['a system prompt', { ...request, system: [text('t')] }, { in: 'system', path: '[0].text' }],
-    ['a tool', { ...request, tools: [{ name: 'ls' }, {}] }, { in: 'tools', path: '[1]' }],
+    ['returns null for an equal request', request, null],
+    ['returns null for more messages', { ...request, messages: [...request.messages, user('d')] }, null],
     [
-      'a word',
+      'returns null for a longer last message',
+      { ...request, messages: [user('a'), user('b', 'c', 'd')] },
+      null,
+    ],
+    [
+      'ignores a cache mark',
+      { ...request, system: [{ ...text('s'), cache_control: { type: 'ephemeral' } }] },
+      null,
+    ],
+    [
+      'finds a changed system prompt',
+      { ...request, system: [text('t')] },
+      { in: 'system', path: '[0].text' },
+    ],
+    ['finds an added tool', { ...request, tools: [{ name: 'ls' }, {}] }, { in: 'tools', path: '[1]' }],
+    [
+      'finds a changed text',
       { ...request, messages: [user('A'), user('b', 'c')] },
       { in: 'message', message: 0, path: 'content[0].text' },
     ],
     [
-      'a first message that grows',
+      'finds a part that was added to the first message',
       { ...request, messages: [user('a', 'x'), user('b', 'c')] },
       { in: 'message', message: 0, path: 'content[1]' },
     ],
     [
-      'a message that is gone',
+      'finds a removed message',
       { ...request, messages: [user('a')] },
       { in: 'message', message: 1, path: '' },
     ],
-  ])('names %s', (_, next, expected) => {
+  ])('%s', (_, next, expected) => {
     expect(explainPrefix(request, next)).toEqual(expected)
   })
 
-  it.each(GRAMMARS)('finds another system prompt in a request of $name', ({ write }) => {
+  it.each(GRAMMARS)('finds a changed system prompt in a $name request', ({ write }) => {
     const sent = (prompt: string): object => {
       const system: NeutralMessage = { role: 'system', content: [{ text: prompt }] }
       return write([system, { role: 'user', content: [{ text: 'a' }], name: null }])
@@ -48,7 +60,7 @@ describe('explainPrefix', () => {
     expect(explainPrefix(sent('s'), sent('t'))?.in).toMatch(/^(system|message)$/)
   })
 
-  it("finds another tool in Bedrock's configuration of tools", () => {
+  it("finds a changed tool in Bedrock's toolConfig", () => {
     const [sent, other] = ['ls', 'cat'].map((name) => ({ toolConfig: { tools: [{ toolSpec: { name } }] } }))
     expect(explainPrefix(sent as object, { ...sent })).toBe(null)
     expect(explainPrefix(sent as object, other as object)).toEqual({
@@ -57,14 +69,14 @@ describe('explainPrefix', () => {
     })
   })
 
-  it('reads lists and inputs too', () => {
+  it('accepts a list of messages, and a request with instructions and input', () => {
     expect(explainPrefix([user('a')], [user('b')])).toMatchObject({ message: 0 })
     expect(explainPrefix({ instructions: 'a', input: [] }, { instructions: 'b', input: [] })).toMatchObject({
       in: 'system',
     })
   })
 
-  it('finds the system prompt and the tools of Gemini inside of its config as beside it', () => {
+  it("finds Gemini's system prompt and tools inside and outside of config", () => {
     const contents = [{ role: 'user', parts: [text('a')] }]
     const front = { systemInstruction: { parts: [text('s')] }, tools: [{ functionDeclarations: [] }] }
     const sent = { model: 'm', contents, config: front }
@@ -84,12 +96,12 @@ describe('explainPrefix', () => {
       'a function',
       (value: unknown) => ({ tools: [{ type: 'function', function: { name: 'ls', ...mark(value) } }] }),
     ],
-    ['a block', (value: unknown) => saying({ ...text('a'), ...mark(value) })],
-    ['a result', (value: unknown) => saying({ type: 'tool_result', content: [], ...mark(value) })],
-    ['a block of a result', (value: unknown) => saying({ content: [{ ...text('a'), ...mark(value) }] })],
-    ['a block of a document', (value: unknown) => saying({ source: { content: [mark(value)] } })],
+    ['a block', (value: unknown) => requestOf({ ...text('a'), ...mark(value) })],
+    ['a result', (value: unknown) => requestOf({ type: 'tool_result', content: [], ...mark(value) })],
+    ['a block of a result', (value: unknown) => requestOf({ content: [{ ...text('a'), ...mark(value) }] })],
+    ['a block of a document', (value: unknown) => requestOf({ source: { content: [mark(value)] } })],
     ['a message', (value: unknown) => ({ messages: [{ role: 'user', content: 'a', ...mark(value) }] })],
-  ])('passes over the cache mark of %s', (_, sent) => {
+  ])('ignores the cache mark of %s', (_, sent) => {
     expect(explainPrefix(sent({ type: 'ephemeral' }), sent(undefined))).toBe(null)
     expect(explainPrefix(sent({ type: 'ephemeral' }), sent({ type: 'ephemeral', ttl: '1h' }))).toBe(null)
     expect(toolsDigest(sent({ type: 'ephemeral' }))).toBe(toolsDigest(sent(undefined)))
@@ -99,12 +111,12 @@ describe('explainPrefix', () => {
     [
       'an argument',
       'content[0].input.cache_control',
-      (value: string) => saying({ type: 'tool_use', input: mark(value) }),
+      (value: string) => requestOf({ type: 'tool_use', input: mark(value) }),
     ],
     [
-      'an argument far inside',
+      'a nested argument',
       'content[0].input.content[0].cache_control',
-      (value: string) => saying({ type: 'tool_use', input: { content: [mark(value)] } }),
+      (value: string) => requestOf({ type: 'tool_use', input: { content: [mark(value)] } }),
     ],
     [
       'a property of a schema',
@@ -116,7 +128,7 @@ describe('explainPrefix', () => {
       '[0].function.parameters.properties.cache_control',
       (value: string) => ({ tools: [{ function: { parameters: { properties: mark(value) } } }] }),
     ],
-  ])('names %s that is called like a cache mark', (_, path, sent) => {
+  ])('finds a change in %s named cache_control', (_, path, sent) => {
     expect(explainPrefix(sent('no-store'), sent('public'))).toMatchObject({ path })
     if ('tools' in sent('public')) expect(toolsDigest(sent('no-store'))).not.toBe(toolsDigest(sent('public')))
     expect(explainPrefix(sent('no-store'), sent('no-store'))).toBe(null)

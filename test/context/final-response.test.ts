@@ -24,35 +24,35 @@ const finish = (id: string, message: unknown, more: ActionOptions = {}): Event =
 
 const final = (...events: Event[]) => finalResponse(replay(events))
 
-describe('V1 the final response', () => {
-  it('is the message of a finish call, or the text of the agent', () => {
+describe('V1 finalResponse', () => {
+  it('returns the message of a finish call, or the text of the agent', () => {
     expect(final(user('u'), finish('f', 'Done.'))).toBe('Done.')
     expect(final(user('u'), agent('a', 'Hello.'))).toBe('Hello.')
   })
 
-  it('is what was said last', () => {
+  it('returns the last finish message or agent text', () => {
     expect(final(agent('a', 'One'), agent('b', 'Two'))).toBe('Two')
     expect(final(agent('a', 'One'), finish('f', 'Two'))).toBe('Two')
     expect(final(finish('f', 'One'), agent('a', 'Two'))).toBe('Two')
     expect(final(agent('a', 'One'), ...pair('1'), pause('p'), update('s', 'x', 1), user('u'))).toBe('One')
   })
 
-  it('is empty when nothing was said', () => {
+  it('returns an empty string without a finish call or agent message', () => {
     expect(final()).toBe('')
     expect(final(user('u'), ...pair('1'))).toBe('')
   })
 
-  it('is empty for a finish call that could not be read', () => {
+  it('returns an empty string for an invalid finish call', () => {
     expect(final(agent('a', 'One'), finish('f', '', { action: null }))).toBe('')
     expect(final(agent('a', 'One'), finish('f', 7))).toBe('')
   })
 
-  it('joins the texts of a message, and counts its images', () => {
+  it('joins the texts of a message, and adds the number of its images', () => {
     expect(final(agent('a', [text('a'), text('b'), text('c')]))).toBe('abc')
     expect(final(agent('a', [text('See: '), image('x', 'y')]))).toBe('See: [Image: 2 URLs]')
   })
 
-  it('is not what a user called, nor what another tool was given', () => {
+  it('ignores finish calls of the user and calls of other tools', () => {
     expect(final(agent('a', 'One'), finish('f', 'Two', { source: 'user' }))).toBe('One')
     expect(
       final(agent('a', 'One'), action('b', { tool: 'say', action: { kind: 'Say', message: 'Two' } })),
@@ -60,17 +60,17 @@ describe('V1 the final response', () => {
   })
 
   // The public implementation returns an empty last message.
-  it('is not a message that says nothing', () => {
+  it('ignores empty agent messages', () => {
     expect(final(agent('a', 'One'), agent('b', ''), agent('c', []))).toBe('One')
   })
 
-  it('is that of HEAD’s branch', () => {
+  it('reads only the branch of HEAD', () => {
     const log = [user('u'), agent('a', 'One'), agent('b', 'Two', { parent_id: 'u' })]
     expect(final(...log)).toBe('Two')
     expect(final(...log, moveHead('h', 'a'))).toBe('One')
   })
 
-  it('is read from a compacted state, and refused where it was let go', () => {
+  it('reads an evicted state, and throws if the response itself was evicted', () => {
     const log = [user('u'), agent('a', 'One'), pause('p')]
     expect(finalResponse(evict(replay(log)))).toBe('One')
     const forgotten = evict(replay([...log, condensation('c', ['a'])]))

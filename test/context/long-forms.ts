@@ -1,4 +1,4 @@
-/** Prints which known forms are found whole in long texts. */
+/** Prints the names of the known forms that match a long text completely. */
 
 import { type BuiltInPattern, builtInFinder } from '../../src/context/redaction/known-forms.ts'
 

@@ -1,4 +1,4 @@
-/** Arbitrary logs in which an agent loops, with events that could hide a loop or look like one. */
+/** Arbitrary logs in which an agent loops, with events that could hide or imitate a loop. */
 
 import * as fc from 'fast-check'
 import type { Event } from '../../src/event/types.ts'
@@ -16,10 +16,10 @@ import {
   update,
   user,
 } from '../build.ts'
-import { toldError } from './stuck-logs.ts'
+import { errorResult } from './stuck-logs.ts'
 
 /** How a call ends; `open` has no result. */
-type End = 'one' | 'two' | 'error' | 'other error' | 'told error' | 'rejected' | 'open'
+type End = 'one' | 'two' | 'error' | 'other error' | 'error result' | 'rejected' | 'open'
 
 interface Call {
   readonly tool: string
@@ -29,7 +29,7 @@ interface Call {
 
 type Step =
   | { readonly do: 'reply'; readonly calls: readonly Call[]; readonly thought: boolean }
-  | { readonly do: 'forget'; readonly count: number; readonly sums: boolean }
+  | { readonly do: 'forget'; readonly count: number; readonly withSummary: boolean }
   | { readonly do: 'forget user' }
   | {
       readonly do:
@@ -47,7 +47,7 @@ type Step =
 const end = fc.oneof(
   { weight: 4, arbitrary: fc.constant<End>('one') },
   { weight: 2, arbitrary: fc.constant<End>('two') },
-  { weight: 4, arbitrary: fc.constantFrom<End>('error', 'other error', 'told error') },
+  { weight: 4, arbitrary: fc.constantFrom<End>('error', 'other error', 'error result') },
   { weight: 2, arbitrary: fc.constant<End>('rejected') },
   { weight: 1, arbitrary: fc.constant<End>('open') },
 )
@@ -67,8 +67,8 @@ const reply: fc.Arbitrary<Step> = fc.record({
   thought: fc.boolean(),
 })
 
-/** Events that change little or nothing. */
-const word: fc.Arbitrary<Step> = fc.oneof(
+/** Steps between the replies. */
+const otherStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<Step>({ do: 'agent' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'user' }) },
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'forget user' }) },
@@ -89,46 +89,46 @@ const word: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('forget' as const),
       count: fc.integer({ min: 1, max: 6 }),
-      sums: fc.boolean(),
+      withSummary: fc.boolean(),
     }),
   },
 )
 
-/** What every second round exchanges: the order of parallel calls, their results, or their error texts. */
-type Turn = 'not' | 'calls' | 'ends' | 'errors'
+/** What every second round swaps: the order of parallel calls, their results, or their error texts. */
+type Swap = 'nothing' | 'calls' | 'ends' | 'errors'
 
 const OTHER: Partial<Record<End, End>> = {
   error: 'other error',
-  'other error': 'told error',
-  'told error': 'error',
+  'other error': 'error result',
+  'error result': 'error',
 }
 
-function turned(step: Step, turn: Turn): Step {
-  if (step.do !== 'reply' || turn === 'not') return step
+function swapped(step: Step, swap: Swap): Step {
+  if (step.do !== 'reply' || swap === 'nothing') return step
   const back = step.calls.toReversed()
-  if (turn === 'calls') return { ...step, calls: back }
-  const ends = turn === 'ends' ? back.map(({ end }) => end) : step.calls.map(({ end }) => OTHER[end] ?? end)
+  if (swap === 'calls') return { ...step, calls: back }
+  const ends = swap === 'ends' ? back.map(({ end }) => end) : step.calls.map(({ end }) => OTHER[end] ?? end)
   return { ...step, calls: step.calls.map((call, index) => ({ ...call, end: ends[index] ?? call.end })) }
 }
 
 /** Repeated steps, some rounds followed by another event. */
-const circle: fc.Arbitrary<readonly Step[]> = fc
+const loop: fc.Arbitrary<readonly Step[]> = fc
   .record({
     steps: fc.oneof(fc.tuple(reply), fc.tuple(reply, reply), fc.constant<Step[]>([{ do: 'agent' }])),
     times: fc.integer({ min: 1, max: 6 }),
-    words: fc.array(fc.option(word, { nil: null, freq: 3 }), { maxLength: 4 }),
-    turn: fc.constantFrom<Turn>('not', 'not', 'calls', 'ends', 'errors'),
+    between: fc.array(fc.option(otherStep, { nil: null, freq: 3 }), { maxLength: 4 }),
+    swap: fc.constantFrom<Swap>('nothing', 'nothing', 'calls', 'ends', 'errors'),
   })
-  .map(({ steps, times, words, turn }) =>
+  .map(({ steps, times, between, swap }) =>
     Array.from({ length: times }, (_, round) => [
-      ...steps.map((step) => (round % 2 === 0 ? step : turned(step, turn))),
-      ...(words[round] ? [words[round]] : []),
+      ...steps.map((step) => (round % 2 === 0 ? step : swapped(step, swap))),
+      ...(between[round] ? [between[round]] : []),
     ]).flat(),
   )
 
 /** Logs of up to about forty events with unique ids. */
 export const loopyLog = (): fc.Arbitrary<readonly Event[]> =>
-  fc.array(circle, { minLength: 1, maxLength: 4 }).map((circles) => write(circles.flat()))
+  fc.array(loop, { minLength: 1, maxLength: 4 }).map((loops) => write(loops.flat()))
 
 function write(steps: readonly Step[]): Event[] {
   const events: Event[] = []
@@ -137,16 +137,16 @@ function write(steps: readonly Step[]): Event[] {
     if (step.do === 'reply') writeReply(events, step.calls, step.thought)
     else if (step.do === 'forget') {
       const ids = events.slice(-8, -8 + step.count).map(({ id }) => id ?? '')
-      events.push(step.sums ? condensation(next(), ids, 'So far.', 0) : condensation(next(), ids))
+      events.push(step.withSummary ? condensation(next(), ids, 'So far.', 0) : condensation(next(), ids))
     } else if (step.do === 'forget user') {
       const last = events.findLast((event) => event.kind === 'MessageEvent' && event.source === 'user')
       if (last !== undefined) events.push(condensation(next(), [last.id ?? '']))
-    } else events.push(writeWord(step.do, next()))
+    } else events.push(writeEvent(step.do, next()))
   }
   return events
 }
 
-function writeWord(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'>, id: string): Event {
+function writeEvent(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'>, id: string): Event {
   switch (what) {
     case 'agent':
       return agent(id)
@@ -172,7 +172,7 @@ function writeWord(what: Exclude<Step['do'], 'reply' | 'forget' | 'forget user'>
 /** Writes the calls of a reply, then their results. */
 function writeReply(events: Event[], calls: readonly Call[], thought: boolean): void {
   const response = `r${events.length}`
-  const made = calls.map(({ tool, args, end }) => {
+  const callEvents = calls.map(({ tool, args, end }) => {
     const id = `e${events.length}`
     const event = action(id, {
       tool,
@@ -183,11 +183,11 @@ function writeReply(events: Event[], calls: readonly Call[], thought: boolean): 
     events.push(event)
     return { event, end }
   })
-  for (const { event, end } of made) {
+  for (const { event, end } of callEvents) {
     const id = `e${events.length}`
     if (end === 'rejected') events.push(reject(id, event, { rejection_reason: id }))
     else if (end === 'error' || end === 'other error') events.push(fail(id, event, end))
-    else if (end === 'told error') events.push(toldError(id, event))
+    else if (end === 'error result') events.push(errorResult(id, event))
     else if (end !== 'open') events.push(observe(id, event, end))
   }
 }

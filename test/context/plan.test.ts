@@ -1,6 +1,6 @@
 /**
- * Condensation plans: what is forgotten at, below and above each limit, and what never is. U… and W… are
- * ids of the inventory.
+ * Condensation plans: the events that they forget at, below and above each limit, and the events that they
+ * always keep. U… and W… are ids of the inventory.
  */
 
 import { describe, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ import { agent, agents, batch, condensation, pair, request, system, user } from 
 
 const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
 
-/** The forgotten ids, or the reason for none. */
+/** Returns the forgotten ids, `keep`, or the code of the refusal. */
 function planned(events: readonly Event[], limits: CondensationLimits = {}): readonly string[] | string {
   const plan = planCondensation(replay(events), limits)
   return plan.type === 'plan' ? plan.forgottenIds : plan.type === 'keep' ? 'keep' : plan.reason.code
@@ -36,8 +36,8 @@ function planFor(events: readonly Event[], limits: CondensationLimits = {}): Con
   return plan
 }
 
-describe('the limit of events', () => {
-  it('U1 is 240 by default: 240 stay, of 241 about half', () => {
+describe('maxEvents', () => {
+  it('U1 is 240 by default, and of 241 events about half are forgotten', () => {
     expect(count(planned(agents(239)))).toBe('keep')
     expect(count(planned(agents(240)))).toBe('keep')
     // The new view is keep_first 2, the summary, and 117 events.
@@ -49,11 +49,11 @@ describe('the limit of events', () => {
     [80, 'keep'],
     [81, 42],
     [100, 61],
-  ])('U2 of %i events with 80 and 4 kept first: %s', (length, gone) => {
+  ])('U2 with maxEvents 80 and keepFirst 4, the plan for %i events is: %s', (length, gone) => {
     expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(gone)
   })
 
-  it('U4 keeps three first of eleven, and the summary follows them', () => {
+  it('U4 keeps the first three of eleven events, and the summary follows them', () => {
     const { forgottenIds, summaryOffset, triggers, room } = planFor(agents(11), {
       maxEvents: 10,
       keepFirst: 3,
@@ -66,7 +66,7 @@ describe('the limit of events', () => {
     })
   })
 
-  it('U6 is refused where it leaves nothing behind the summary', () => {
+  it('U6 rejects invalid limits, and limits that leave no event after the summary', () => {
     const wrong: CondensationLimits[] = [
       { maxEvents: 0 },
       { maxEvents: 7.5 },
@@ -88,8 +88,8 @@ describe('the limit of events', () => {
   })
 })
 
-describe('minimum progress', () => {
-  it.each([0, -0.1, 1, 1.5, NaN])('U13 %d is refused', (minimumProgress) => {
+describe('minimumProgress', () => {
+  it.each([0, -0.1, 1, 1.5, NaN])('U13 cannot be %d', (minimumProgress) => {
     try {
       planned([], { minimumProgress })
       expect.unreachable()
@@ -98,7 +98,7 @@ describe('minimum progress', () => {
     }
   })
 
-  it('U13 is the least share that is worth a summary', () => {
+  it('U13 is the minimum share of the events that a plan forgets', () => {
     // 61 of 100 events would be forgotten.
     const limits = { maxEvents: 80, keepFirst: 4 }
     expect(count(planned(agents(100), { ...limits, minimumProgress: 0.6 }))).toBe(61)
@@ -106,7 +106,7 @@ describe('minimum progress', () => {
     expect(count(planned(agents(100), { ...limits, minimumProgress: 0.62 }))).toBe('nothing_to_forget')
   })
 
-  it('is a tenth by default', () => {
+  it('is 0.1 by default', () => {
     // A batch of 100 events stays with the first ones, and so do the last seven.
     const names = Array.from({ length: 50 }, (_, index) => `x${index}`)
     const gone = (between: number) =>
@@ -116,7 +116,7 @@ describe('minimum progress', () => {
     expect(gone(13)).toBe(13)
   })
 
-  it('leaves a view as it is when too little would go, unless it is asked for', () => {
+  it('refuses a plan that forgets too little, unless a condensation was requested', () => {
     // Thirty events, then one loop of 60 that extends past the tail.
     const loop = [
       ...batch('r', ['a'], true),
@@ -130,15 +130,15 @@ describe('minimum progress', () => {
   })
 })
 
-describe('a request', () => {
+describe('a condensation request', () => {
   it.each([
     [25, 20, 16],
     [40, 30, 26],
-  ])('U9 %i events, at most %i: %i go', (length, maxEvents, gone) => {
+  ])('U9 for %i events and maxEvents %i forgets %i', (length, maxEvents, gone) => {
     expect(count(planned([...agents(length), request('q')], { maxEvents }))).toBe(gone)
   })
 
-  it('comes first among the triggers, and makes it required', () => {
+  it('is the first trigger, and makes a refusal required', () => {
     expect(planFor([...agents(25), request('q')], { maxEvents: 20 }).triggers).toEqual(['request', 'events'])
     const refused = planCondensation(replay([user('u'), request('q')]))
     expect(refused).toMatchObject({
@@ -147,7 +147,7 @@ describe('a request', () => {
     })
   })
 
-  it('W24 on a short view keeps the system prompt and the last user message', () => {
+  it('W24 on a short view keeps the system prompt and the last user message by default', () => {
     const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), request('q')]
     expect(planned(log)).toEqual(['a', 'b'])
     expect(planned(log, { keepFirst: 0 })).toEqual(['u', 'a'])
@@ -160,7 +160,7 @@ describe('a request', () => {
     expect(planned([system('s'), user('u'), request('q')])).toBe('nothing_to_forget')
   })
 
-  it('W25 on an empty view, and of an answer that answers nothing, is refused and nothing throws', () => {
+  it('W25 is refused on an empty view, and on a result without its call', () => {
     expect(planned([request('q')])).toBe('nothing_to_forget')
     expect(planned([pair('a')[1], request('q')])).toBe('nothing_to_forget')
   })
@@ -180,8 +180,8 @@ const required = (events: readonly Event[], inputs: CondensationLimits) => {
 
 const write = () => toMessages(replay([user('one')]))
 
-describe('the token limit', () => {
-  it('U7 binds alone, and only above it', () => {
+describe('maxTokens', () => {
+  it('U7 triggers a plan on its own, and only when it is exceeded', () => {
     expect(planned(agents(20), limits(201))).toBe('keep')
     expect(planned(agents(20), limits(200))).toBe('keep')
     const plan = planFor(agents(20), limits(199))
@@ -191,12 +191,12 @@ describe('the token limit', () => {
     expect(plan.room).toBe(199 - 90)
   })
 
-  it('U8 of several limits the caller gives the smallest', () => {
+  it('U8 is one number: the caller passes the smallest of its limits', () => {
     expect(planned(agents(20), limits(Math.min(500, 100)))).not.toBe('keep')
     expect(planned(agents(5), limits(Math.min(100, 500)))).toBe('keep')
   })
 
-  it('U10 makes it required, with the events or without', () => {
+  it('U10 makes a refusal required, which maxEvents alone does not', () => {
     const tight = { forgetLastUserMessage: false, keepFirst: 0 }
     expect(required([user('u')], limits(9, tight))).toBe(true)
     const loop = [
@@ -209,13 +209,13 @@ describe('the token limit', () => {
     ).toBe('plan')
   })
 
-  it('is over budget when what stays is', () => {
+  it('refuses with over_budget if the kept events exceed it', () => {
     const log = [system('s'), user('u'), agent('a'), agent('b')]
     expect(planned(log, limits(21, { keepFirst: 0 }))).toEqual(['a', 'b'])
     expect(planned(log, limits(20, { keepFirst: 0 }))).toBe('over_budget')
   })
 
-  it('forgets the first events too where a summary would have less than a quarter', () => {
+  it('forgets the first events too if the summary would get less than a quarter of it', () => {
     const log = [agent('a'), agent('b'), agent('c'), agent('d'), user('u')]
     // The first two are kept, so three messages stay.
     expect(planned(log, limits(40))).toEqual(['c', 'd'])
@@ -223,11 +223,11 @@ describe('the token limit', () => {
     expect(planned(log, limits(39))).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('counts what the caller would send', () => {
+  it('counts the messages that the write option returns', () => {
     expect(planned(agents(20), limits(199, { write }))).toBe('keep')
   })
 
-  it('needs a counter that counts', () => {
+  it('rejects a negative or NaN token count', () => {
     for (const wrong of [NaN, -1])
       expect(() => planned(agents(2), limits(10, { count: () => wrong }))).toThrow('count')
   })
@@ -241,8 +241,8 @@ const long = (size: number) =>
 
 const longAtEnd = (size: number): Event[] => [...agents(7), ...long(size)]
 
-describe('a plan', () => {
-  it('goes around the last user message, and the summary stands behind all that it tells of', () => {
+describe('planCondensation', () => {
+  it('keeps the last user message, and puts the summary after the last forgotten event', () => {
     const log = [system('s'), user('u'), ...agents(3), user('v'), ...pair('1'), ...pair('2'), ...pair('3')]
     const plan = planFor(log, { maxEvents: 8 })
     expect(plan.forgottenIds).toEqual(['m0', 'm1', 'm2', 'a1', 'o1', 'a2', 'o2'])
@@ -257,7 +257,7 @@ describe('a plan', () => {
     ])
   })
 
-  it('cuts at unit borders: a batch goes whole, and a loop', () => {
+  it('forgets a batch or a thinking loop only as a whole', () => {
     const log = [
       user('u'),
       ...batch('r', ['1', '2', '3']),
@@ -272,7 +272,7 @@ describe('a plan', () => {
     expect(planned(log, { maxEvents: 8, keepFirst: 2 })).toEqual(['a4', 'o4', 'a5', 'o5', 'm0', 'm1'])
   })
 
-  it('leaves a batch that waits where it is, and what is open stays open', () => {
+  it('keeps a pending batch, and its call stays pending after the condensation', () => {
     const [call, answer] = pair('w')
     const log = [user('u'), agent('a'), call, agent('b'), agent('c'), agent('d'), request('q')]
     const plan = planFor(log, { keepFirst: 0 })
@@ -290,14 +290,14 @@ describe('a plan', () => {
     ])
   })
 
-  it('keeps the last unit rather than nothing of the end, where that is short enough', () => {
+  it('keeps a long last unit if the new view does not exceed maxEvents', () => {
     // The first two, the summary, and eight, ten or twelve events of the batch: ten is the limit.
     expect(planned(longAtEnd(3), { maxEvents: 9 })).toHaveLength(5)
     expect(planned(longAtEnd(5), { maxEvents: 13 })).toHaveLength(5)
     expect(planned(longAtEnd(5), { maxEvents: 12 })).toHaveLength(15)
   })
 
-  it('does not list an id that stands for two units', () => {
+  it('does not forget an id that two units share', () => {
     const log = [
       user('u'),
       ...agents(4),
@@ -309,7 +309,7 @@ describe('a plan', () => {
     expect(planned(log, { keepFirst: 0, maxEvents: 8 })).not.toContain('c-summary')
   })
 
-  it('is the same for a state from a snapshot, and for a compacted one', () => {
+  it('returns the same plan for a decoded snapshot and for an evicted state', () => {
     const state = replay([system('s'), user('u'), ...agents(30), request('q')], { conversationId: 'c' })
     const opened = decodeSnapshot(encodeSnapshot(state), 'c')
     for (const other of [opened, evict(state)]) {
@@ -321,7 +321,7 @@ describe('a plan', () => {
     }
   })
 
-  it('needs a summary that says something', () => {
+  it('condensationOf returns the event, and rejects a blank summary', () => {
     const plan = planFor([...agents(9)], { maxEvents: 8 })
     expect(condensationOf(plan, 'x', 'reply')).toEqual({
       kind: 'Condensation',
@@ -335,7 +335,7 @@ describe('a plan', () => {
       expect(() => condensationOf(plan, blank)).toThrow('must not be blank')
   })
 
-  it('is not called for again once it is carried out', () => {
+  it('returns keep after its condensation is applied', () => {
     const state = replay(agents(9))
     const once = reduce(state, { ...condensationOf(planFor(agents(9), { maxEvents: 8 }), 's'), id: 'c' })
     expect(planCondensation(once, { maxEvents: 8 })).toEqual({ type: 'keep' })

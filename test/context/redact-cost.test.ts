@@ -1,4 +1,4 @@
-/** Redaction takes linear time for every text, of any length. */
+/** Redaction is linear in the length of the text, for every text. */
 
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -26,29 +26,29 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
     JSON.stringify(
       JSON.stringify(Array.from({ length: length / 60 }, (_, i) => ({ i, text: 'a\n"b" %20' }))),
     ),
-  'secrets and nothing else': fill(`${SECRET} ${TOKEN} `),
+  'only secrets': fill(`${SECRET} ${TOKEN} `),
   'secrets in one base64 text': (length) => Buffer.from(fill(SECRET)(length * 0.75)).toString('base64'),
-  'keys that become one': (length) =>
+  'keys that become equal': (length) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: length / 40 }, (_, i) => [`${TOKEN}${i}`, 1]))),
-  'words that may be base64': fill('internationalization/of/paths-and_names '),
+  'paths that resemble base64': fill('internationalization/of/paths-and_names '),
   'bytes in base64': (length) =>
     Buffer.from(Uint8Array.from({ length: length * 0.75 }, (_, i) => (i * i * 7 + (i >> 3)) & 255)).toString(
       'base64',
     ),
   'base64 of base64': (length) =>
     Buffer.from(Buffer.from(fill('a%20b')(length / 2)).toString('base64')).toString('base64'),
-  'digits that stand for digits': fill('V'),
-  'sealed texts': (length) =>
+  'a repeated base64 digit': fill('V'),
+  'encrypted contents': (length) =>
     `[${Array.from({ length: length / 50 }, () => `{"encrypted_content":"${TOKEN}"}`).join()}]`,
   backslashes: fill('\\'),
-  'an escape in an escape': (length) => `\\${fill('u005c')(length)}`,
+  'nested escapes': (length) => `\\${fill('u005c')(length)}`,
   'percent signs': fill('%25'),
-  'everything percent-encoded': fill('%41'),
+  'percent-encoded letters': fill('%41'),
   quotes: fill('"'),
   'quotes of both kinds': fill(`"'`),
-  'unended fields': fill('"password":"'),
+  'unterminated fields': fill('"password":"'),
   brackets: (length) => '['.repeat(length / 2) + `"${TOKEN}"` + ']'.repeat(length / 2),
-  'keys without end': fill('-----BEGIN PRIVATE KEY-----'),
+  'unterminated private keys': fill('-----BEGIN PRIVATE KEY-----'),
   'sk-sk-': fill('sk-'),
   eyJeyJ: fill('eyJ'),
   'ghs_1_eyJ.': fill('ghs_1_eyJ.'),
@@ -58,25 +58,25 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   'bearer ': fill('bearer '),
   'one word': fill('x'),
   masks: fill('[redacted]x'),
-  space: (length) => `bearer${' '.repeat(length)}`,
+  'white space': (length) => `bearer${' '.repeat(length)}`,
 }
 
 const redacted = (error: string) =>
   redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, RULES)
 
 /** Without a key all masks are the same. */
-const ALIKE = redactionRules()
+const UNKEYED = redactionRules()
 
 const inText = (error: string) =>
-  redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, ALIKE)
+  redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, UNKEYED)
 const inObject = (text: string) =>
-  redact({ kind: 'ConversationStateUpdateEvent', key: 'k', value: JSON.parse(text) as JsonObject }, ALIKE)
+  redact({ kind: 'ConversationStateUpdateEvent', key: 'k', value: JSON.parse(text) as JsonObject }, UNKEYED)
 
-describe('the time that keys take which become one', () => {
+describe('redaction of object keys', () => {
   it.each<[string, (i: number) => string]>([
-    ['all alike', (i) => `${TOKEN}${i}`],
-    ['with numbers', (i) => `${TOKEN}${i % 2} [redacted#${2 + (i >> 1)}]`],
-  ])('%s', (_, key) => {
+    ['that become equal', (i) => `${TOKEN}${i}`],
+    ['that contain numbered masks', (i) => `${TOKEN}${i % 2} [redacted#${2 + (i >> 1)}]`],
+  ])('is linear for keys %s', (_, key) => {
     const make = (length: number): string =>
       JSON.stringify(Object.fromEntries(Array.from({ length: length / 40 }, (_, i) => [key(i), 1])))
     expect(overgrowth(inObject, make, { to: 2 ** 16 })).toBe(null)
@@ -84,8 +84,8 @@ describe('the time that keys take which become one', () => {
   })
 })
 
-describe('the time that a text takes', () => {
-  it.each(Object.entries(TEXTS))('%s', (_, make) => {
+describe('redaction of a text', () => {
+  it.each(Object.entries(TEXTS))('is linear for %s', (_, make) => {
     expect(overgrowth(redacted, make, { to: 2 ** 16 })).toBe(null)
   })
 })
@@ -99,31 +99,31 @@ const BUILT_IN = redactionRules({ secrets: [SECRET], key: 'k' })
 /** For texts read by hand-written code, which has no step limit. */
 const READ = 2 ** 20
 
-describe('the longest texts', () => {
+describe('redaction of very long texts', () => {
   it.each<[string, string]>([
-    ['a text in JSON', `{"a":"${SECRET}${'x'.repeat(READ)}"}`],
+    ['a secret in JSON', `{"a":"${SECRET}${'x'.repeat(READ)}"}`],
     ['a secret field', `{"password":"${'x'.repeat(READ)}"}`],
-    ['a key without end', `-----BEGIN PRIVATE KEY-----${`\n${'A'.repeat(64)}`.repeat(LONG / 65)}`],
-    ['sk', `sk-1${'x'.repeat(LONG)}`],
-    ['github', `ghp_${'x'.repeat(LONG)}`],
-    ['github_pat', `github_pat_${'x'.repeat(LONG)}`],
-    ['a GitHub app', `ghs_1_eyJ${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
-    ['a prefix', `hf_${'x'.repeat(LONG)}`],
-    ['another prefix', `glpat-${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
-    ['slack', `xoxb-${'x'.repeat(LONG)}`],
-    ['jwt', `eyJ${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
-    ['bearer', `bearer 1${'x'.repeat(LONG)}`],
-    ['authorization', `authorization: basic ${'x'.repeat(LONG)}`],
-  ])('%s is masked', (_, text) => {
+    ['an unterminated private key', `-----BEGIN PRIVATE KEY-----${`\n${'A'.repeat(64)}`.repeat(LONG / 65)}`],
+    ['an sk key', `sk-1${'x'.repeat(LONG)}`],
+    ['a ghp token', `ghp_${'x'.repeat(LONG)}`],
+    ['a github_pat token', `github_pat_${'x'.repeat(LONG)}`],
+    ['a GitHub app token', `ghs_1_eyJ${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
+    ['an hf token', `hf_${'x'.repeat(LONG)}`],
+    ['a glpat token', `glpat-${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
+    ['a Slack token', `xoxb-${'x'.repeat(LONG)}`],
+    ['a JWT', `eyJ${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
+    ['a bearer token', `bearer 1${'x'.repeat(LONG)}`],
+    ['an authorization header', `authorization: basic ${'x'.repeat(LONG)}`],
+  ])('masks %s', (_, text) => {
     const error = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
     expect(redact(error, BUILT_IN).error.slice(0, 100)).toContain('[redacted:')
   })
 
-  // Node.js does not optimize patterns in a process that has compiled many.
-  it('are searched without optimized patterns', () => {
+  // In a process that has compiled many patterns, Node.js does not optimize them.
+  it('finds the known forms with --no-regexp-optimization', () => {
     const child = join(import.meta.dirname, 'long-forms.ts')
-    const found = execFileSync(process.execPath, ['--no-regexp-optimization', child], { encoding: 'utf8' })
-    expect(found.trim().split('\n').join(' ')).toBe(
+    const output = execFileSync(process.execPath, ['--no-regexp-optimization', child], { encoding: 'utf8' })
+    expect(output.trim().split('\n').join(' ')).toBe(
       'sk github github github slack google prefix prefix prefix jwt jwt bearer authorization',
     )
   })

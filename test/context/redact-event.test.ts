@@ -1,4 +1,4 @@
-/** What redaction leaves unchanged: ids, kinds, names of the contract, and everything that is not secret. */
+/** The parts of events that redaction changes, and the ids, names and other fields that it keeps. */
 
 import { describe, expect, it } from 'vitest'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
@@ -7,10 +7,10 @@ import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, EVERYTHING, redacted, RULES, S, using } from './redact-events.ts'
-import { MASK } from './redact-said.ts'
+import { MASK } from './redact-output.ts'
 
-describe('what stays', () => {
-  it('an event without secrets is the same object; of another there is a frozen copy, and it is not touched', () => {
+describe('redact', () => {
+  it('returns the same object without secrets, else a frozen copy, and never changes its input', () => {
     const plain = action()
     expect(redact(plain, RULES)).toBe(plain)
     const event = action({ summary: S, action: { kind: 'X', deep: { list: [S] } } })
@@ -21,7 +21,7 @@ describe('what stays', () => {
     expect(Object.isFrozen(event)).toBe(false)
   })
 
-  it('every id and every word of the contract, whatever the rules say', () => {
+  it('keeps the ids and values of the contract, even if a rule matches them', () => {
     const ids = { id: S, parent_id: S, tool_call_id: S, llm_response_id: S, action_id: S, message_id: S }
     const common = { id: S, parent_id: S, timestamp: '2026-01-01T00:00:00Z' }
     const call = { id: S, name: 'finish', arguments: '', origin: 'responses', responses_item_id: S }
@@ -88,7 +88,7 @@ describe('what stays', () => {
       expect(redacted(event, EVERYTHING)).toBe(event)
   })
 
-  it('the words and numbers that only a published tool takes, while any other may be a secret', () => {
+  it('keeps the commands, states and numbers of published tools, and masks them for other tools', () => {
     const rules = using({ patterns: [/str_replace|in_progress|\b4[0-9]{3}\b|command|path/] })
     const edit = {
       kind: 'FileEditorAction',
@@ -112,7 +112,7 @@ describe('what stays', () => {
       kind: 'TaskTrackerAction',
       task_list: Array.from({ length: 300 }, () => ({ title: MASK, status: 'in_progress' })),
     })
-    const ownValue = {
+    const customAction = {
       kind: 'OwnAction',
       command: 'str_replace',
       pin: 4711,
@@ -121,7 +121,7 @@ describe('what stays', () => {
       'a 4712': 2,
       [`a ${MASK}`]: 3,
     }
-    expect(redacted(action({ action: ownValue }), rules)['action']).toEqual({
+    expect(redacted(action({ action: customAction }), rules)['action']).toEqual({
       kind: 'OwnAction',
       [MASK]: MASK,
       pin: MASK,
@@ -132,7 +132,7 @@ describe('what stays', () => {
     })
   })
 
-  it('a time that can be read; another is a text like any', () => {
+  it('keeps a valid timestamp, and redacts an invalid one like any text', () => {
     const rules = using({ patterns: [/2026/], secrets: [S] })
     expect(redacted({ kind: 'PauseEvent', timestamp: '2026-01-01T00:00:00Z' }, rules)['timestamp']).toBe(
       '2026-01-01T00:00:00Z',
@@ -140,7 +140,7 @@ describe('what stays', () => {
     expect(redacted({ kind: 'PauseEvent', timestamp: `at ${S}` }, rules)['timestamp']).toBe(`at ${MASK}`)
   })
 
-  it('__proto__ as a key, and keys that are secrets', () => {
+  it('keeps __proto__ as a key, and masks keys that contain secrets', () => {
     const raw = JSON.parse(`{"kind":"X","__proto__":{"a":"${S}"},"${S}":1,"${S}!":2}`) as object
     expect(JSON.stringify(redacted(action({ action: raw }))['action'])).toBe(
       `{"kind":"X","__proto__":{"a":"${MASK}"},"${MASK}":1,"${MASK}!":2}`,
@@ -157,15 +157,15 @@ function after(args: string, options: RedactionOptions = { secrets: [S] }): stri
 
 const deep = (inner: string): string => '['.repeat(100_000) + inner + ']'.repeat(100_000)
 
-describe('arguments', () => {
-  it('keep every character that is no secret', () => {
+describe('redaction of call arguments', () => {
+  it('keeps every character outside of the secret', () => {
     expect(after(`{ "n": 1.0e2, "big":12345678901234567890,\n "a" : "${S}\\u0021", "a":null }`)).toBe(
       `{ "n": 1.0e2, "big":12345678901234567890,\n "a" : "${MASK}!", "a":null }`,
     )
     expect(after(`not json ${S}`)).toBe(`not json ${MASK}`)
   })
 
-  it('stay JSON when the secret is a number, or reaches over the borders of texts', () => {
+  it('keeps the JSON valid if the secret is a number or spans several strings', () => {
     const options: RedactionOptions = { secrets: ['4111111111111111'] }
     expect(after('{"card":4111111111111111,"n":[4111111111111111]}', options)).toBe(
       `{"card":"${MASK}","n":["${MASK}"]}`,
@@ -179,7 +179,7 @@ describe('arguments', () => {
     )
   })
 
-  it('lose no value where keys become the same', () => {
+  it('numbers the masks of keys that become equal, and keeps all values', () => {
     const options: RedactionOptions = { patterns: [/S\d+/] }
     expect(after('{"S1":1,"a":{"S1":2,"S2":3},"S2":[{"S3":4}],"S3":5}', options)).toBe(
       `{"${MASK}":1,"a":{"${MASK}":2,"[redacted#2]":3},"[redacted#2]":[{"${MASK}":4}],"[redacted#3]":5}`,
@@ -190,7 +190,7 @@ describe('arguments', () => {
     )
   })
 
-  it('of any depth', () => {
+  it('handles 100,000 levels of nesting', () => {
     expect(after(deep(`"${S}"`))).toBe(deep(`"${MASK}"`))
   })
 })
@@ -198,8 +198,8 @@ describe('arguments', () => {
 const update = (key: string, value: unknown): unknown =>
   redacted({ kind: 'ConversationStateUpdateEvent', key, value })['value']
 
-describe('state updates', () => {
-  it('are open but for what the engine reads', () => {
+describe('redaction of state updates', () => {
+  it('masks secrets, except in the fields that the engine reads', () => {
     expect(update('agent_state', { a: [S, 1] })).toEqual({ a: [MASK, 1] })
     expect(update('full_state', { execution_status: 'idle', id: S, title: S })).toEqual({
       execution_status: 'idle',
@@ -209,7 +209,7 @@ describe('state updates', () => {
     expect(redacted({ kind: 'ConversationStateUpdateEvent', key: S, value: 1 })['key']).toBe(MASK)
   })
 
-  it('hold a secret when their key is the name of one', () => {
+  it('masks all texts and numbers of a value whose key names a secret', () => {
     expect(update('api_key', 'x')).toBe(MASK)
     expect(update('api_keys', 'x')).toBe('x')
     expect(update('token', ['x', { kind: 'y' }])).toEqual([MASK, { kind: MASK }])
@@ -221,8 +221,8 @@ describe('state updates', () => {
   })
 })
 
-describe('lines that are no events', () => {
-  it('keep what would stay of an event, so that they can be tried again', () => {
+describe('redaction of quarantined lines', () => {
+  it('keeps ids and timestamps, so that the line can be loaded again', () => {
     const line = JSON.stringify({
       kind: 'FutureEvent',
       id: S,
@@ -252,33 +252,33 @@ describe('lines that are no events', () => {
     [`no json: ${S}`, `no json: ${MASK}`],
     [`["${S}"]`, `["${MASK}"]`],
     ['no secret', 'no secret'],
-  ])('%s', (line, raw) => {
+  ])('stores %s as %s', (line, raw) => {
     const { fact } = loadLine(line)
     expect(redact(fact, RULES)).toMatchObject({ quarantined: true, raw })
     expect(redact(fact, RULES) === fact).toBe(line === raw)
   })
 
-  it('show no secret in what is said to be wrong with them', () => {
+  it('removes secrets from the line and from its issues', () => {
     const { fact } = loadLine(JSON.stringify({ kind: 'PauseEvent', [S]: S }))
     expect(JSON.stringify(fact)).toContain(S)
     expect(JSON.stringify(redact(fact, RULES))).not.toContain(S)
   })
 
-  it('are read at any depth', () => {
+  it('handles 50,000 levels of nesting', () => {
     const line = `${'{"a":'.repeat(50_000)}"${S}"${'}'.repeat(50_000)}`
     expect(JSON.stringify(redact(loadLine(line).fact, RULES))).not.toContain(S)
   })
 })
 
-const say = (...content: readonly object[]): Event =>
+const userMessage = (...content: readonly object[]): Event =>
   ({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } }) as Event
 
-describe('documents and the like', () => {
+describe('redaction of documents and files', () => {
   const rules = redactionRules({ secrets: [S], patterns: [/KEY\w{4}/] })
   const bytes = 'KEYABCDE'.repeat(40)
 
-  it('have their words masked, at any depth', () => {
-    const event = say(
+  it('masks secrets in nested texts', () => {
+    const event = userMessage(
       {
         type: 'document',
         title: S,
@@ -292,22 +292,22 @@ describe('documents and the like', () => {
     expect(text).toContain('"type":"search_result"')
   })
 
-  it('keep the bytes of a file, in which a pattern finds noise, but for a literal secret', () => {
+  it('masks literal secrets in the bytes of a file, but no matches of patterns', () => {
     const files = [
       { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: bytes } },
       { type: 'file', file: { file_data: `data:application/pdf;base64,${bytes}` } },
       { type: 'file', mediaType: 'audio/wav', data: { type: 'data', data: bytes } },
       { type: 'input_audio', input_audio: { data: bytes, format: 'wav' } },
     ]
-    const event = say(...files)
+    const event = userMessage(...files)
     expect(redact(event, rules)).toBe(event)
     const literal = redactionRules({ secrets: ['ABCDEKEYABCDEKEY'] })
     expect(JSON.stringify(redact(event, literal))).not.toContain('ABCDEKEYABCDEKEY')
   })
 })
 
-describe('a log', () => {
-  it('keeps the ids that were derived from bodies, so that references hold', () => {
+describe('redactLog', () => {
+  it('keeps the ids derived from the original bodies, so that references stay valid', () => {
     const text: Event = {
       kind: 'MessageEvent',
       source: 'user',

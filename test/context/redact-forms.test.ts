@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/known-forms.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
-import { MASK, output } from './redact-said.ts'
+import { MASK, output } from './redact-output.ts'
 
 const A = 'A'.repeat(40)
 const D = '0123456789abcdef0123456789abcdef01234567890123456789'
@@ -11,9 +11,9 @@ type Masked = string | readonly [text: string, masked: string]
 
 const BODY = `\n${'MIIEowIBAAKCAQEA'.repeat(4)}\n${'q'.repeat(64)}\nabc=`
 
-/** For each form: what is masked, at least one, and near misses. */
+/** For each form: masked texts, and near misses that stay unchanged. */
 const FORMS: Readonly<
-  Record<BuiltInPattern, { readonly masked: readonly Masked[]; readonly kept: readonly string[] }>
+  Record<BuiltInPattern, { readonly masked: readonly Masked[]; readonly unchanged: readonly string[] }>
 > = {
   sk: {
     masked: [
@@ -23,7 +23,7 @@ const FORMS: Readonly<
       `sk-proj-a_b-${D}`,
       `sk-${'a'.repeat(64)}1`,
     ],
-    kept: [`sk-${D.slice(0, 15)}`, 'sk-folding-cube-wrapper', `task-${D}`, `sk-${'a'.repeat(65)}1`],
+    unchanged: [`sk-${D.slice(0, 15)}`, 'sk-folding-cube-wrapper', `task-${D}`, `sk-${'a'.repeat(65)}1`],
   },
   github: {
     masked: [
@@ -35,19 +35,19 @@ const FORMS: Readonly<
       `ghu_1_eyJhbGciOiJSUzI1NiJ9.${D}`,
       [`token ghs_12_eyJhbGciOiJ.eyJpc3Mi.c2ln.`, `token ${MASK}.`],
     ],
-    kept: [`ghp_${D.slice(0, 35)}`, `github_pat_${D.slice(0, 21)}`, `ghx_${D}`, `xghp_${D}`],
+    unchanged: [`ghp_${D.slice(0, 35)}`, `github_pat_${D.slice(0, 21)}`, `ghx_${D}`, `xghp_${D}`],
   },
   aws: {
     masked: [`AKIA${A.slice(0, 16)}`, `ASIA${A.slice(0, 16)}`],
-    kept: [`AKIA${A.slice(0, 15)}`, `AKIA${A.slice(0, 17)}`, `AKIA${'a'.repeat(16)}`],
+    unchanged: [`AKIA${A.slice(0, 15)}`, `AKIA${A.slice(0, 17)}`, `AKIA${'a'.repeat(16)}`],
   },
   slack: {
     masked: ['xoxb-0123456789', 'xoxp-0123456789a', 'xoxe.xoxp-1-0123456789'],
-    kept: ['xoxb-012345678', 'xoxo-hugs'],
+    unchanged: ['xoxb-012345678', 'xoxo-hugs'],
   },
   google: {
     masked: [`AIza${D.slice(0, 35)}`, `AQ.Ab8R_-${D}`, `ya29.a0-${D}`, `GOCSPX-a_b-${D}`],
-    kept: [
+    unchanged: [
       `AIza${D.slice(0, 34)}`,
       `AQ.Ab${D.slice(0, 19)}`,
       `ya29.${D.slice(0, 19)}`,
@@ -74,7 +74,7 @@ const FORMS: Readonly<
       `ABSKQmVkcm9ja0FQSUtleS0${D}+/=`,
       [`key glpat-${D.slice(0, 20)}. Next`, `key ${MASK}. Next`],
     ],
-    kept: [
+    unchanged: [
       `hf_${D.slice(0, 29)}`,
       'npm_config_user_agent_of_this_process_1',
       'xai-grok-4-fast-reasoning-latest-0709-and-more',
@@ -94,14 +94,23 @@ const FORMS: Readonly<
       'eyJhbGciOiI.eyJzdWIi',
       'eyJhbGciOiI..aXY.Y2lwaGVy.dGFn',
     ],
-    kept: ['eyJhbGciOi.eyJzdWIi.c2ln', 'eyJhbGciOiI.eyJzdWI.x', 'eyJhbGciOiI', 'heyJhbGciOiI.eyJzdWIi.c2ln'],
+    unchanged: [
+      'eyJhbGciOi.eyJzdWIi.c2ln',
+      'eyJhbGciOiI.eyJzdWI.x',
+      'eyJhbGciOiI',
+      'heyJhbGciOiI.eyJzdWIi.c2ln',
+    ],
   },
   bearer: {
     masked: [
       ['Bearer abcdefghijklmno1', `Bearer ${MASK}`],
       ['bearer\tabcdefghijklmno1=, x', `bearer\t${MASK}, x`],
     ],
-    kept: ['bearer of good news 1234', 'Bearer abcdefghijklmn1', 'the bearer authentication-of-clients is'],
+    unchanged: [
+      'bearer of good news 1234',
+      'Bearer abcdefghijklmn1',
+      'the bearer authentication-of-clients is',
+    ],
   },
   authorization: {
     masked: [
@@ -109,7 +118,7 @@ const FORMS: Readonly<
       ['-H "authorization: Basic eDp5"', `-H "authorization: Basic ${MASK}"`],
       ['Authorization=Token abcde', `Authorization=Token ${MASK}`],
     ],
-    kept: [
+    unchanged: [
       'authorization: required',
       'Authorization: Bearer <token>',
       'Authorization: Bearer $TOKEN',
@@ -122,7 +131,7 @@ const FORMS: Readonly<
       ['redis://:p@ss:w@rd@host', `redis://:${MASK}@host`],
       [`http://${'u'.repeat(256)}:${'p'.repeat(256)}@h`, `http://${'u'.repeat(256)}:${MASK}@h`],
     ],
-    kept: [
+    unchanged: [
       'http://localhost:3000/@vite/client',
       'https://host:80/a@b',
       'git@host:22',
@@ -149,21 +158,21 @@ const FORMS: Readonly<
         `${MASK}\n${MASK}`,
       ],
     ],
-    kept: ['-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----', 'PRIVATE KEY'],
+    unchanged: ['-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----', 'PRIVATE KEY'],
   },
 }
 
-describe('well-known forms', () => {
+describe('known forms', () => {
   // Iterates over the table of src, so that every form needs a sample.
   describe.each(BUILT_IN)('%s', (name) => {
-    const { masked, kept: stored } = FORMS[name]
-    it('has a text that it masks', () => expect(masked).not.toEqual([]))
+    const { masked, unchanged } = FORMS[name]
+    it('has at least one masked sample', () => expect(masked).not.toEqual([]))
 
     const cases = [
       ...masked.map((one) => (typeof one === 'string' ? ([one, MASK] as const) : one)),
-      ...stored.map((text) => [text, text] as const),
+      ...unchanged.map((text) => [text, text] as const),
     ]
-    it.each(cases)('%s', (text, expected) => {
+    it.each(cases)('%s becomes %s', (text, expected) => {
       expect(output(text, { builtIn: [name], fields: [] })).toBe(expected)
       expect(output(text, { fields: [] })).toBe(expected)
       if (expected !== MASK && expected !== text) return
@@ -172,7 +181,7 @@ describe('well-known forms', () => {
     })
   })
 
-  it('are all looked for, or none, or some', () => {
+  it('are all searched by default, or only those that builtIn names, or none', () => {
     const text = `AKIA${A.slice(0, 16)} xoxb-0123456789`
     expect(output(text)).toBe(`${MASK} ${MASK}`)
     expect(output(text, { builtIn: false })).toBe(text)

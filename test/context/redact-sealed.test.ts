@@ -9,23 +9,23 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, redacted, RULES, S } from './redact-events.ts'
-import { MASK } from './redact-said.ts'
+import { MASK } from './redact-output.ts'
 
 const blocksOf = (...thinking_blocks: object[]): unknown =>
   redacted(action({ thinking_blocks }))['thinking_blocks']
 const sent = (facts: readonly Event[]): string => JSON.stringify(toAnthropic(toMessages(replay(facts))))
 
-describe('what providers sign and seal', () => {
+describe('redaction of signed and encrypted content', () => {
   const signed = { type: 'thinking', thinking: 'plain', signature: 'sig/0' }
   const secret = { type: 'thinking', thinking: `say ${S}`, signature: 'sig/1' }
   const sealed = { type: 'redacted_thinking', data: 'gAAAA' }
 
-  it('thinking stays, signature and all, where a secret stands in what its reply does not say', () => {
-    const event = action({ thinking_blocks: [signed, sealed], action: { kind: 'X', said: S } })
-    expect(redacted(event)).toEqual({ ...event, action: { kind: 'X', said: MASK } })
+  it('keeps signed thinking if only the parsed action contains a secret', () => {
+    const event = action({ thinking_blocks: [signed, sealed], action: { kind: 'X', note: S } })
+    expect(redacted(event)).toEqual({ ...event, action: { kind: 'X', note: MASK } })
   })
 
-  it('one block with a secret takes the signatures of all, and their number stays', () => {
+  it('removes all signatures if one block has a secret, and keeps the number of blocks', () => {
     expect(blocksOf(signed, secret, sealed)).toEqual([
       { type: 'thinking', thinking: 'plain', signature: null },
       { type: 'thinking', thinking: `say ${MASK}`, signature: null },
@@ -36,7 +36,7 @@ describe('what providers sign and seal', () => {
     expect(blocksOf({ thinking: 'x', signature: S })).toEqual([{ thinking: 'x', signature: null }])
   })
 
-  it('no provider is sent a signature of words that are no longer there', () => {
+  it('removes the signatures of masked text from requests', () => {
     const answer = {
       kind: 'ObservationEvent',
       id: 'o',
@@ -55,7 +55,7 @@ describe('what providers sign and seal', () => {
     expect(replay(after).branch.view.length).toBe(2)
   })
 
-  it('patterns find nothing in a signature or in what is sealed, as it is noise', () => {
+  it('does not match patterns in signatures or encrypted content', () => {
     const event = action({
       thinking_blocks: [
         { thinking: 'x', signature: 'AKIAAAAAAAAAAAAAAAAA' },
@@ -66,7 +66,7 @@ describe('what providers sign and seal', () => {
     expect(redacted(event)).toBe(event)
   })
 
-  it('encrypted_content goes to the provider, at any depth it stays, and every rendering masks it', () => {
+  it('keeps encrypted_content at any depth and in requests, but maskSecrets masks it', () => {
     const item = { id: 'rs_1', summary: [S], encrypted_content: 'AKIAAAAAAAAAAAAAAAAA' }
     const stored = { ...item, summary: ['plain'] }
     const text = JSON.stringify({
@@ -87,7 +87,7 @@ describe('what providers sign and seal', () => {
     expect(JSON.stringify(maskSecrets([event, log]))).not.toContain('AKIA')
   })
 
-  it('a literal secret in what is sealed makes it null', () => {
+  it('replaces encrypted content that contains a literal secret by null', () => {
     const item = { id: 'rs_1', encrypted_content: `x${Buffer.from(`--${S}`).toString('base64')}` }
     expect(redacted(action({ responses_reasoning_item: item }))['responses_reasoning_item']).toEqual({
       id: 'rs_1',

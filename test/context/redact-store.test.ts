@@ -36,7 +36,7 @@ const IDLE = redactionRules({
   key: 'k',
 })
 
-describe('over SQLite, with rules that hit nothing', () => {
+describe('a redacting SQLite store whose rules match nothing', () => {
   const { open, reopen } = opener('node:sqlite', FILES)
   const inner = new Map<Store, Store>()
   const wrapped = async (store: Promise<Store>): Promise<Store> => {
@@ -50,14 +50,15 @@ describe('over SQLite, with rules that hit nothing', () => {
     open: () => wrapped(open()),
     reopen: (store) => wrapped(reopen(inner.get(store) as Store)),
   })
-  it('is tried in full', () => expect(cases.some(({ name }) => name.startsWith('reopen'))).toBe(true))
+  it('runs the conformance kit including the reopen cases', () =>
+    expect(cases.some(({ name }) => name.startsWith('reopen'))).toBe(true))
   for (const { name, run } of cases) it(name, run)
 })
 
 const message = (id: string, text: string): Event => user(id, text, { timestamp: '2026-01-01T00:00:00Z' })
 
 /** The secret in every detected encoding. */
-const WRITTEN = [
+const ENCODED = [
   S,
   JSON.stringify({ a: JSON.stringify([S]) }),
   encodeURIComponent(S),
@@ -67,7 +68,7 @@ const WRITTEN = [
 const TRACES = ['opensesame', Buffer.from('xxopensesame').toString('base64').slice(3, 15)]
 
 const FACTS: readonly Fact[] = [
-  ...WRITTEN.map((text, i) => message(`m${i}`, text)),
+  ...ENCODED.map((text, i) => message(`m${i}`, text)),
   {
     ...call('a1'),
     tool_call: {
@@ -100,8 +101,8 @@ async function fill(store: Store): Promise<void> {
   await store.updateConversation('c', { title: S, metadata: { b: S } })
 }
 
-describe('what is written', () => {
-  it('holds no secret, neither in the file of a SQLite database nor beside it', async () => {
+describe('data in a redacting store', () => {
+  it('contains no secret in the SQLite file or the files next to it', async () => {
     const file = FILES.next()
     const bytes = (): string =>
       readdirSync(FILES.path)
@@ -129,7 +130,7 @@ describe('what is written', () => {
     for (const trace of TRACES) expect(readFileSync(`${file}.bare`).toString('latin1')).toContain(trace)
   })
 
-  it('is what append returns, and what is read', async () => {
+  it('is redacted when it is read, including quarantined lines', async () => {
     const store = redactingStore(memoryStore(), RULES)
     await fill(store)
     const read = await store.read('c')
@@ -142,7 +143,7 @@ describe('what is written', () => {
     await store.close()
   })
 
-  it('fits into a record: what was short enough is short enough again', async () => {
+  it('fits the limits of titles and tags after masking, and keeps tag names distinct', async () => {
     const store = redactingStore(memoryStore(), RULES)
     const title = async (id: string, text: string): Promise<string | null> =>
       (await store.createConversation({ id, title: text })).title
@@ -155,8 +156,8 @@ describe('what is written', () => {
       [200, true],
     ] as const) {
       const text = `${s}${'t'.repeat(length - s.length)}`
-      const { title: is = '' } = await keyed.createConversation({ id: `n${length}`, title: text })
-      expect([is?.startsWith('[redacted:'), is?.endsWith('…'), [...(is ?? '')].length]).toEqual([
+      const { title: stored = '' } = await keyed.createConversation({ id: `n${length}`, title: text })
+      expect([stored?.startsWith('[redacted:'), stored?.endsWith('…'), [...(stored ?? '')].length]).toEqual([
         true,
         cut,
         cut ? 200 : length + 14,
@@ -191,8 +192,8 @@ const ids = async (from: Store) => (await from.read('c')).map(({ id, parentId })
 describe.each([
   ['memory', () => memoryStore()],
   ['SQLite', () => sqliteStore({ file: FILES.next(), synchronous: 'normal' })],
-] as const)('over %s, with rules that hit', (_, make) => {
-  it('an append said again is known, another body is not', async () => {
+] as const)('a redacting %s store whose rules match', (_, make) => {
+  it('accepts a repeated append, and rejects the same id with another body', async () => {
     const store = redactingStore(make(), redactionRules({ secrets: [S], key: 'k' }))
     await store.createConversation({ id: 'c' })
     const first = await store.append('c', FACTS)
@@ -205,7 +206,7 @@ describe.each([
     await store.close()
   })
 
-  it('an import keeps the ids that bodies gave, and is known when it is repeated', async () => {
+  it('derives the same ids in an import as without redaction, and accepts it twice', async () => {
     const { id: _id, ...nameless } = message('', S)
     const lines = LINES.map((line) => loadLine(line).fact)
     const plain = make()
@@ -221,7 +222,7 @@ describe.each([
     for (const each of [plain, store]) await each.close()
   })
 
-  it('a conversation lives by what was stored, and a snapshot holds nothing else', async () => {
+  it('a conversation runs on the redacted log, and its snapshots contain no secret', async () => {
     const saved: Uint8Array[] = []
     const inner = make()
     const store: Store = {
@@ -274,8 +275,8 @@ async function readAll(store: Store) {
   return [...first, ...(await store.read('c', { from: 1_000, limit: 1_000 }))]
 }
 
-describe('calls', () => {
-  it('reject what cannot be read, and never throw at once', async () => {
+describe('calls of a redacting store', () => {
+  it('reject invalid arguments, and never throw synchronously', async () => {
     const store = redactingStore(memoryStore(), RULES)
     await store.createConversation({ id: 'c' })
     const circle: Record<string, unknown> = { kind: 'PauseEvent', id: 'p' }
@@ -294,7 +295,7 @@ describe('calls', () => {
     await store.close()
   })
 
-  it('leave what they are given as it is', async () => {
+  it('do not change their arguments', async () => {
     const store = redactingStore(memoryStore(), RULES)
     const input = { id: 'c', title: S, tags: { a: S }, metadata: { a: [S] } }
     const text = JSON.stringify(input)

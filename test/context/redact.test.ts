@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { hasCode } from '../../src/event/errors.ts'
-import { BARE, MASK, output } from './redact-said.ts'
+import { BARE, MASK, output } from './redact-output.ts'
 
 const SECRET = 'it\'s "my" s3cret/\\\n+päß?'
 const inBase64 = (text: string): string => Buffer.from(text).toString('base64')
@@ -13,8 +13,8 @@ const encoder = new TextEncoder()
 
 async function hash(secret: string, key = 'k'): Promise<string> {
   const hmac = { name: 'HMAC', hash: 'SHA-256' }
-  const made = await crypto.subtle.importKey('raw', encoder.encode(key), hmac, false, ['sign'])
-  const digest = new Uint8Array(await crypto.subtle.sign('HMAC', made, encoder.encode(secret)))
+  const cryptoKey = await crypto.subtle.importKey('raw', encoder.encode(key), hmac, false, ['sign'])
+  const digest = new Uint8Array(await crypto.subtle.sign('HMAC', cryptoKey, encoder.encode(secret)))
   return `[redacted:${Buffer.from(digest).toString('hex').slice(0, 16)}]`
 }
 
@@ -24,14 +24,14 @@ describe('a literal secret', () => {
     Array.from(Buffer.from(SECRET), (byte) => by(byte.toString(16).padStart(2, '0'))).join('')
 
   it.each([
-    ['as it is', SECRET, MASK],
+    ['in plain text', SECRET, MASK],
     ['inside a word', `x${SECRET}y`, `x${MASK}y`],
     ['twice', `${SECRET}${SECRET}`, MASK + MASK],
-    ['as JSON text', JSON.stringify({ a: SECRET }), `{"a":"${MASK}"}`],
-    ['as a key of JSON text', JSON.stringify({ [SECRET]: 1 }), `{"${MASK}":1}`],
-    ['as JSON in JSON', JSON.stringify([JSON.stringify([SECRET])]), JSON.stringify([JSON.stringify([MASK])])],
-    ['as JSON in prose', `see ${JSON.stringify(SECRET)} there`, `see "${MASK}" there`],
-    ['as JSON that is cut off', `{"a":${JSON.stringify(SECRET)}`, `{"a":"${MASK}"`],
+    ['in JSON', JSON.stringify({ a: SECRET }), `{"a":"${MASK}"}`],
+    ['in a key of JSON', JSON.stringify({ [SECRET]: 1 }), `{"${MASK}":1}`],
+    ['in JSON in JSON', JSON.stringify([JSON.stringify([SECRET])]), JSON.stringify([JSON.stringify([MASK])])],
+    ['in a JSON string in prose', `see ${JSON.stringify(SECRET)} there`, `see "${MASK}" there`],
+    ['in truncated JSON', `{"a":${JSON.stringify(SECRET)}`, `{"a":"${MASK}"`],
     [
       'with every letter escaped',
       codesOf(SECRET)
@@ -40,29 +40,29 @@ describe('a literal secret', () => {
       MASK,
     ],
     ['percent-encoded', `?p=${encodeURIComponent(SECRET)}&x`, `?p=${MASK}&x`],
-    ['percent-encoded throughout', bytes((byte) => `%${byte}`), MASK],
-    ['as a form writes it', encodeURIComponent(SECRET).replaceAll('%20', '+'), MASK],
+    ['with every byte percent-encoded', bytes((byte) => `%${byte}`), MASK],
+    ['form-encoded', encodeURIComponent(SECRET).replaceAll('%20', '+'), MASK],
     ['percent-encoded in JSON', JSON.stringify([encodeURIComponent(SECRET)]), `["${MASK}"]`],
-    ['percent-encoded in capitals', bytes((byte) => `%${byte.toUpperCase()}`), MASK],
-    ['as base64, percent-encoded', encodeURIComponent(inBase64(`??>${SECRET}`)), MASK],
-    ['as base64', `Basic ${inBase64(SECRET)}`, `Basic ${MASK}`],
-    ['as base64 behind one byte', inBase64(`:${SECRET}`), MASK],
-    ['as base64 behind two bytes', inBase64(`me${SECRET}!`), MASK],
-    ['as base64 for URLs', `${Buffer.from(`??>${SECRET}`).toString('base64url')}.`, `${MASK}.`],
-    ['as base64 without padding', inBase64(`abcd${SECRET}`).replace(/=+$/, ''), MASK],
-    ['as base64 in lines', inBase64('long '.repeat(20) + SECRET).replace(/.{76}/g, '$&\r\n'), MASK],
-    ['as base64 with escaped slashes', inBase64(`???${SECRET}`).replaceAll('/', '\\/'), MASK],
+    ['percent-encoded in upper case', bytes((byte) => `%${byte.toUpperCase()}`), MASK],
+    ['in percent-encoded base64', encodeURIComponent(inBase64(`??>${SECRET}`)), MASK],
+    ['in base64', `Basic ${inBase64(SECRET)}`, `Basic ${MASK}`],
+    ['in base64 after one byte', inBase64(`:${SECRET}`), MASK],
+    ['in base64 after two bytes', inBase64(`me${SECRET}!`), MASK],
+    ['in base64url', `${Buffer.from(`??>${SECRET}`).toString('base64url')}.`, `${MASK}.`],
+    ['in base64 without padding', inBase64(`abcd${SECRET}`).replace(/=+$/, ''), MASK],
+    ['in base64 with line breaks', inBase64('long '.repeat(20) + SECRET).replace(/.{76}/g, '$&\r\n'), MASK],
+    ['in base64 with escaped slashes', inBase64(`???${SECRET}`).replaceAll('/', '\\/'), MASK],
     ['in a data URL', `data:text/plain;base64,${inBase64(SECRET)}`, `data:text/plain;base64,${MASK}`],
-  ])('%s', (_, text, expected) => expect(find(text)).toBe(expected))
+  ])('is masked %s', (_, text, expected) => expect(find(text)).toBe(expected))
 
-  it('leaves no part of one where two overlap, or one overlaps itself', () => {
+  it('is masked completely if it overlaps another one or itself', () => {
     const secrets = ['abcdefgh', 'efghijkl', 'ababababab']
     expect(output('-abcdefghijkl-', { ...BARE, secrets })).toBe(`-${MASK}-`)
     expect(output('-abababababab-', { ...BARE, secrets })).toBe(`-${MASK}-`)
     expect(output('abcdefgijkl', { ...BARE, secrets })).toBe('abcdefgijkl')
   })
 
-  it('of 8 characters or more, white space around it left aside', () => {
+  it('has at least 8 characters, without surrounding white space', () => {
     for (const short of ['', '1234567', ' 1234567\n']) {
       expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow(
         'secrets[1] is shorter than 8',
@@ -73,24 +73,24 @@ describe('a literal secret', () => {
     expect(output('12345678', { ...BARE, secrets: ['123456789'] })).toBe('12345678')
   })
 
-  it('is refused, and not quoted, when every mask would hold it', () => {
+  it('is rejected if the mask would contain it', () => {
     expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of the text that replaces secrets')
     expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('secrets[0]')
     expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })
 
-  it('leaves base64 alone that holds none, and looks for nothing else in it', () => {
+  it('is the only kind of secret that is searched in base64', () => {
     const token = 'sk-ant-api03-0123456789abcdef'
     for (const text of [inBase64(`{"a":"${inBase64('other words')}"}`), inBase64(JSON.stringify({ token }))])
       expect(output(text, { secrets: [SECRET] })).toBe(text)
   })
 
-  it('is not found where it is encoded twice over', () => {
+  it('is not found if it is base64-encoded twice', () => {
     const text = `x ${inBase64(inBase64(SECRET))} y`
     expect(find(text)).toBe(text)
   })
 
-  it('leaves long runs of backslashes and percent signs alone', () => {
+  it('is searched without changing backslashes and percent signs around it', () => {
     for (const text of [
       '\\'.repeat(5000),
       `|${'\\'.repeat(999)}\n`,
@@ -105,7 +105,7 @@ describe('a literal secret', () => {
 })
 
 describe('masks', () => {
-  it('are alike without a key, and with one the keyed hash of the secret', async () => {
+  it('are equal without a key, and contain the keyed hash of the secret with one', async () => {
     const secrets = ['first secret', 'second secret']
     expect(output('first secret, second secret', { secrets })).toBe(`${MASK}, ${MASK}`)
     const text = `first secret, ${JSON.stringify('second secret')}, ${inBase64('xx first secret')}`
@@ -115,7 +115,7 @@ describe('masks', () => {
     expect(output('first secret', { secrets, key: 'l' })).not.toBe(first)
   })
 
-  it('are the same for the same secret, whatever rule found it and wherever it stands', () => {
+  it('are equal for the same secret, in every field and by every rule', () => {
     const token = 'sk-ant-api03-0123456789abcdef'
     const rules = redactionRules({ key: 'k' })
     const mask = rules.mask(token)
@@ -142,7 +142,7 @@ describe('masks', () => {
     expect(rules.mask('a').length).toBe(rules.mask('a'.repeat(999)).length)
   })
 
-  it('need a key that is not empty', () => {
+  it('require a key that is not empty', () => {
     expect(() => redactionRules({ key: '' })).toThrow('empty')
     expect(() => redactionRules({ key: new Uint8Array() })).toThrow('empty')
     try {
@@ -152,7 +152,7 @@ describe('masks', () => {
     }
   })
 
-  it('hash as HMAC-SHA-256 does', async () => {
+  it('contain an HMAC-SHA-256', async () => {
     for (const length of [1, 31, 55, 56, 63, 64, 65, 119, 120, 1000]) {
       const [key, text] = ['k'.repeat(length), 'ä€😀'.repeat(length).slice(0, length)]
       expect(redactionRules({ key }).mask(text)).toBe(await hash(text, key))

@@ -25,8 +25,8 @@ export function errors(length: number, error = (index: number) => `error ${index
   })
 }
 
-/** An error reported by a tool, each with a different text. */
-export const toldError = (id: string, call: ActionEvent): Event =>
+/** A tool result that is an error, with a text that differs for each call. */
+export const errorResult = (id: string, call: ActionEvent): Event =>
   observe(id, call, [], {
     observation: {
       kind: 'AnyObservation',
@@ -35,16 +35,16 @@ export const toldError = (id: string, call: ActionEvent): Event =>
     },
   })
 
-export function toldErrors(length: number): Event[] {
+export function errorResults(length: number): Event[] {
   return count(length).flatMap((index) => {
     const call = action(`a${index}`)
-    return [call, toldError(`t${index}`, call)]
+    return [call, errorResult(`t${index}`, call)]
   })
 }
 
 export const messages = (length: number): Event[] => count(length).map((index) => agent(`m${index}`))
 
-export const environment = (id: string, words = id): Event => user(id, words, { source: 'environment' })
+export const environment = (id: string, content = id): Event => user(id, content, { source: 'environment' })
 
 export const verdict = (events: readonly Event[], options: StuckOptions = {}) =>
   stuckDetector(options).verdict(replay(events))

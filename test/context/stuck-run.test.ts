@@ -11,14 +11,14 @@ import { action, agent, fail, user } from '../build.ts'
 
 const { nudge, reason } = stuckDetector()
 
-async function begin(): Promise<Conversation> {
-  const made = await createEngine({ store: memoryStore() }).create({ id: 'c' })
-  await made.append([user('u')])
-  return made
+async function startConversation(): Promise<Conversation> {
+  const conversation = await createEngine({ store: memoryStore() }).create({ id: 'c' })
+  await conversation.append([user('u')])
+  return conversation
 }
 
 /**
- * An agent that gives these replies in turn and repeats the last. All its calls fail, and it nudges the
+ * Returns a step that yields these replies in turn and repeats the last. All its calls fail, and it nudges the
  * model about repeated errors.
  */
 function failing(...replies: readonly ((index: number) => Event)[]): Step {
@@ -41,65 +41,68 @@ const empty = (index: number): Event => agent(`empty${index}`, '')
 const reply = (index: number): Event => agent(`m${index}`, 'It is not there.')
 
 /** The log without state updates. */
-const story = async (made: Conversation): Promise<string[]> =>
-  [...(await made.state()).log.entries].flatMap(({ id, event }) =>
+const eventIds = async (conversation: Conversation): Promise<string[]> =>
+  [...(await conversation.state()).log.entries].flatMap(({ id, event }) =>
     event === null || event.kind === 'ConversationStateUpdateEvent' ? [] : [id ?? ''],
   )
 
 const FAILED_THRICE = ['u', 'a1', 'e-a1', 'a2', 'e-a2', 'a3', 'e-a3']
 
-describe('group R: runs', () => {
+describe('group R: runs with a stuck detector', () => {
   it('R11 four failing calls end the run, with one nudge before the fourth', async () => {
-    const made = await begin()
-    expect(await made.run(failing(call), { stuck: reason })).toMatchObject({ status: 'stuck', iterations: 4 })
-    expect(await story(made)).toEqual([...FAILED_THRICE, 'nudge-3', 'a4', 'e-a4'])
-    const reasons = [...(await made.state()).log.entries].flatMap(({ event }) =>
+    const conversation = await startConversation()
+    expect(await conversation.run(failing(call), { stuck: reason })).toMatchObject({
+      status: 'stuck',
+      iterations: 4,
+    })
+    expect(await eventIds(conversation)).toEqual([...FAILED_THRICE, 'nudge-3', 'a4', 'e-a4'])
+    const reasons = [...(await conversation.state()).log.entries].flatMap(({ event }) =>
       event?.kind === 'ConversationStateUpdateEvent' && event.key === 'stuck_reason' ? [event.value] : [],
     )
     expect(reasons).toEqual(['The same call of "ls" failed 4 times in a row.'])
   })
 
-  it('R12 three failures, then a reply', async () => {
-    const made = await begin()
-    expect(await made.run(failing(call, call, call, reply), { stuck: reason })).toMatchObject({
+  it('R12 a reply after three failures and a nudge finishes the run', async () => {
+    const conversation = await startConversation()
+    expect(await conversation.run(failing(call, call, call, reply), { stuck: reason })).toMatchObject({
       status: 'finished',
     })
-    expect(await story(made)).toEqual([...FAILED_THRICE, 'nudge-3', 'm4'])
+    expect(await eventIds(conversation)).toEqual([...FAILED_THRICE, 'nudge-3', 'm4'])
   })
 
-  it('R13 three failures, an empty reply, then a reply: no second nudge', async () => {
-    const made = await begin()
-    expect(await made.run(failing(call, call, call, empty, reply), { stuck: reason })).toMatchObject({
+  it('R13 an empty reply after a nudge causes no second nudge', async () => {
+    const conversation = await startConversation()
+    expect(await conversation.run(failing(call, call, call, empty, reply), { stuck: reason })).toMatchObject({
       status: 'finished',
     })
-    expect(await story(made)).toEqual([...FAILED_THRICE, 'nudge-3', 'empty4', 'm5'])
+    expect(await eventIds(conversation)).toEqual([...FAILED_THRICE, 'nudge-3', 'empty4', 'm5'])
   })
 })
 
-describe('a run that was stuck', () => {
-  it('W46 is stuck at once when nothing was said, and goes on after a message', async () => {
-    const made = await begin()
-    await made.run(failing(call), { stuck: reason })
-    expect(await made.run(failing(reply), { stuck: reason })).toMatchObject({
+describe('a stuck conversation', () => {
+  it('W46 stays stuck without a new message, and runs again after one', async () => {
+    const conversation = await startConversation()
+    await conversation.run(failing(call), { stuck: reason })
+    expect(await conversation.run(failing(reply), { stuck: reason })).toMatchObject({
       status: 'stuck',
       iterations: 0,
     })
-    await made.sendMessage('Then leave it.')
-    expect(await made.run(failing(reply), { stuck: reason })).toMatchObject({
+    await conversation.sendMessage('Then leave it.')
+    expect(await conversation.run(failing(reply), { stuck: reason })).toMatchObject({
       status: 'finished',
       iterations: 1,
     })
   })
 
-  it('goes on without end where nobody watches', async () => {
-    const made = await begin()
-    expect(await made.run(failing(call), { maxIterations: 9 })).toMatchObject({
+  it('runs until maxIterations without a stuck detector', async () => {
+    const conversation = await startConversation()
+    expect(await conversation.run(failing(call), { maxIterations: 9 })).toMatchObject({
       status: 'error',
       iterations: 9,
     })
   })
 
-  it('has nudges in its log only: another process gives none again', async () => {
+  it('has its nudges in the log, so that another engine does not repeat them', async () => {
     const store = memoryStore()
     const first = await createEngine({ store }).create({ id: 'c' })
     await first.append([user('u')])
@@ -107,6 +110,6 @@ describe('a run that was stuck', () => {
     const second = await createEngine({ store }).open('c')
     expect(nudge(await second.state())).toBe(null)
     await second.run(failing(reply), { stuck: reason })
-    expect((await story(second)).filter((id) => id.startsWith('nudge'))).toEqual(['nudge-3'])
+    expect((await eventIds(second)).filter((id) => id.startsWith('nudge'))).toEqual(['nudge-3'])
   })
 })

@@ -15,24 +15,24 @@ import {
   nudge,
   alternating,
   report,
-  toldErrors,
+  errorResults,
 } from './stuck-logs.ts'
 
 /** Four equal steps, with environment messages before the last. */
-const between = (words: number) => [
+const between = (messageCount: number) => [
   ...pairs(3),
-  ...count(words).map((index) => environment(`n${index}`)),
+  ...count(messageCount).map((index) => environment(`n${index}`)),
   ...pairs(1, 'last'),
 ]
 
-describe('thresholds', () => {
-  it.each<[keyof StuckOptions, number, (times: number) => Event[]]>([
-    ['action_observation', 4, pairs],
-    ['action_error', 4, errors],
-    ['action_error', 4, toldErrors],
-    ['monologue', 3, messages],
-    ['alternating_pattern', 6, alternating],
-  ])('%s counts from the published number on', (name, index, log) => {
+describe('thresholds of the stuck detector', () => {
+  it.each<[keyof StuckOptions, number, string, (times: number) => Event[]]>([
+    ['action_observation', 4, 'calls with equal results', pairs],
+    ['action_error', 4, 'failed calls', errors],
+    ['action_error', 4, 'error results', errorResults],
+    ['monologue', 3, 'messages', messages],
+    ['alternating_pattern', 6, 'alternating calls', alternating],
+  ])('by default match %s from %i %s', (name, index, _, log) => {
     const matches = [index - 1, index, index + 1].map((times) => pattern([user('u'), ...log(times)]))
     expect(matches).toEqual([null, name, name])
   })
@@ -48,7 +48,7 @@ describe('thresholds', () => {
     ['alternating_pattern', 3, 3, alternating],
     // Two steps do not repeat anything.
     ['alternating_pattern', 1, 3, alternating],
-  ])('%s of %i counts from %i', (name, threshold, index, log) => {
+  ])('for %s with the value %i match from %i repetitions', (name, threshold, index, log) => {
     const matches = [index - 1, index, index + 1].map((times) =>
       pattern([user('u'), ...log(times)], { [name]: threshold }),
     )
@@ -60,12 +60,12 @@ describe('thresholds', () => {
     ['action_error', errors(20)],
     ['monologue', messages(20)],
     ['alternating_pattern', alternating(20)],
-  ])('%s of Infinity never counts, and leaves the others as they are', (name, log) => {
+  ])('never match %s with the value Infinity', (name, log) => {
     expect(pattern([user('u'), ...log])).toBe(name)
     expect(pattern([user('u'), ...log], { [name]: Infinity })).toBe(null)
   })
 
-  it('is never, for all, nothing is stuck', () => {
+  it('disable verdicts and nudges if all are Infinity', () => {
     const never = {
       action_observation: Infinity,
       action_error: Infinity,
@@ -76,22 +76,25 @@ describe('thresholds', () => {
     expect(nudge(errors(3), never)).toBe(null)
   })
 
-  it.each([0, -1, 1.5, Number.NaN, '4', null])('%s is none', (value) => {
-    const make = () => stuckDetector({ monologue: value as number })
-    if (value === null) expect(make().thresholds.monologue).toBe(3)
-    else
-      expect(make).toThrow(
-        expect.objectContaining({ code: 'invalid_argument', data: { field: 'monologue' } }),
-      )
-  })
+  it.each([0, -1, 1.5, Number.NaN, '4', null])(
+    'are whole numbers from 1, or null for the default: %s',
+    (value) => {
+      const make = () => stuckDetector({ monologue: value as number })
+      if (value === null) expect(make().thresholds.monologue).toBe(3)
+      else
+        expect(make).toThrow(
+          expect.objectContaining({ code: 'invalid_argument', data: { field: 'monologue' } }),
+        )
+    },
+  )
 
-  it('bound what is read: words between the steps take place too', () => {
+  it('limit the units that are read, including environment messages between the steps', () => {
     // 10 units for each of the 6 steps of an alternation.
     expect(pattern(between(56))).toBe('action_observation')
     expect(pattern(between(57))).toBe(null)
   })
 
-  it('bound what is read, at any length of the log', () => {
+  it('limit the units that are read, at any length of the log', () => {
     for (const length of [20, 60, 2000]) {
       const { branch, ...rest } = replay([user('u'), ...messages(length)])
       let read = 0
@@ -113,7 +116,7 @@ describe('thresholds', () => {
 describe('a nudge', () => {
   const log = [user('u'), ...errors(3)]
 
-  it('is given once in a streak, also when other words follow', () => {
+  it('is returned once per streak, even if other messages follow', () => {
     const text = nudge(log) as string
     expect(nudge([...log, report(text)])).toBe(null)
     expect(nudge([...log, report(text), agent('empty', ''), environment('empty-reply')])).toBe(null)
@@ -121,7 +124,7 @@ describe('a nudge', () => {
     expect(nudge([...log, report(text, 'agent')])).toBe(text)
   })
 
-  it('is given again in the next streak', () => {
+  it('is returned again in the next streak', () => {
     const text = nudge(log) as string
     const next = count(3).flatMap((index) => {
       const call = action(`b${index}`, { tool: 'cat' })
@@ -140,26 +143,26 @@ describe('a nudge', () => {
     [1, 1],
     [2, 2],
     [5, 5],
-  ])('with a threshold of %i comes after %i failures and at no other time', (action_error, index) => {
+  ])('with threshold %i is returned after %i failures and at no other time', (action_error, index) => {
     const input = [index - 1, index, index + 1].map((times) =>
       nudge([user('u'), ...errors(times)], { action_error }),
     )
     expect(input.map((text) => text !== null)).toEqual([false, true, false])
   })
 
-  it('is not given for a loop of another kind', () => {
+  it('is returned for repeated errors only', () => {
     for (const other of [pairs(3), pairs(4), messages(2), messages(3), alternating(5)])
       expect(nudge(other)).toBe(null)
     // Already stuck: too late for a nudge.
     expect(nudge(errors(3), { alternating_pattern: 3, action_error: 1 })).toBe(null)
   })
 
-  it('is given for errors that a tool tells, in its words', () => {
-    expect(nudge([user('u'), ...toldErrors(3)])).toContain('\ntold t2\n')
-    expect(nudge([user('u'), ...errors(2), ...toldErrors(3).slice(4)])).toContain('\ntold t2\n')
+  it('is returned for error results, and quotes them', () => {
+    expect(nudge([user('u'), ...errorResults(3)])).toContain('\ntold t2\n')
+    expect(nudge([user('u'), ...errors(2), ...errorResults(3).slice(4)])).toContain('\ntold t2\n')
   })
 
-  it('quotes a part of a long error, whole characters, and no secret', () => {
+  it('shortens a long error between characters, and omits secrets', () => {
     const long = nudge([user('u'), ...errors(3, () => '\u{1f600}'.repeat(5000))]) as string
     expect(long.length).toBeLessThan(1400)
     expect(long.isWellFormed()).toBe(true)

@@ -30,11 +30,11 @@ const replyOfTwo = (index: number) => {
 const differing = (change: (index: number) => Event[]) => pattern([user('u'), ...count(4).flatMap(change)])
 
 describe('group R: the stuck detector', () => {
-  it('R1 one pair', () => {
+  it('R1 one call with its result is no loop', () => {
     expect(verdict([user('u'), ...step('1')])).toBe(null)
   })
 
-  it('R2 three identical pairs are none, four are a loop', () => {
+  it('R2 three identical calls and results are no loop, but four are', () => {
     expect(verdict([user('u'), ...pairs(3)])).toBe(null)
     expect(verdict([user('u'), ...pairs(4)])).toEqual({
       pattern: 'action_observation',
@@ -43,7 +43,7 @@ describe('group R: the stuck detector', () => {
     })
   })
 
-  it('R3 what is old does not count, however much of it there is', () => {
+  it('R3 only the latest events count, after any number of old ones', () => {
     const old = count(50).flatMap((index) => step(`old${index}`, { action: { kind: 'Old', at: index } }))
     const fillers = count(3).flatMap((index) => step(`fill${index}`, { action: { kind: 'Fill', at: index } }))
     expect(pattern([...old, user('u'), ...fillers, ...pairs(4)])).toBe('action_observation')
@@ -51,13 +51,13 @@ describe('group R: the stuck detector', () => {
     expect(pattern([...pairs(4), user('u'), ...old])).toBe(null)
   })
 
-  it('R4 without a message of a user the whole branch counts', () => {
+  it('R4 without a user message the whole branch counts', () => {
     const fillers = count(6).flatMap((index) => step(`fill${index}`, { action: { kind: 'Fill', at: index } }))
     expect(pattern([...fillers, ...pairs(4)])).toBe('action_observation')
     expect(pattern(pairs(4))).toBe('action_observation')
   })
 
-  it('R5 a nudge at the third equal failure, a loop at the fourth', () => {
+  it('R5 a third equal failure causes a nudge, and a fourth is a loop', () => {
     for (const log of [errors(2), errors(4)]) expect(nudge([user('u'), ...log])).toBe(null)
     expect([2, 3, 4].map((times) => pattern([user('u'), ...errors(times)]))).toEqual([
       null,
@@ -75,7 +75,7 @@ describe('group R: the stuck detector', () => {
     })
   })
 
-  it('R6 three messages of the agent', () => {
+  it('R6 two messages of the agent are no monologue, but three are', () => {
     expect(pattern([user('u'), ...messages(2)])).toBe(null)
     expect(verdict([user('u'), ...messages(3)])).toMatchObject({
       pattern: 'monologue',
@@ -83,14 +83,14 @@ describe('group R: the stuck detector', () => {
     })
   })
 
-  it('R7 four different commands', () => {
+  it('R7 four different commands are no loop', () => {
     const commands = count(4).flatMap((index) =>
       step(`${index}`, { action: { kind: 'Run', command: `c${index}` } }),
     )
     expect(verdict([user('u'), ...commands])).toBe(null)
   })
 
-  it('R8 a new message of a user ends it, until it begins again', () => {
+  it('R8 a new user message ends a loop, until it repeats four times again', () => {
     const log = [user('u'), ...pairs(4)]
     expect(pattern(log)).toBe('action_observation')
     expect(pattern([...log, user('v')])).toBe(null)
@@ -98,7 +98,7 @@ describe('group R: the stuck detector', () => {
     expect(pattern([...log, user('v'), ...pairs(4, 'again')])).toBe('action_observation')
   })
 
-  it('R9 another threshold', () => {
+  it('R9 with a threshold of six, five equal calls are no loop, but six are', () => {
     const options = { action_observation: 6 }
     expect([4, 5, 6].map((times) => pattern([user('u'), ...pairs(times)], options))).toEqual([
       null,
@@ -107,7 +107,7 @@ describe('group R: the stuck detector', () => {
     ])
   })
 
-  it('R10 thresholds that are not given are the published ones', () => {
+  it('R10 omitted thresholds have the published defaults', () => {
     expect(stuckDetector({ monologue: 5 }).thresholds).toEqual({
       action_observation: 4,
       action_error: 3,
@@ -118,7 +118,7 @@ describe('group R: the stuck detector', () => {
 })
 
 describe('a loop', () => {
-  it('is not hidden by thoughts, pauses, hooks, state updates and words of the environment', () => {
+  it('is found despite thoughts, pauses, hooks, state updates and environment messages', () => {
     const log = count(4).flatMap((index) => [
       ...step(`${index}`, { thought: `thought ${index}`, summary: `summary ${index}` }),
       pause(`p${index}`),
@@ -133,13 +133,13 @@ describe('a loop', () => {
     expect(pattern([user('u'), ...log])).toBe('action_observation')
   })
 
-  it('is not made by equal calls of one reply', () => {
+  it('does not consist of equal calls in one reply', () => {
     const calls = count(4).map((index) => action(`a${index}`, { response: 'r' }))
     const log = [...calls, ...calls.map((call) => observe(`o-${call.id}`, call, 'ok'))]
     expect(pattern([user('u'), ...log])).toBe(null)
   })
 
-  it('is made by equal replies, in whatever order they make their calls', () => {
+  it('consists of equal replies, in any order of their calls', () => {
     expect(pattern([user('u'), ...count(3).flatMap(replyOfTwo)])).toBe(null)
     expect(verdict([user('u'), ...count(4).flatMap(replyOfTwo)])).toMatchObject({
       pattern: 'action_observation',
@@ -147,37 +147,37 @@ describe('a loop', () => {
     })
   })
 
-  it('needs the answers of its own calls', () => {
+  it('is not found if the results of equal calls alternate', () => {
     // Results in another order than the calls: each call's result changes every time.
     const calls = count(4).map((index) => action(`a${index}`))
     const log = calls.flatMap((call, index) => [call, observe(`o${index}`, call, `result ${index % 2}`)])
     expect(pattern([user('u'), ...log])).toBe(null)
   })
 
-  it('is not proved by a call that has no answer yet', () => {
+  it('is not found while the last call has no result', () => {
     expect(pattern([user('u'), ...pairs(4), action('b', { tool: 'cat' })])).toBe(null)
     expect(pattern([user('u'), ...messages(3), action('b')])).toBe(null)
   })
 
-  it('of one branch is none of another', () => {
+  it('counts only on its own branch', () => {
     const log = [user('u'), ...pairs(4), agent('side', 'side', { parent_id: 'u' })]
     expect(pattern(log)).toBe(null)
     expect(pattern([...log, update('back', 'leaf_event_id', 'o3')])).toBe('action_observation')
   })
 
-  it('ends at a user’s message that a condensation took out', () => {
+  it('ends at a user message, even if a condensation has forgotten it', () => {
     const log = [user('u'), ...pairs(2), user('v'), ...pairs(2, 'w'), condensation('c', ['v'])]
     expect(pattern(log)).toBe(null)
     expect(pattern([...log, ...pairs(2, 'x')])).toBe('action_observation')
   })
 
-  it('is not seen where it was forgotten', () => {
+  it('is not found if a condensation has forgotten one of its four steps', () => {
     const log = [user('u'), ...pairs(5)]
     expect(pattern([...log, condensation('c', ['a0'], 'So far.', 1)])).toBe('action_observation')
     expect(pattern([...log, condensation('c', ['a0', 'a1'], 'So far.', 1)])).toBe(null)
   })
 
-  it('is told apart by who called, with what, and what came of it', () => {
+  it('depends on the source, tool, action and result, but not on the raw arguments', () => {
     expect(differing((index) => step(`${index}`, { action: { kind: 'X', at: index } }))).toBe(null)
     expect(differing((index) => step(`${index}`, { tool: `t${index}` }))).toBe(null)
     expect(differing((index) => step(`${index}`, {}, `r${index}`))).toBe(null)
@@ -188,7 +188,7 @@ describe('a loop', () => {
     expect(differing((index) => step(`${index}`, { args: `{"at":${index}}` }))).toBe('action_observation')
   })
 
-  it('is found in a state that was opened from a snapshot', () => {
+  it('is found in an evicted state and in a decoded snapshot', () => {
     const { verdict: find } = stuckDetector()
     for (const log of [pairs(4), errors(4), messages(3), alternating(6)]) {
       const state = replay([user('u'), condensation('c', ['u']), ...log], { conversationId: 'c' })
@@ -200,17 +200,17 @@ describe('a loop', () => {
   })
 })
 
-describe('a reason', () => {
+describe('the reason of a verdict', () => {
   it.each([
     [1, 'call of "t0" failed'],
     [3, 'calls of "t0", "t1", "t2" failed'],
     [4, 'calls of "t0", "t1", "t2" and 1 more failed'],
-  ])('names %i tools', (many, words) => {
-    const tools = count(many).map((index) => `t${index}`)
-    expect(verdict(failing(tools))?.reason).toContain(words)
+  ])('names up to three of %i tools', (toolCount, phrase) => {
+    const tools = count(toolCount).map((index) => `t${index}`)
+    expect(verdict(failing(tools))?.reason).toContain(phrase)
   })
 
-  it('is short, well-formed, and holds no secret, whatever a tool is called', () => {
+  it('is short, well-formed and without secrets for any tool name', () => {
     const reason =
       verdict(failing(['\u{1f600}'.repeat(100), `{"encrypted_content":"gAAAA${'x'.repeat(200)}`]))?.reason ??
       ''

@@ -9,8 +9,8 @@ import { agent, condensation, image, moveHead, pause, system, text, user } from 
 const input = (...events: Parameters<typeof replay>[0][]) =>
   titleInput(replay(events.flatMap((each) => [...each])))
 
-describe('the text that a title is made from', () => {
-  it('is the first message of a user that says something', () => {
+describe('titleInput', () => {
+  it('returns the first user message that is not blank', () => {
     const environment = user('e', 'Welcome', { source: 'environment' })
     const log = [
       system('s'),
@@ -24,18 +24,18 @@ describe('the text that a title is made from', () => {
     expect(input(log)).toBe('First')
   })
 
-  it('V2 is none without a message of a user', () => {
+  it('V2 returns null without a user message that has text', () => {
     expect(input([])).toBe(null)
     expect(input([agent('a'), user('e', 'x', { source: 'environment' })])).toBe(null)
     expect(input([user('i', [image('http://x/y.png')])])).toBe(null)
   })
 
-  it('joins the texts of the message, and takes nothing that was added to it', () => {
+  it('joins the texts of the message, without its extended content', () => {
     const parts = [text(' Mend'), image('http://x/y.png'), text('the build ')]
     expect(input([user('u', parts, { extended_content: [text('A skill')] })])).toBe('Mend the build')
   })
 
-  it('is that of HEAD’s branch', () => {
+  it('reads only the branch of HEAD', () => {
     const log = [user('u', 'One'), user('v', 'Two', { parent_id: '__root__' })]
     expect(input(log)).toBe('Two')
     expect(input([...log, moveHead('h', 'u')])).toBe('One')
@@ -46,13 +46,13 @@ describe('the text that a title is made from', () => {
     [999, 999],
     [1000, 1000],
     [1001, 1000],
-  ])('of %i units is %i units long', (value, expected) => {
+  ])('for a message of %i code units returns %i', (value, expected) => {
     const result = input([user('u', 'x'.repeat(value))])
     expect(result).toHaveLength(expected)
     expect(result?.endsWith('...')).toBe(value > 1000)
   })
 
-  it('is read from what was forgotten, and refused where that was let go', () => {
+  it('reads a forgotten message, and throws if it was evicted', () => {
     const log = [user('u', 'First'), user('v', 'Second')]
     const forgotten = replay([...log, condensation('c', ['u']), pause('p')])
     expect(titleInput(forgotten)).toBe('First')
@@ -62,18 +62,18 @@ describe('the text that a title is made from', () => {
   })
 })
 
-describe('a title without a model', () => {
+describe('fallbackTitle', () => {
   it.each([
     ['', ''],
     ['  Mend \n\t the build ', 'Mend the build'],
     ['x'.repeat(49), 'x'.repeat(49)],
     ['x'.repeat(50), 'x'.repeat(50)],
     ['x'.repeat(51), `${'x'.repeat(47)}...`],
-  ])('of %j is %j', (input, expected) => {
+  ])('turns %j into %j', (input, expected) => {
     expect(fallbackTitle(input)).toBe(expected)
   })
 
-  it('V2 is no longer than it may be', () => {
+  it('V2 never exceeds the maximum length, and stays well-formed', () => {
     for (const max of [0, 1, 2, 3, 4, 20, 21, 22, 23, 24]) {
       const title = fallbackTitle('\u{1f600}'.repeat(40), max)
       expect(title.length).toBeLessThanOrEqual(max)

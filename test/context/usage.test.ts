@@ -1,5 +1,5 @@
 /**
- * Usage of a conversation (law K9): case V11 as far as a log shows it, and updates and records of any
+ * Usage of a conversation (law K9 and case V11): the sums over state updates and replies, for records of any
  * shape.
  */
 
@@ -31,7 +31,7 @@ const costs = ({ cost, by_id }: Usage) => [
 const rateOf = (prompt_tokens: number, cache_read_tokens: number) =>
   usageOfEvents([stats({ a: metrics(0, { prompt_tokens, cache_read_tokens }) })]).cache_hit_rate
 
-describe('usage', () => {
+describe('usageOfEvents', () => {
   it('V11 sums the usages', () => {
     const agent = metrics(0.5, {
       prompt_tokens: 100,
@@ -60,17 +60,17 @@ describe('usage', () => {
     })
   })
 
-  it('takes the latest update of each usage', () => {
+  it('uses the latest update of each usage id', () => {
     const log = [stats({ a: metrics(1), b: metrics(2) }), stats({ a: metrics(3) }), stats({})]
     expect(costs(usageOfEvents(log))).toEqual([5, { a: 3, b: 2 }])
   })
 
-  it('is nothing before the first update', () => {
+  it('returns zero before the first update', () => {
     expect(usageOfEvents([])).toMatchObject({ cost: 0, prompt_tokens: 0, cache_hit_rate: null })
     expect(costs(usageTotals(initialState()))).toEqual([0, {}])
   })
 
-  it('reads a cache that stands beside the prompt', () => {
+  it('computes the cache hit rate, also if the prompt tokens exclude the cached ones', () => {
     expect([rateOf(100, 99), rateOf(100, 100), rateOf(100, 101)]).toEqual([0.99, 1, 101 / 201])
     expect(rateOf(0, 0)).toBe(null)
   })
@@ -86,7 +86,7 @@ describe('usage', () => {
     { usage_to_metrics: { a: null, b: 7, c: [] } },
     { usage_to_metrics: { a: metrics('1', { prompt_tokens: '1', completion_tokens: -1 }) } },
     { usage_to_metrics: { a: metrics(-1, [1]), b: metrics(null, null) } },
-  ])('counts %j as nothing', (value) => {
+  ])('counts %j as zero', (value) => {
     const usage = usageOfEvents([update('s', 'stats', value), { kind: 'ConversationStateUpdateEvent' }])
     expect({ ...usage, by_id: null, by_model: null }).toEqual({
       cost: 0,
@@ -102,7 +102,7 @@ describe('usage', () => {
     })
   })
 
-  it('takes any name for a usage, and sums what is too large to be summed', () => {
+  it('accepts any usage id, and limits sums to the largest number', () => {
     const value = JSON.parse(
       `{"__proto__":${JSON.stringify(metrics(1))},"constructor":${JSON.stringify(metrics(2))}}`,
     )
@@ -116,25 +116,25 @@ describe('usage', () => {
     })
   })
 
-  it('reads nothing but `stats`', () => {
+  it('reads only `stats` updates', () => {
     const other = update('s', 'full_state', { stats: { usage_to_metrics: { a: metrics(1) } } })
     expect(costs(usageOfEvents([other, pause('p'), user('u')]))).toEqual([0, {}])
   })
 })
 
-describe('usage of a state', () => {
-  it('is that of the whole log, whatever branch HEAD is on', () => {
+describe('usageTotals', () => {
+  it('counts the whole log, whichever branch HEAD is on', () => {
     const log = [user('u'), stats({ a: metrics(1) }), user('v'), stats({ a: metrics(2) }), moveHead('h', 'u')]
     expect(costs(usageTotals(replay(log)))).toEqual([2, { a: 2 }])
   })
 
-  it('leaves out a second event under a known id', () => {
+  it('ignores a second event with a known id', () => {
     const first = update('same', 'stats', { usage_to_metrics: { a: metrics(1) } })
     const second = update('same', 'stats', { usage_to_metrics: { a: metrics(2) } })
     expect(costs(usageTotals(replay([first, second])))).toEqual([1, { a: 1 }])
   })
 
-  it('is refused where updates were let go', () => {
+  it('throws if updates were evicted', () => {
     const state = evict(replay([user('u'), stats({ a: metrics(1) })]))
     expect(() => usageTotals(state)).toThrow(expect.objectContaining({ code: 'evicted' }))
     expect(costs(usageTotals(evict(replay([user('u')]))))).toEqual([0, {}])
@@ -142,88 +142,88 @@ describe('usage of a state', () => {
 })
 
 /** Tokens of one reply. */
-interface Took {
+interface ReplyTokens {
   readonly fresh: number
   readonly read: number
   readonly written: number
-  readonly words: number
-  readonly thoughts: number
+  readonly text: number
+  readonly reasoning: number
 }
 
 /** Each provider's usage format, including what it omits. */
-const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
-  anthropic: ({ fresh, read, written, words, thoughts }) => ({
+const USAGE_FORMATS: Readonly<Record<string, (replyTokens: ReplyTokens) => JsonObject>> = {
+  anthropic: ({ fresh, read, written, text, reasoning }) => ({
     input_tokens: fresh,
     cache_read_input_tokens: read,
     cache_creation_input_tokens: written,
-    output_tokens: words + thoughts,
-    output_tokens_details: { thinking_tokens: thoughts },
+    output_tokens: text + reasoning,
+    output_tokens_details: { thinking_tokens: reasoning },
     service_tier: 'standard',
   }),
-  'openai-chat': ({ fresh, read, written, words, thoughts }) => ({
+  'openai-chat': ({ fresh, read, written, text, reasoning }) => ({
     prompt_tokens: fresh + read + written,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-    completion_tokens: words + thoughts,
-    completion_tokens_details: { reasoning_tokens: thoughts },
-    total_tokens: fresh + read + written + words + thoughts,
+    completion_tokens: text + reasoning,
+    completion_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: fresh + read + written + text + reasoning,
   }),
-  xai: ({ fresh, read, written, words, thoughts }) => ({
+  xai: ({ fresh, read, written, text, reasoning }) => ({
     prompt_tokens: fresh + read + written,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-    completion_tokens: words,
-    completion_tokens_details: { reasoning_tokens: thoughts },
-    total_tokens: fresh + read + written + words + thoughts,
+    completion_tokens: text,
+    completion_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: fresh + read + written + text + reasoning,
   }),
-  litellm: ({ fresh, read, written, words, thoughts }) => ({
+  litellm: ({ fresh, read, written, text, reasoning }) => ({
     prompt_tokens: fresh + read + written,
     cache_read_input_tokens: read,
     cache_creation_input_tokens: written,
-    completion_tokens: words + thoughts,
-    completion_tokens_details: { reasoning_tokens: thoughts },
+    completion_tokens: text + reasoning,
+    completion_tokens_details: { reasoning_tokens: reasoning },
   }),
-  'openai-responses': ({ fresh, read, written, words, thoughts }) => ({
+  'openai-responses': ({ fresh, read, written, text, reasoning }) => ({
     input_tokens: fresh + read + written,
     input_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-    output_tokens: words + thoughts,
-    output_tokens_details: { reasoning_tokens: thoughts },
+    output_tokens: text + reasoning,
+    output_tokens_details: { reasoning_tokens: reasoning },
   }),
-  'ai-sdk': ({ fresh, read, written, words, thoughts }) => ({
+  'ai-sdk': ({ fresh, read, written, text, reasoning }) => ({
     inputTokens: fresh + read + written,
     inputTokenDetails: { noCacheTokens: fresh, cacheReadTokens: read, cacheWriteTokens: written },
-    outputTokens: words + thoughts,
-    outputTokenDetails: { textTokens: words, reasoningTokens: thoughts },
+    outputTokens: text + reasoning,
+    outputTokenDetails: { textTokens: text, reasoningTokens: reasoning },
   }),
-  google: ({ fresh, read, written, words, thoughts }) => ({
+  google: ({ fresh, read, written, text, reasoning }) => ({
     promptTokenCount: fresh + read,
     toolUsePromptTokenCount: written,
     cachedContentTokenCount: read,
-    candidatesTokenCount: words,
-    thoughtsTokenCount: thoughts,
+    candidatesTokenCount: text,
+    thoughtsTokenCount: reasoning,
   }),
-  bedrock: ({ fresh, read, written, words, thoughts }) => ({
+  bedrock: ({ fresh, read, written, text, reasoning }) => ({
     inputTokens: fresh,
     cacheReadInputTokens: read,
     cacheWriteInputTokens: written,
-    outputTokens: words + thoughts,
-    outputTokenDetails: { reasoningTokens: thoughts },
-    totalTokens: fresh + read + written + words + thoughts,
+    outputTokens: text + reasoning,
+    outputTokenDetails: { reasoningTokens: reasoning },
+    totalTokens: fresh + read + written + text + reasoning,
   }),
-  interactions: ({ fresh, read, written, words, thoughts }) => ({
+  interactions: ({ fresh, read, written, text, reasoning }) => ({
     total_input_tokens: fresh + read,
     total_tool_use_tokens: written,
     total_cached_tokens: read,
-    total_output_tokens: words,
-    total_thought_tokens: thoughts,
-    total_tokens: fresh + read + words + thoughts,
+    total_output_tokens: text,
+    total_thought_tokens: reasoning,
+    total_tokens: fresh + read + text + reasoning,
   }),
 }
 
-const countsOf = ({ fresh, read, written, words, thoughts }: Took, grammar: string): TokenCounts => ({
+const countsOf = ({ fresh, read, written, text, reasoning }: ReplyTokens, grammar: string): TokenCounts => ({
   prompt_tokens: fresh + read + written,
-  completion_tokens: words + thoughts,
+  completion_tokens: text + reasoning,
   cache_read_tokens: read,
   cache_write_tokens: grammar === 'google' || grammar === 'interactions' ? 0 : written,
-  reasoning_tokens: thoughts,
+  reasoning_tokens: reasoning,
   context_window: 0,
 })
 
@@ -277,17 +277,17 @@ function interleaved(logs: readonly (readonly Event[])[]): Event[] {
   ).flat()
 }
 
-function usageIn(grammar: string, took: Took, short: boolean): RecordedUsage {
-  const usage = SAYINGS[grammar]?.(took) ?? {}
+function usageIn(grammar: string, replyTokens: ReplyTokens, short: boolean): RecordedUsage {
+  const usage = USAGE_FORMATS[grammar]?.(replyTokens) ?? {}
   // A record without counts means zero tokens.
   return short ? { tokens: [], ...shortUsage(usage) } : { usage }
 }
 
 const tokens = fc.nat(100_000)
-const saidReply = fc.record({
-  grammar: fc.constantFrom(...Object.keys(SAYINGS)),
+const recordedReply = fc.record({
+  grammar: fc.constantFrom(...Object.keys(USAGE_FORMATS)),
   model: fc.constantFrom('a', 'b', null),
-  took: fc.record({ fresh: tokens, read: tokens, written: tokens, words: tokens, thoughts: tokens }),
+  replyTokens: fc.record({ fresh: tokens, read: tokens, written: tokens, text: tokens, reasoning: tokens }),
   calls: fc.nat(3),
   /** Some servers give every reply the same id, or none. */
   response: fc.constantFrom('always the same', '', null),
@@ -298,41 +298,45 @@ const saidReply = fc.record({
 const countsIn = (usage: TokenCounts): TokenCounts => sumOf([usage])
 
 describe('usage of replies', () => {
-  it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
+  it('K9 each reply counts once, for its model and in addition to updates, in every grammar', () => {
     fc.assert(
-      fc.property(fc.array(saidReply), fc.nat(8), (replies, index) => {
-        const logs = replies.map(({ grammar, model, took, calls, response, short }, number) =>
+      fc.property(fc.array(recordedReply), fc.nat(8), (replies, index) => {
+        const logs = replies.map(({ grammar, model, replyTokens, calls, response, short }, number) =>
           replyEvents(number, calls, response ?? `r${number}`, {
             grammar,
             ...(model === null ? {} : { model }),
-            ...usageIn(grammar, took, short),
+            ...usageIn(grammar, replyTokens, short),
           }),
         )
-        const counted = replies.map(({ grammar, took }) => countsOf(took, grammar))
+        const counted = replies.map(({ grammar, replyTokens }) => countsOf(replyTokens, grammar))
         const usage = usageTotals(replay(logs.flat()))
         expect(countsIn(usage)).toEqual(sumOf(counted))
         expect(countsIn(usageOfEvents(interleaved(logs)))).toEqual(sumOf(counted))
         for (const name of ['a', 'b', null]) {
-          const ownValue = replies
+          const modelCounts = replies
             .filter(({ model }) => model === name)
-            .map(({ grammar, took }) => countsOf(took, grammar))
-          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(ownValue))
+            .map(({ grammar, replyTokens }) => countsOf(replyTokens, grammar))
+          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(modelCounts))
         }
         // A fork counts only what follows its start.
         const copied = logs.slice(0, index).flat().length
-        const ownUsage = usageTotals(replay(logs.flat()), { from: copied })
-        expect(countsIn(ownUsage)).toEqual(sumOf(counted.slice(index)))
+        const forkUsage = usageTotals(replay(logs.flat()), { from: copied })
+        expect(countsIn(forkUsage)).toEqual(sumOf(counted.slice(index)))
         // A stats update is a running total, including earlier replies.
-        const text = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
-        const mixed = usageOfEvents([...logs.slice(0, index).flat(), text, ...logs.slice(index).flat()])
+        const statsUpdate = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
+        const mixed = usageOfEvents([
+          ...logs.slice(0, index).flat(),
+          statsUpdate,
+          ...logs.slice(index).flat(),
+        ])
         expect(mixed.prompt_tokens).toBe(7 + sumOf(counted.slice(index)).prompt_tokens)
       }),
     )
   })
 
-  it('K9: what is no count counts as nothing, and no sum is more than a number can hold', () => {
-    const fields = Object.values(SAYINGS).flatMap((say) =>
-      Object.keys(say({ fresh: 0, read: 0, written: 0, words: 0, thoughts: 0 })),
+  it('K9 invalid counts are zero, and sums never exceed the largest number', () => {
+    const fields = Object.values(USAGE_FORMATS).flatMap((format) =>
+      Object.keys(format({ fresh: 0, read: 0, written: 0, text: 0, reasoning: 0 })),
     )
     const value = fc.oneof(
       jsonValue(),
@@ -360,7 +364,7 @@ describe('usage of replies', () => {
     )
   })
 
-  it('counts what Anthropic says apart of a compaction', () => {
+  it('the tokens of a compaction by Anthropic are added', () => {
     const iterations = [
       { type: 'compaction', input_tokens: 5, output_tokens: 2 },
       { type: 'message', input_tokens: 10, output_tokens: 1 },
@@ -372,7 +376,7 @@ describe('usage of replies', () => {
     })
   })
 
-  it('is refused where replies were let go', () => {
+  it('usageTotals throws if replies were evicted', () => {
     const log = [
       user('u'),
       ...replyEvents(0, 0, '', { usage: { input_tokens: 1 } }),

@@ -28,13 +28,13 @@ const maskedIn = (messages: readonly NeutralMessage[]): number =>
     .length
 
 /** 1,600 tokens for each result, none for the default placeholder. */
-const dear = ([message]: readonly NeutralMessage[]): number =>
+const expensive = ([message]: readonly NeutralMessage[]): number =>
   JSON.stringify(message).includes('[An old') ? 0 : 1_600
 
-/** Each long result takes 25 tokens more than this placeholder. */
+/** Each long result has 25 tokens more than this placeholder. */
 const short = { placeholder: '-' }
 
-describe('masking', () => {
+describe('observationMasking', () => {
   it.each([
     [1_000, 0, 4, 0],
     [300, 0, 2, 0],
@@ -45,19 +45,19 @@ describe('masking', () => {
     [300, 2, 5, 3],
     [300, 2, 7, 3],
     [300, 2, 8, 6],
-  ])('within %i tokens, keeping %i, hides of %i results %i', (budget, keepLast, results, hidden) => {
+  ])('with budget %i and keepLast %i, of %i results it hides %i', (budget, keepLast, results, hidden) => {
     const masked = observationMasking({ budget, keepLast, ...short })(sent(...calls(results)))
     expect(maskedIn(masked)).toBe(hidden)
   })
 
-  it('keeps ten, and saves a quarter of 128,000 tokens each time, unless told otherwise', () => {
+  it('by default keeps ten results and hides at least 32,000 tokens at a time', () => {
     const log = sent(...calls(30))
-    expect(maskedIn(observationMasking({ count: dear })(log))).toBe(20)
-    expect(maskedIn(observationMasking({ count: dear })(sent(...calls(29))))).toBe(0)
-    expect(maskedIn(observationMasking({ count: dear, stride: 1_600 })(log.slice(0, -2)))).toBe(19)
+    expect(maskedIn(observationMasking({ count: expensive })(log))).toBe(20)
+    expect(maskedIn(observationMasking({ count: expensive })(sent(...calls(29))))).toBe(0)
+    expect(maskedIn(observationMasking({ count: expensive, stride: 1_600 })(log.slice(0, -2)))).toBe(19)
   })
 
-  it('counts each result twice, however many there are', () => {
+  it('calls the counter twice for each result except the last ten', () => {
     let counts = 0
     const mask = observationMasking({
       budget: 1_000,
@@ -67,7 +67,7 @@ describe('masking', () => {
     expect(counts).toBe(980)
   })
 
-  it('hides the oldest, keeps what they answer and whether they failed', () => {
+  it('hides the oldest results, and keeps their call ids and error flags', () => {
     const [call, other] = [action('a'), action('b')]
     const log = [user('u'), call, fail('f', call, LONG), other, observe('o', other, LONG)]
     const [, , failed, , last] = observationMasking({ keepLast: 1, stride: 1, placeholder: '[old]' })(
@@ -83,7 +83,7 @@ describe('masking', () => {
     expect(last).toEqual(sent(...log)[4])
   })
 
-  it('leaves results alone that take no more tokens than the placeholder, but never an image', () => {
+  it('keeps a result that is no longer than the placeholder, but always hides an image', () => {
     const call = action('a')
     const result = (content: Parameters<typeof observe>[2]) =>
       observationMasking({ keepLast: 0, stride: 1, placeholder: '12345' })(
@@ -97,14 +97,14 @@ describe('masking', () => {
     expect(result([image('https://example.org/a.png')])?.content).toEqual([text('12345')])
   })
 
-  it('keeps the mark of a cached prefix', () => {
+  it('keeps the cache mark of a hidden result', () => {
     const call = action('a')
     const log = [call, observe('o', call, [{ ...text(LONG), cache_prompt: true }])]
     const [, result] = observationMasking({ keepLast: 0, stride: 1, placeholder: 'x' })(sent(...log))
     expect(result?.content).toEqual([{ ...text('x'), cache_prompt: true }])
   })
 
-  it('needs numbers', () => {
+  it('rejects invalid options and token counts', () => {
     for (const wrong of [{ keepLast: -1 }, { keepLast: 1.5 }, { stride: -1 }, { budget: 0 }, { budget: NaN }])
       expect(() => observationMasking(wrong)).toThrow(/must be/)
     const mask = observationMasking({ keepLast: 0, count: () => NaN })
@@ -112,10 +112,10 @@ describe('masking', () => {
   })
 })
 
-describe('the stable prefix', () => {
+describe('stablePrefix', () => {
   const log = [system('s'), user('u'), ...pair('1'), agent('a')]
 
-  it('is all of it until something changes', () => {
+  it('returns the number of equal messages at the start', () => {
     expect(stablePrefix([], sent(...log))).toBe(0)
     expect(stablePrefix(sent(...log), [])).toBe(0)
     expect(stablePrefix(sent(...log), sent(...log))).toBe(5)
@@ -124,12 +124,12 @@ describe('the stable prefix', () => {
     expect(stablePrefix(sent(...log), structuredClone(sent(...log)))).toBe(5)
   })
 
-  it('leaves out a user message that grew', () => {
+  it('excludes a user message that grew', () => {
     expect(stablePrefix(sent(user('u')), sent(user('u'), user('v')))).toBe(0)
     expect(stablePrefix(sent(agent('a'), user('u')), sent(agent('a'), user('u'), user('v')))).toBe(1)
   })
 
-  it('looks at every field, and past cache marks', () => {
+  it('compares every field, and ignores cache marks', () => {
     const [one] = sent(agent('a'))
     for (const other of [
       { ...one, reasoning_content: 'x' },
@@ -150,9 +150,9 @@ const marks = (messages: readonly NeutralMessage[], stable: number): string[] =>
     content.flatMap((part) => (part.cache_prompt === true ? [isTextPart(part) ? part.text : 'image'] : [])),
   )
 
-const cached = (words: string) => [{ ...text(words), cache_prompt: true }]
+const cached = (content: string) => [{ ...text(content), cache_prompt: true }]
 
-describe('cache breakpoints', () => {
+describe('cacheBreakpoints', () => {
   const log = [
     system('s', 'prompt', { dynamic_context: text('today') }),
     user('u'),
@@ -162,7 +162,7 @@ describe('cache breakpoints', () => {
     user('v'),
   ]
 
-  it('stand behind both parts of the system prompt, the stable prefix and the end', () => {
+  it('marks both parts of the system prompt, the end of the stable prefix and the last message', () => {
     const messages = sent(...log)
     expect(marks(messages, 4)).toEqual(['prompt', 'today', 'o1', 'v'])
     expect(marks(messages, 0)).toEqual(['prompt', 'today', 'v'])
@@ -172,35 +172,35 @@ describe('cache breakpoints', () => {
     expect(marks(sent(user('u')), 0)).toEqual(['u'])
   })
 
-  it('follow the request before: where its last mark stood, this one has one too', () => {
+  it('marks the part that had the last mark of the previous request', () => {
     const before = sent(...log.slice(0, 4))
     const after = sent(...log)
     const last = marks(before, 0).at(-1) ?? ''
     expect(marks(after, stablePrefix(before, after))).toContain(last)
   })
 
-  it('never stand on a blank part, on thinking or on a call', () => {
+  it('marks no blank part, thinking block or call', () => {
     const call = action('a', { thinking: true, thought: ' ' })
     const messages = sent(user('u', [text('hi'), text(' ')]), call, observe('o', call, ' '))
     expect(marks(messages, 0)).toEqual(['hi'])
     expect(JSON.stringify(toAnthropic(cacheBreakpoints(messages, 0))).match(/cache_control/g)).toHaveLength(1)
   })
 
-  it('take the place of those that the log has', () => {
+  it('replaces the cache marks of the log', () => {
     const messages = sent(...['a', 'b', 'c', 'd', 'e'].map((id) => agent(id, cached(id))), agent('f'))
     expect(marks(messages, 3)).toEqual(['c', 'f'])
     const request = JSON.stringify(toAnthropic(cacheBreakpoints(messages, 3)))
     expect(request.match(/cache_control/g)).toHaveLength(2)
   })
 
-  it('leave other messages the same objects', () => {
+  it('returns unmarked messages as the same objects', () => {
     const messages = sent(...log)
     const marked = cacheBreakpoints(messages, 0)
     expect(marked[2]).toBe(messages[2])
     expect(marked[0]).not.toBe(messages[0])
   })
 
-  it('need a count', () => {
+  it('rejects a stable count that is not a whole number from 0', () => {
     for (const wrong of [-1, 1.5, NaN]) expect(() => cacheBreakpoints([], wrong)).toThrow('stable must be')
     expect(cacheBreakpoints([], 0)).toEqual([])
   })
