@@ -191,14 +191,14 @@ describe('a page opened from a file', () => {
   it('names the cause of each field bug on its first screen', async () => {
     const files = FIELD_BUGS.map(({ name, log }) => fileOf(`${name.replaceAll(/\W+/g, '-')}.jsonl`, log))
     const { page, problems } = await openFiles(files)
-    for (const [index, { name, says }] of FIELD_BUGS.entries()) {
+    for (const [index, { name, pattern }] of FIELD_BUGS.entries()) {
       await page.selectOption('.bar select', String(index))
       await page.waitForFunction(
         (title) => document.querySelector('h1')?.textContent === title,
         `${name.replaceAll(/\W+/g, '-')}.jsonl`,
       )
       const result = page.locator('.found li').first()
-      expect(await result.textContent(), name).toMatch(says)
+      expect(await result.textContent(), name).toMatch(pattern)
       expect(await result.isVisible()).toBe(true)
     }
     expect(problems).toEqual([])

@@ -1,4 +1,4 @@
-/** Random events of every kind, and random junk, for this folder's properties. */
+/** Arbitrary events of every kind, and arbitrary invalid values, for the properties of this folder. */
 
 import * as fc from 'fast-check'
 import { character } from '../../src/testing/text.ts'
@@ -14,13 +14,13 @@ export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
     fc.boolean(),
     fc.integer(),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
-    biting(),
+    hostileString(),
     fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(biting(), tie('value'), { maxKeys: 4 }).map(ownValue),
+    fc.dictionary(hostileString(), tie('value'), { maxKeys: 4 }).map(asParsed),
   ),
 })).value
 
-function biting(): fc.Arbitrary<string> {
+function hostileString(): fc.Arbitrary<string> {
   return fc.oneof(
     fc.constantFrom(
       '__proto__',
@@ -37,8 +37,8 @@ function biting(): fc.Arbitrary<string> {
   )
 }
 
-/** Makes `__proto__` an own key, as JSON.parse does. */
-function ownValue(entries: Fields): unknown {
+/** Returns a copy with `__proto__` as an own key, as JSON.parse creates it. */
+function asParsed(entries: Fields): unknown {
   return JSON.parse(JSON.stringify(entries)) as unknown
 }
 
@@ -88,7 +88,7 @@ const OPENAI_TOOL = { type: 'function', function: { name: 'fetch', description: 
 const LONG_TEXT = { text: 'a', enable_truncation: true }
 
 /** Values of older dialects, by event kind. */
-const ODD: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
+const OLD_VALUES: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   MessageEvent: {
     activated_microagents: [['git'], null],
     activated_skills: [null, ['git']],
@@ -137,7 +137,7 @@ const ODD: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>
 
 /** Objects that resemble events of one or more dialects, some beyond repair. */
 export const almostEvent: fc.Arbitrary<Fields> = fc
-  .constantFrom(...SAMPLES, ...SAMPLES.filter(({ kind }) => Object.hasOwn(ODD, kind)))
+  .constantFrom(...SAMPLES, ...SAMPLES.filter(({ kind }) => Object.hasOwn(OLD_VALUES, kind)))
   .chain(({ kind, minimal, full }) =>
     fc
       .tuple(
@@ -148,12 +148,12 @@ export const almostEvent: fc.Arbitrary<Fields> = fc
           parent_id: [null, 'a'],
           source: [null, 'user'],
         }),
-        some(ODD[kind] ?? {}),
+        some(OLD_VALUES[kind] ?? {}),
         fc.constantFrom('', ...Object.keys(minimal)),
       )
       .map(([base, identity, odd, dropped]) => {
         const { [dropped]: _, ...event } = { ...base, ...odd, ...identity }
-        return ownValue(event) as Fields
+        return asParsed(event) as Fields
       }),
   )
 

@@ -9,7 +9,7 @@ import { KINDS } from '../../src/event/kinds.ts'
 import { SAMPLES, sampleOf } from './samples.ts'
 
 /** Paths and types of the issues. */
-function complaints(decoded: Decoded): string[] {
+function issuesIn(decoded: Decoded): string[] {
   return decoded.ok ? [] : decoded.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)
 }
 
@@ -24,7 +24,7 @@ function action(fields: object): Decoded {
 }
 
 function condensation(fields: object): string[] {
-  return complaints(decodeEvent({ ...sampleOf('Condensation').minimal, ...fields }))
+  return issuesIn(decodeEvent({ ...sampleOf('Condensation').minimal, ...fields }))
 }
 
 function update(value: string): Decoded {
@@ -33,11 +33,11 @@ function update(value: string): Decoded {
 
 describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
   it.each([
-    ['smallest', minimal],
-    ['fullest', full],
-  ])('takes the %s event and keeps it as given, deep frozen', (_, value) => {
+    ['minimal', minimal],
+    ['full', full],
+  ])('accepts the %s event and keeps it unchanged', (_, value) => {
     for (const decoded of both(value)) {
-      expect(complaints(decoded)).toEqual([])
+      expect(issuesIn(decoded)).toEqual([])
       if (!decoded.ok) continue
       expect(decoded.event).toEqual(value)
       expect(JSON.stringify(decoded.event)).toBe(JSON.stringify(value))
@@ -46,36 +46,36 @@ describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
 
   it.each(required)('requires %s', (key) => {
     const { [key]: _, ...rest } = full
-    for (const decoded of both(rest)) expect(complaints(decoded)).toEqual([`${key} missing`])
+    for (const decoded of both(rest)) expect(issuesIn(decoded)).toEqual([`${key} missing`])
   })
 
-  it('allows no field of its own', () => {
+  it('rejects unknown fields', () => {
     for (const decoded of both({ ...minimal, zebra: 1, apple: null })) {
-      expect(complaints(decoded)).toEqual(['zebra extra_forbidden', 'apple extra_forbidden'])
+      expect(issuesIn(decoded)).toEqual(['zebra extra_forbidden', 'apple extra_forbidden'])
     }
   })
 
-  it('allows no field of another kind', () => {
+  it('rejects a field of another kind', () => {
     const other = kind === 'TokenEvent' ? 'code' : 'prompt_token_ids'
     for (const decoded of both({ ...full, [other]: [1] })) {
-      expect(complaints(decoded)).toEqual([`${other} extra_forbidden`])
+      expect(issuesIn(decoded)).toEqual([`${other} extra_forbidden`])
     }
   })
 
-  it.each(Object.keys(full))('refuses a %s of the wrong type', (key) => {
+  it.each(Object.keys(full))('rejects %s of the wrong type', (key) => {
     if (['raw_input', 'raw_output', 'value'].includes(key)) return // accepts any JSON
     const value = typeof full[key] === 'number' ? 'text' : 7.5
     for (const decoded of both({ ...full, [key]: value })) {
       expect(decoded.ok).toBe(false)
-      expect(complaints(decoded)[0]).toMatch(new RegExp(`^${key} `))
+      expect(issuesIn(decoded)[0]).toMatch(new RegExp(`^${key} `))
     }
   })
 
-  it('takes any legal source, and requires one where there is no default', () => {
+  it('accepts valid sources only, and requires one if there is no default', () => {
     const { source: _, ...without } = full
     const sources = ['agent', 'user', 'environment', 'hook']
-    const taken = sources.filter((source) => decodeEvent({ ...full, source }).ok)
-    expect(taken).toEqual(kind === 'HookExecutionEvent' ? ['hook'] : sources)
+    const accepted = sources.filter((source) => decodeEvent({ ...full, source }).ok)
+    expect(accepted).toEqual(kind === 'HookExecutionEvent' ? ['hook'] : sources)
     expect(decodeEvent(without).ok).toBe(KINDS[kind].defaultSource !== null)
     expect(decodeEvent({ ...full, source: 'system' }).ok).toBe(false)
     expect(decodeEvent({ ...full, source: null }).ok).toBe(false)
@@ -97,15 +97,18 @@ describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
     ['timestamp', 'whenever', true],
     ['timestamp', null, false],
     ['timestamp', 5, false],
-  ])('%s %j: %s', (key, value, fine) => {
-    for (const decoded of both({ ...full, [key]: value })) expect(decoded.ok).toBe(fine)
+  ])('with %s %j is valid: %s', (key, value, isValid) => {
+    for (const decoded of both({ ...full, [key]: value })) expect(decoded.ok).toBe(isValid)
   })
 })
 
-describe('what is no event', () => {
-  it.each([null, true, 0, 'text', [], [{ kind: 'PauseEvent' }]])('%j is no object', (value) => {
-    for (const decoded of both(value)) expect(complaints(decoded)).toEqual([' dict_type'])
-  })
+describe('decoding of other values', () => {
+  it.each([null, true, 0, 'text', [], [{ kind: 'PauseEvent' }]])(
+    'reports that %j is not an object',
+    (value) => {
+      for (const decoded of both(value)) expect(issuesIn(decoded)).toEqual([' dict_type'])
+    },
+  )
 
   it.each([
     [{}, 'kind missing'],
@@ -115,8 +118,8 @@ describe('what is no event', () => {
     [{ kind: 'pauseevent' }, 'kind union_tag_invalid'],
     [{ kind: 'toString' }, 'kind union_tag_invalid'],
     [{ kind: '__proto__' }, 'kind union_tag_invalid'],
-  ])('%j: %s', (value, complaint) => {
-    for (const decoded of both(value)) expect(complaints(decoded)).toEqual([complaint])
+  ])('rejects %j: %s', (value, issue) => {
+    for (const decoded of both(value)) expect(issuesIn(decoded)).toEqual([issue])
   })
 
   it.each([
@@ -128,9 +131,11 @@ describe('what is no event', () => {
     '{"kind":"PauseEvent"} x',
     "{'kind':'PauseEvent'}",
     '\ufeff{}',
-  ])('%j is no JSON', (text) => expect(complaints(decodeLine(text))).toEqual([' json_invalid']))
+  ])('reports that %j is invalid JSON', (text) =>
+    expect(issuesIn(decodeLine(text))).toEqual([' json_invalid']),
+  )
 
-  it('never repeats a text that is no JSON, which may hold a secret', () => {
+  it('does not quote invalid JSON, which may contain a secret', () => {
     const decoded = decodeLine('{"encrypted_content":"gAAA-secret" oops}')
     expect(JSON.stringify(decoded)).not.toContain('gAAA')
     expect(decoded.ok || decoded.issues[0]?.msg).toMatch(
@@ -164,45 +169,45 @@ describe('nested shapes', () => {
       { role: 'user', thinking_blocks: [{ type: 'thinking', data: 'a' }] },
       'llm_message.thinking_blocks.0.thinking missing',
     ],
-  ])('a message %j: %s', (value, complaint) => {
-    expect(complaints(message(value))[0]).toBe(complaint)
+  ])('the message %j is rejected: %s', (value, issue) => {
+    expect(issuesIn(message(value))[0]).toBe(issue)
   })
 
-  it('text content is closed, and so are thinking and reasoning', () => {
-    expect(complaints(action({ thought: [{ text: 'a', enable_truncation: true }] }))).toEqual([
+  it('text content, thinking and reasoning reject unknown fields', () => {
+    expect(issuesIn(action({ thought: [{ text: 'a', enable_truncation: true }] }))).toEqual([
       'thought.0.enable_truncation extra_forbidden',
     ])
-    expect(complaints(action({ thinking_blocks: [{ thinking: 'a', own: 1 }] }))).toEqual([
+    expect(issuesIn(action({ thinking_blocks: [{ thinking: 'a', own: 1 }] }))).toEqual([
       'thinking_blocks.0.own extra_forbidden',
     ])
-    expect(complaints(action({ thinking_blocks: [{ data: 'a', own: 1 }] }))).toEqual([
+    expect(issuesIn(action({ thinking_blocks: [{ data: 'a', own: 1 }] }))).toEqual([
       'thinking_blocks.0.own extra_forbidden',
     ])
-    expect(complaints(action({ responses_reasoning_item: { own: 1 } }))).toEqual([
+    expect(issuesIn(action({ responses_reasoning_item: { own: 1 } }))).toEqual([
       'responses_reasoning_item.own extra_forbidden',
     ])
   })
 
-  it('messages, calls, tools, images, critics, actions and observations are open', () => {
-    const ownValue = { own: { deep: [1] } }
-    const call = { id: 'c', name: 'n', arguments: 'no json', origin: 'completion', ...ownValue }
+  it('messages, calls, tools, images, critics, actions and observations accept any fields', () => {
+    const extra = { own: { deep: [1] } }
+    const call = { id: 'c', name: 'n', arguments: 'no json', origin: 'completion', ...extra }
     const value = {
       ...sampleOf('MessageEvent').minimal,
       llm_message: {
         role: 'user',
-        content: [{ image_urls: [], ...ownValue }],
+        content: [{ image_urls: [], ...extra }],
         tool_calls: [call],
-        ...ownValue,
+        ...extra,
       },
-      critic_result: { score: 1, ...ownValue },
+      critic_result: { score: 1, ...extra },
     }
     expect(decodeEvent(value)).toEqual({ ok: true, event: value, warnings: [] })
-    expect(action({ tool_call: call, action: { kind: 'Own', ...ownValue } }).ok).toBe(true)
-    const tools = [{ description: '', action_type: 'A', ...ownValue }]
+    expect(action({ tool_call: call, action: { kind: 'Own', ...extra } }).ok).toBe(true)
+    const tools = [{ description: '', action_type: 'A', ...extra }]
     expect(decodeEvent({ ...sampleOf('SystemPromptEvent').minimal, tools }).ok).toBe(true)
   })
 
-  it('content without a type is told apart by its fields', () => {
+  it('the fields of content without a type determine its type', () => {
     expect(message({ role: 'user', content: [{ text: 'a' }, { image_urls: ['b'] }] }).ok).toBe(true)
     expect(action({ thinking_blocks: [{ thinking: 'a' }, { data: 'b' }] }).ok).toBe(true)
   })
@@ -213,27 +218,27 @@ describe('nested shapes', () => {
     [{ score: '1' }, 'critic_result.score float_type'],
     [{ message: null }, 'critic_result.score missing'],
     [{ score: 1, metadata: [] }, 'critic_result.metadata dict_type'],
-  ])('a critic %j: %s', (critic_result, complaint) => {
-    expect(complaints(action({ critic_result }))).toEqual([complaint])
+  ])('the critic result %j is rejected: %s', (critic_result, issue) => {
+    expect(issuesIn(action({ critic_result }))).toEqual([issue])
   })
 
-  it('a critic may have no word, which is left out on disk (W35)', () => {
+  it('a critic result may omit its message and metadata, or have null there (W35)', () => {
     expect(action({ critic_result: { score: 0 } }).ok).toBe(true)
     expect(action({ critic_result: { score: 0, message: null, metadata: null } }).ok).toBe(true)
   })
 
-  it('an action may be null or absent, an observation may not', () => {
+  it('an action may be null or absent, but an observation may not', () => {
     expect(action({ action: null }).ok).toBe(true)
     expect(action({}).ok).toBe(true)
-    expect(complaints(action({ action: {} }))).toEqual(['action.kind missing'])
-    expect(complaints(action({ action: { kind: '' } }))).toEqual(['action.kind string_too_short'])
+    expect(issuesIn(action({ action: {} }))).toEqual(['action.kind missing'])
+    expect(issuesIn(action({ action: { kind: '' } }))).toEqual(['action.kind string_too_short'])
     const { observation: _, ...rest } = sampleOf('ObservationEvent').minimal
-    expect(complaints(decodeEvent(rest))).toEqual(['observation missing'])
-    expect(complaints(decodeEvent({ ...rest, observation: null }))).toEqual(['observation dict_type'])
-    expect(complaints(decodeEvent({ ...rest, observation: { kind: 'Own', content: 'a' } }))).toEqual([
+    expect(issuesIn(decodeEvent(rest))).toEqual(['observation missing'])
+    expect(issuesIn(decodeEvent({ ...rest, observation: null }))).toEqual(['observation dict_type'])
+    expect(issuesIn(decodeEvent({ ...rest, observation: { kind: 'Own', content: 'a' } }))).toEqual([
       'observation.content list_type',
     ])
-    expect(complaints(decodeEvent({ ...rest, observation: { kind: 'Own', is_error: 'a' } }))).toEqual([
+    expect(issuesIn(decodeEvent({ ...rest, observation: { kind: 'Own', is_error: 'a' } }))).toEqual([
       'observation.is_error bool_type',
     ])
   })
@@ -246,7 +251,7 @@ describe('numbers and lists', () => {
     ['1', 'int_type'],
     [true, 'int_type'],
     [2 ** 53, 'less_than_equal'],
-  ])('summary_offset %j: %s', (summary_offset, type) => {
+  ])('summary_offset %j is rejected: %s', (summary_offset, type) => {
     expect(condensation({ summary_offset })).toEqual([`summary_offset ${type}`])
   })
 
@@ -255,13 +260,13 @@ describe('numbers and lists', () => {
     expect(condensation({ summary_offset: null })).toEqual([])
   })
 
-  it('an id is forgotten once', () => {
+  it('forgotten_event_ids are unique', () => {
     expect(condensation({ forgotten_event_ids: ['a', 'b', 'a'] })).toEqual(['forgotten_event_ids not_unique'])
     expect(condensation({ forgotten_event_ids: [] })).toEqual([])
   })
 
-  it('a number is finite, and 0 has no sign', () => {
-    expect(complaints(update('[1e999]'))).toEqual(['value.0 finite_number'])
+  it('numbers are finite, and -0 becomes 0', () => {
+    expect(issuesIn(update('[1e999]'))).toEqual(['value.0 finite_number'])
     const zero = update('[-0]')
     expect(zero).toStrictEqual({
       ok: true,
@@ -271,14 +276,14 @@ describe('numbers and lists', () => {
   })
 })
 
-describe('keys that bite', () => {
-  it('__proto__ is data, and unknown on an event', () => {
+describe('hostile keys', () => {
+  it('__proto__ is an unknown field of an event', () => {
     const line = '{"kind":"PauseEvent","__proto__":{"id":"x"}}'
-    expect(complaints(decodeLine(line))).toEqual(['__proto__ extra_forbidden'])
-    expect(complaints(decodeEvent(JSON.parse(line)))).toEqual(['__proto__ extra_forbidden'])
+    expect(issuesIn(decodeLine(line))).toEqual(['__proto__ extra_forbidden'])
+    expect(issuesIn(decodeEvent(JSON.parse(line)))).toEqual(['__proto__ extra_forbidden'])
   })
 
-  it('__proto__ is data, and kept where any field may stand', () => {
+  it('__proto__ is kept as data in a value with any fields', () => {
     const line = '{"kind":"ConversationStateUpdateEvent","value":{"__proto__":{"polluted":true}}}'
     for (const decoded of [decodeLine(line), decodeEvent(JSON.parse(line))]) {
       expect(decoded.ok).toBe(true)
@@ -287,14 +292,11 @@ describe('keys that bite', () => {
     expect(({} as { polluted?: true }).polluted).toBeUndefined()
   })
 
-  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
-    '%s is no field that every object has',
-    (key) => {
-      expect(complaints(decodeEvent({ kind: 'PauseEvent', [key]: 1 }))).toEqual([`${key} extra_forbidden`])
-    },
-  )
+  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('%s is an unknown field', (key) => {
+    expect(issuesIn(decodeEvent({ kind: 'PauseEvent', [key]: 1 }))).toEqual([`${key} extra_forbidden`])
+  })
 
-  it('inherited fields do not count', () => {
+  it('inherited fields are ignored', () => {
     const inherited = Object.create({ kind: 'PauseEvent' }) as object
     expect(decodeEvent(inherited).ok).toBe(false)
     expect(decodeEvent(Object.assign(Object.create(null) as object, { kind: 'PauseEvent' })).ok).toBe(true)

@@ -17,18 +17,18 @@ function decode(value: unknown): Event {
 }
 
 describe('withDefaults', () => {
-  it.each(SAMPLES)('$kind: agrees with the schema', ({ kind, minimal, full }) => {
+  it.each(SAMPLES)('fills the same defaults as the schema of $kind', ({ kind, minimal, full }) => {
     for (const value of [minimal, full]) {
       expect(withDefaults(decode(value))).toEqual(eventSchemas[kind]().parse(value))
     }
     expect(withDefaults(decode(minimal)).source).toBe(minimal['source'] ?? KINDS[kind].defaultSource)
   })
 
-  it.each(SAMPLES)('$kind: leaves the fullest event as it is', ({ full }) => {
+  it.each(SAMPLES)('does not change the full $kind', ({ full }) => {
     expect(JSON.stringify(withDefaults(decode(full)))).toBe(JSON.stringify(full))
   })
 
-  it('reaches into messages, content, thinking, reasoning and observations', () => {
+  it('fills messages, content, thinking, reasoning and observations', () => {
     const message = decode({
       ...sampleOf('MessageEvent').minimal,
       llm_message: {
@@ -58,7 +58,7 @@ describe('withDefaults', () => {
     expect(observation).toMatchObject({ observation: { content: [], is_error: false }, extended_content: [] })
   })
 
-  it('gives no identity, and nothing for fields that are null when they say nothing', () => {
+  it('adds no id, no timestamp and no nullable field', () => {
     expect(withDefaults(decode({ kind: 'Condensation', llm_response_id: '' }))).toEqual({
       kind: 'Condensation',
       llm_response_id: '',
@@ -71,7 +71,7 @@ describe('withDefaults', () => {
     })
   })
 
-  it('freezes its copy and nothing of the event, is legal again, and changes nothing the second time', () => {
+  it('returns a frozen valid copy, does not freeze its input, and is idempotent', () => {
     fc.assert(
       fc.property(anyEvent, (input) => {
         const event = input as object as Event

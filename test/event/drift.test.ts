@@ -33,8 +33,8 @@ const drifted = fc
 
 const CALL = { tool_name: 'tool', tool_call_id: 'c1' }
 
-describe('a payload that drifts', () => {
-  it('E7 loads, is told with its place, narrows to nothing, and its observation finds its call', () => {
+describe('a payload that differs from its schema', () => {
+  it('E7 loads with warnings, fails isAction or isObservation, and stays paired', () => {
     let runs = 0
     let misfits = 0
     fc.assert(
@@ -74,7 +74,7 @@ describe('a payload that drifts', () => {
     expect(misfits * 20).toBeGreaterThan(runs)
   })
 
-  it('E7 what the rest of an event lacks is an issue as before', () => {
+  it('E7 is rejected if a field that every observation has is invalid', () => {
     const { minimal } = sampleOf('ObservationEvent')
     for (const observation of [
       { kind: '' },
@@ -86,7 +86,7 @@ describe('a payload that drifts', () => {
     }
   })
 
-  it('E7 of the recorded logs, every field of every published kind may be missing or null', () => {
+  it('E7 loads if any payload field in the recorded logs is missing or null', () => {
     const tried = new Set<string>()
     for (const line of recordedLogs().flatMap((log) => linesOf(log))) {
       const event = JSON.parse(line) as Fields

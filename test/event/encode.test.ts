@@ -16,7 +16,7 @@ function reversed(value: unknown): unknown {
 }
 
 describe('encodeEvent', () => {
-  it('decodes to the same event, every null included', () => {
+  it('writes text that decodes to the same event, including nulls', () => {
     let nulls = 0
     fc.assert(
       fc.property(anyEvent, (value) => {
@@ -56,9 +56,9 @@ describe('canonicalJson', () => {
     [JSON.parse('{"b":1,"__proto__":{"a":1}}'), '{"__proto__":{"a":1},"b":1}'],
     [{ a: undefined, b: () => 1, c: [undefined] }, '{"c":[null]}'],
     [Number.NaN, 'null'],
-  ])('%j: %s', (value, text) => expect(canonicalJson(value)).toBe(text))
+  ])('serializes %j as %s', (value, text) => expect(canonicalJson(value)).toBe(text))
 
-  it('says what JSON.stringify says, but for the order of keys', () => {
+  it('equals JSON.stringify except for the order of keys', () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const text = canonicalJson(value)
@@ -69,7 +69,7 @@ describe('canonicalJson', () => {
     )
   })
 
-  it('works at any depth', () => {
+  it('handles 200,000 levels of nesting', () => {
     let deep: unknown = 1
     for (let i = 0; i < 200_000; i++) deep = i % 2 === 0 ? [deep] : { a: deep }
     expect(canonicalJson(deep)).toHaveLength(1 + 100_000 * 2 + 100_000 * 6)

@@ -17,7 +17,7 @@ const copy = (await import(COPY)) as typeof Errors
 describe('an error of another copy of the package', () => {
   const error = new copy.ColloquyError('invalid_cursor', 'The cursor is of another query.')
 
-  it('has another class, and is known', () => {
+  it('has another class, and is recognized', () => {
     expect(error instanceof ColloquyError).toBe(false)
     expect([isColloquyError(error), hasCode(error, 'invalid_cursor'), hasCode(error, 'closed')]).toEqual([
       true,
@@ -27,16 +27,16 @@ describe('an error of another copy of the package', () => {
     expect(copy.isColloquyError(new ColloquyError('closed', 'Closed.'))).toBe(true)
   })
 
-  it('answers as one of this copy does, over HTTP', async () => {
+  it('causes the same HTTP response as an error of this copy', async () => {
     const store = memoryStore()
     await store.createConversation({ id: 'c', public: true })
     const { service, engine } = await clientOver(
       Object.assign(Object.create(store), { search: () => Promise.reject(error) }),
     )
-    const answer = await service.fetch(
+    const response = await service.fetch(
       new Request('http://localhost/api/shared-events/search?conversation_id=c&page_id=1'),
     )
-    expect([answer.status, await answer.json()]).toMatchObject([
+    expect([response.status, await response.json()]).toMatchObject([
       422,
       { detail: [{ loc: ['query', 'page_id'], msg: 'Value error, The cursor is of another query.' }] },
     ])
@@ -45,11 +45,11 @@ describe('an error of another copy of the package', () => {
 })
 
 it.each([[null], [undefined], ['ColloquyError'], [{ name: 'ColloquyError' }], [new Error('ColloquyError')]])(
-  '%s is no error of the library',
+  '%s is not an error of the library',
   (value) => expect([isColloquyError(value), hasCode(value, 'closed')]).toEqual([false, false]),
 )
 
-it('no file of src tells errors of the library by their class', () => {
+it('no file of src recognizes errors of the library by their class', () => {
   const src = resolve(import.meta.dirname, '../../src')
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   expect(

@@ -28,7 +28,7 @@ class Point {
   x = 1
 }
 
-describe('what is not JSON', () => {
+describe('decoding of values that are not JSON', () => {
   const cyclic: Record<string, unknown> = { name: 'a' }
   cyclic['self'] = { again: cyclic }
   const { proxy: revoked, revoke } = Proxy.revocable({}, {})
@@ -47,19 +47,19 @@ describe('what is not JSON', () => {
     ['an error', new Error('no'), 'value json_type'],
     ['a typed array', new Uint8Array(1), 'value json_type'],
     ['a regular expression', /a/, 'value json_type'],
-    ['an object of an object', Object.create({ a: 1 }), 'value json_type'],
+    ['an object with another prototype', Object.create({ a: 1 }), 'value json_type'],
     ['undefined in a list', [1, undefined], 'value.1 json_type'],
     ['a gap in a list', Array.of(1).concat(Array(2)), 'value.1 missing'],
-    ['a list with a name', Object.assign([1], { name: 'a' }), 'value json_type'],
+    ['a list with a named property', Object.assign([1], { name: 'a' }), 'value json_type'],
     ['a symbol key', { [Symbol('s')]: 1 }, 'value.Symbol(s) json_type'],
     ['a cycle', cyclic, 'value.self.again recursion_loop'],
     ['a revoked proxy', revoked, 'value unreadable'],
-  ])('%s is an issue', (_, value, complaint) => {
-    expect(issuesOf(update(value))).toContain(complaint)
+  ])('reports %s as an issue', (_, value, issue) => {
+    expect(issuesOf(update(value))).toContain(issue)
     expect(isQuarantined(loadValue(update(value)).fact)).toBe(true)
   })
 
-  it('a getter is an issue and is not run', () => {
+  it('reports a getter, and does not run it', () => {
     let ran = false
     const value = {
       get key() {
@@ -71,23 +71,23 @@ describe('what is not JSON', () => {
     expect(ran).toBe(false)
   })
 
-  it('toJSON is a function like any other and is not run', () => {
+  it('reports toJSON like any function, and does not run it', () => {
     const value = { toJSON: () => expect.fail('was run') }
     expect(issuesOf(update(value))).toEqual(['value.toJSON json_type'])
   })
 
-  it('undefined, and what is not enumerable, counts as absent', () => {
+  it('ignores undefined and properties that are not enumerable', () => {
     const value = Object.defineProperty({ kind: 'PauseEvent', id: undefined }, 'hidden', { value: () => 1 })
     expect(decodeEvent(value)).toEqual({ ok: true, event: { kind: 'PauseEvent' }, warnings: [] })
   })
 
-  it('a proxy of plain data is plain data', () => {
+  it('accepts a proxy of plain data', () => {
     const target = { kind: 'PauseEvent', id: 'a' }
     expect(decodeEvent(new Proxy(target, {}))).toEqual({ ok: true, event: target, warnings: [] })
   })
 
   it.each(['ownKeys', 'getOwnPropertyDescriptor', 'getPrototypeOf'])(
-    'a proxy that throws in %s is an issue',
+    'reports a proxy that throws in %s',
     (trap) => {
       const handler = {
         [trap]: () => {
@@ -99,12 +99,12 @@ describe('what is not JSON', () => {
     },
   )
 
-  it('nothing is read through traps that can lie twice', () => {
+  it('does not read through the get and has traps of a proxy', () => {
     const handler = { get: () => expect.fail('was read'), has: () => expect.fail('was asked') }
     expect(decodeEvent(new Proxy({ kind: 'PauseEvent' }, handler)).ok).toBe(true)
   })
 
-  it('a proxy without end comes to an end', () => {
+  it('stops at an endless proxy', () => {
     const endless: unknown = new Proxy(
       {},
       {
@@ -134,20 +134,23 @@ describe('what is not JSON', () => {
     expect(copyJson(fresh()).issues.map(({ type }) => type)).toEqual(['recursion_depth'])
   })
 
-  it('lists that share their items do not unfold for ever', () => {
+  it('stops at lists that contain the same list twice, 60 levels deep', () => {
     let shared: unknown = [1]
     for (let i = 0; i < 60; i++) shared = [shared, shared]
     expect(copyJson(shared).issues.map(({ type }) => type)).toEqual(['too_long'])
   })
 
-  it('tells of at most 100 things', () => {
+  it('reports at most 100 issues', () => {
     expect(copyJson(Array(4_000_000_000)).issues).toHaveLength(100)
     expect(copyJson(Array.from({ length: 1000 }, () => () => 1)).issues).toHaveLength(100)
   })
 })
 
 describe('nesting', () => {
-  it.each([nested, objects])('%s: to 512 and no deeper, as a value and as a line', (write) => {
+  it.each([
+    ['lists', nested],
+    ['objects', objects],
+  ])('%s may be nested 512 levels deep and no deeper, as a value and as a line', (_, write) => {
     for (const [depth, fine] of [
       [MAX_DEPTH - 1, true],
       [MAX_DEPTH, false],
@@ -172,8 +175,8 @@ describe('nesting', () => {
   })
 })
 
-describe('properties (law E)', () => {
-  it('decoding and loading never throw, whatever comes', () => {
+describe('decoding of arbitrary input (law E)', () => {
+  it('never throws for a value', () => {
     let hostile = 0
     fc.assert(
       fc.property(anything, (value) => {
@@ -190,7 +193,7 @@ describe('properties (law E)', () => {
     expect(hostile).toBeGreaterThan(100)
   })
 
-  it('lines never throw, whatever they say', () => {
+  it('never throws for a line', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -208,7 +211,7 @@ describe('properties (law E)', () => {
     )
   })
 
-  it('the input is not changed, not even frozen', () => {
+  it('does not change or freeze its input', () => {
     fc.assert(
       fc.property(anyEvent, (event) => {
         const before = structuredClone(event)
@@ -221,7 +224,7 @@ describe('properties (law E)', () => {
     )
   })
 
-  it('a value and its text are decoded alike', () => {
+  it('returns the same for a value and for its text', () => {
     fc.assert(
       fc.property(fc.oneof(anyEvent, anyJson), (value) => {
         const text = JSON.stringify(value)
@@ -231,7 +234,7 @@ describe('properties (law E)', () => {
     )
   })
 
-  it('a copy is the value that JSON would write', () => {
+  it('copies a JSON value to an equal value', () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const parsed = JSON.parse(JSON.stringify(value)) as JsonValue

@@ -18,7 +18,7 @@ describe('isLegalId', () => {
     '😀'.repeat(200),
     'x'.repeat(200),
     'c1-summary',
-  ])('takes %j', (id) => expect(isLegalId(id)).toBe(true))
+  ])('accepts %j', (id) => expect(isLegalId(id)).toBe(true))
 
   it.each([
     '',
@@ -36,13 +36,13 @@ describe('isLegalId', () => {
     null,
     7,
     ['a'],
-  ])('refuses %j', (id) => expect(isLegalId(id as string)).toBe(false))
+  ])('rejects %j', (id) => expect(isLegalId(id as string)).toBe(false))
 })
 
 describe('deriveEventId', () => {
   const pause: Event = { kind: 'PauseEvent' }
 
-  it('is the same for the same event at the same place, on every machine', () => {
+  it('returns the same id for the same event at the same position, on every machine', () => {
     expect(deriveEventId('c1', 7, pause)).toBe(deriveEventId('c1', 7, { ...pause }))
     expect(deriveEventId('c1', 7, pause)).toMatch(/^derived-7-[0-9a-f]{16}$/)
     expect(deriveEventId('c1', 7, pause)).toBe('derived-7-10ff074bcf185483')
@@ -66,7 +66,7 @@ describe('deriveEventId', () => {
     expect(new Set(ids.map((id) => id.replace(/^derived-\d+-/, ''))).size).toBe(ids.length)
   })
 
-  it('is always legal, and hashes of different events differ', () => {
+  it('returns a legal id that differs for different events', () => {
     const bodies = new Map<string, string>()
     fc.assert(
       fc.property(anyEvent, (event) => {

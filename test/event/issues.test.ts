@@ -16,7 +16,7 @@ function issuesOf(
 
 const REASONING_LOC = ['responses_reasoning_item', 'encrypted_content']
 
-describe('an issue', () => {
+describe('issues', () => {
   it.each<[Parameters<typeof issuesOf>, Issue]>([
     [
       ['HookExecutionEvent', { exit_code: undefined }],
@@ -83,11 +83,11 @@ describe('an issue', () => {
         input: '',
       },
     ],
-  ])('%j', (input, issue) => {
+  ])('describe the error in %j', (input, issue) => {
     expect(issuesOf(...input)).toEqual([issue])
   })
 
-  it('tells of everything at once', () => {
+  it('report all errors at once', () => {
     const issues = issuesOf('ActionEvent', {
       thought: 'a',
       tool_name: 5,
@@ -105,7 +105,7 @@ describe('an issue', () => {
     ])
   })
 
-  it('names an unknown kind of event, and the known ones', () => {
+  it('contain an unknown kind of event, and the known ones', () => {
     const decoded = decodeEvent({ kind: 'Nonsense' })
     expect(decoded.ok || decoded.issues).toEqual([
       {
@@ -118,45 +118,45 @@ describe('an issue', () => {
   })
 })
 
-describe('no issue holds a secret (law X)', () => {
+describe('a secret in an invalid event (law X)', () => {
   const SECRET = 'gAAA-secret'
 
   it.each<[string, object, readonly (string | number)[]]>([
-    ['of the wrong type', { responses_reasoning_item: { encrypted_content: [SECRET] } }, REASONING_LOC],
+    ['as the wrong type', { responses_reasoning_item: { encrypted_content: [SECRET] } }, REASONING_LOC],
     [
-      'inside the wrong type',
+      'inside a value of the wrong type',
       { responses_reasoning_item: { encrypted_content: { deep: SECRET } } },
       REASONING_LOC,
     ],
     [
-      'beside the fault',
+      'inside a list instead of an object',
       { responses_reasoning_item: [{ encrypted_content: SECRET }] },
       ['responses_reasoning_item'],
     ],
     ['deep in an unknown field', { zebra: { a: [{ encrypted_content: SECRET }] } }, ['zebra']],
     ['as an unknown field', { encrypted_content: SECRET }, ['encrypted_content']],
     ['in JSON text', { thought: JSON.stringify({ encrypted_content: SECRET }) }, ['thought']],
-    ['in broken text', { thought: `encrypted_content=${SECRET}` }, ['thought']],
+    ['in a text that is not JSON', { thought: `encrypted_content=${SECRET}` }, ['thought']],
     [
       'in a published action',
       { action: { kind: 'TerminalAction', command: { encrypted_content: SECRET } } },
       ['action', 'command'],
     ],
-    ['in what stands for a kind', { kind: { encrypted_content: SECRET } }, ['kind']],
-  ])('%s', (_, fields, loc) => {
+    ['in a kind that is an object', { kind: { encrypted_content: SECRET } }, ['kind']],
+  ])('is not in the issues: %s', (_, fields, loc) => {
     const issues = issuesOf('ActionEvent', fields)
     expect(issues.map((issue) => issue.loc)).toContainEqual(loc)
     expect(JSON.stringify(issues)).not.toContain(SECRET)
   })
 
-  it('not even where the whole value is none', () => {
+  it('is not in the issues if the value is not an object', () => {
     const decoded = decodeEvent([{ encrypted_content: SECRET }])
     expect(decoded.ok).toBe(false)
     expect(JSON.stringify(decoded)).not.toContain(SECRET)
   })
 })
 
-describe('a refusal names the rule that the value is nearest to', () => {
+describe('issues of a union', () => {
   it.each([
     [secrets, { A: { kind: 'StaticSecret' } }, 'A.value: Required and missing. Add a string.'],
     [secrets, { A: { kind: 'StaticSecret', value: 5 } }, 'A.value: Must be a string, not a number.'],
@@ -173,7 +173,7 @@ describe('a refusal names the rule that the value is nearest to', () => {
     ],
     [tags, { _a: 'x' }, '_a: Must be letters, digits and underscores, and begin with no underscore.'],
     [tags, { a: 5 }, 'a: Must be a string, not a number.'],
-  ])('%#', (schema, value, expected) => {
+  ])('name the closest alternative (row %#)', (schema, value, expected) => {
     const problems = schema.safeParse(value).error?.issues ?? []
     const shown = toIssues(problems, value as never).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)
     expect(shown).toEqual([expected])

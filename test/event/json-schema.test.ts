@@ -21,7 +21,7 @@ function reader(schema: JsonObject): z.ZodType {
 describe.each(SAMPLES)('the JSON Schema of $kind', ({ kind, minimal, full, required }) => {
   const schema = eventJsonSchema(kind)
 
-  it('is closed, names its draft, and requires what the contract requires', () => {
+  it('is closed, names its draft, and requires the fields that the contract requires', () => {
     expect(schema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema')
     expect(schema['title']).toBe(kind)
     expect(schema['type']).toBe('object')
@@ -29,7 +29,7 @@ describe.each(SAMPLES)('the JSON Schema of $kind', ({ kind, minimal, full, requi
     expect([...(schema['required'] as string[])].toSorted()).toEqual([...required].toSorted())
   })
 
-  it('knows every field, the constant kind and the default source', () => {
+  it('contains every field, the constant kind and the default source', () => {
     const properties = propertiesOf(schema)
     expect(Object.keys(properties).toSorted()).toEqual(Object.keys(full).toSorted())
     expect(properties['kind']?.['const']).toBe(kind)
@@ -37,7 +37,7 @@ describe.each(SAMPLES)('the JSON Schema of $kind', ({ kind, minimal, full, requi
     expect(properties['source']?.['const']).toBe(kind === 'HookExecutionEvent' ? 'hook' : undefined)
   })
 
-  it('takes and refuses what decoding takes and refuses', () => {
+  it('accepts and rejects the same events as decodeEvent', () => {
     const read = reader(schema)
     expect(read.safeParse(minimal).success).toBe(true)
     expect(read.safeParse(full).success).toBe(true)
@@ -53,7 +53,7 @@ describe.each(SAMPLES)('the JSON Schema of $kind', ({ kind, minimal, full, requi
 })
 
 describe('the JSON Schemas', () => {
-  it('state the defaults of the contract', () => {
+  it('contain the defaults of the contract', () => {
     const defaults = Object.fromEntries(
       EVENT_KINDS.map((kind) => [
         kind,
@@ -90,20 +90,20 @@ describe('the JSON Schemas', () => {
     })
   })
 
-  it('state the rules that go beyond types', () => {
+  it('contain the rules that go beyond types', () => {
     const condensation = propertiesOf(eventJsonSchema('Condensation'))
     expect(condensation['forgotten_event_ids']).toMatchObject({ uniqueItems: true })
     expect(JSON.stringify(condensation['summary_offset'])).toContain('"minimum":0')
     expect(JSON.stringify(eventJsonSchemas())).not.toContain(String(Number.MAX_SAFE_INTEGER))
   })
 
-  it('come for all kinds, in order, fresh each time', () => {
+  it('exist for all kinds, in order, as new objects each time', () => {
     expect(Object.keys(eventJsonSchemas())).toEqual(EVENT_KINDS)
     expect(eventJsonSchemas().PauseEvent).toEqual(eventJsonSchema('PauseEvent'))
     expect(eventJsonSchema('PauseEvent')).not.toBe(eventJsonSchema('PauseEvent'))
   })
 
-  it('take every legal event', () => {
+  it('accept every valid event', () => {
     const readers = new Map(
       EVENT_KINDS.map((kind): [unknown, z.ZodType] => [kind, reader(eventJsonSchema(kind))]),
     )

@@ -27,7 +27,7 @@ describe('the table of kinds', () => {
     )
   })
 
-  it('knows the default sources of interface 2.2', () => {
+  it('contains the default sources of interface 2.2', () => {
     expect(withSource(null)).toEqual([
       'ServerErrorEvent',
       'ConversationErrorEvent',
@@ -46,7 +46,7 @@ describe('the table of kinds', () => {
     expect(withSource('environment')).toHaveLength(7)
   })
 
-  it('knows which part a kind plays in the view', () => {
+  it('contains the role of each kind in the view', () => {
     expect(withUnit('message')).toEqual(['CondensationSummaryEvent', 'MessageEvent', 'SystemPromptEvent'])
     expect(withUnit('call')).toEqual(['ActionEvent'])
     expect([withUnit('condensation'), withUnit('condensation_request')]).toEqual([
@@ -56,7 +56,7 @@ describe('the table of kinds', () => {
     expect(withUnit('result')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
   })
 
-  it('knows what is not searched, not stored, and what moves the status', () => {
+  it('contains which kinds are searchable, are stored and change the status', () => {
     expect(withFact((fact) => !fact.searchable)).toEqual(['ConversationStateUpdateEvent'])
     expect(withFact((fact) => !fact.stored)).toEqual(['StreamingDeltaEvent'])
     expect(withFact((fact) => fact.movesStatus)).toEqual([
@@ -72,7 +72,7 @@ describe('the table of kinds', () => {
     ])
   })
 
-  it('gives each kind its code in snapshots, for ever: what is added gets a new one, and no other changes', () => {
+  it('contains the snapshot code of each kind, which never changes', () => {
     expect(Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))).toEqual({
       ServerErrorEvent: 1,
       ACPToolCallEvent: 2,
@@ -99,13 +99,13 @@ describe('the table of kinds', () => {
     expect(codes.map(kindFrom)).toEqual(EVENT_KINDS)
   })
 
-  it('has a sample for every kind', () => {
+  it('contains the same kinds as the samples', () => {
     expect(SAMPLES.map(({ kind }) => kind)).toEqual(EVENT_KINDS)
   })
 })
 
 describe('isEventKind', () => {
-  it.each(EVENT_KINDS)('takes %s', (kind) => expect(isEventKind(kind)).toBe(true))
+  it.each(EVENT_KINDS)('accepts %s', (kind) => expect(isEventKind(kind)).toBe(true))
 
   it.each([
     '',
@@ -119,11 +119,11 @@ describe('isEventKind', () => {
     1,
     {},
     ['PauseEvent'],
-  ])('refuses %s', (value) => expect(isEventKind(value)).toBe(false))
+  ])('rejects %s', (value) => expect(isEventKind(value)).toBe(false))
 })
 
-describe('isAnswer', () => {
-  it.each(SAMPLES)('tells of $kind', ({ kind, minimal }) => {
+describe('isToolResult', () => {
+  it.each(SAMPLES)('returns whether $kind is a tool result', ({ kind, minimal }) => {
     const decoded = decodeEvent(minimal)
     expect(decoded.ok && isToolResult(decoded.event as Event)).toBe(facts[kind]?.unit === 'result')
   })

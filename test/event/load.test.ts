@@ -15,24 +15,24 @@ function quarantined(fact: Fact): Quarantined {
 }
 
 describe('loading', () => {
-  it('decodes what is of today, and names no upcaster', () => {
+  it('decodes a current event without upcasters', () => {
     const line = '{"kind":"PauseEvent","id":"p1","source":"user"}'
     expect(loadLine(line)).toEqual({ fact: JSON.parse(line), upcasts: [], warnings: [] })
     expect(loadValue(JSON.parse(line))).toEqual(loadLine(line))
   })
 
-  it('upcasts first, and names the upcasters', () => {
+  it('upcasts an old event, and returns the names of the upcasters', () => {
     const line = '{"kind":"AgentErrorEvent","id":null,"tool_name":"t","tool_call_id":"c","error":"e"}'
-    const wanted = {
+    const expected = {
       fact: { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: 'e' },
       upcasts: ['nulls.identity'],
       warnings: [],
     }
-    expect(loadLine(line)).toEqual(wanted)
-    expect(loadValue(JSON.parse(line))).toEqual(wanted)
+    expect(loadLine(line)).toEqual(expected)
+    expect(loadValue(JSON.parse(line))).toEqual(expected)
   })
 
-  it('freezes what it made to the bottom', () => {
+  it('freezes the event deeply', () => {
     const line = '{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":"hi"}}'
     for (const { fact } of [loadLine(line), loadValue(JSON.parse(line))]) {
       const { llm_message: message } = fact as Event & { kind: 'MessageEvent' }
@@ -40,7 +40,7 @@ describe('loading', () => {
     }
   })
 
-  it('does not touch its input', () => {
+  it('does not change or freeze its input', () => {
     const value = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: 'hi' } }
     const before = structuredClone(value)
     loadValue(value)
@@ -48,7 +48,7 @@ describe('loading', () => {
     expect(Object.isFrozen(value) || Object.isFrozen(value.llm_message)).toBe(false)
   })
 
-  it('keeps a line that is no event, byte for byte', () => {
+  it('quarantines an invalid line, byte for byte', () => {
     for (const line of [
       '',
       'nope',
@@ -66,7 +66,7 @@ describe('loading', () => {
     }
   })
 
-  it('keeps a value as text, with null for what JSON cannot say', () => {
+  it('quarantines an invalid value as JSON, with null for values that are not JSON', () => {
     const fact = quarantined(
       loadValue({ kind: 'PauseEvent', id: 'p1', when: new Date(0), __: [1n, undefined] }).fact,
     )
@@ -75,7 +75,7 @@ describe('loading', () => {
   })
 })
 
-describe('what can be read of a line in quarantine', () => {
+describe('a quarantined line', () => {
   it.each<[string, object]>([
     ['{"kind":"Nonsense","id":"a","parent_id":"b"}', { id: 'a', parent_id: 'b', event_kind: 'Nonsense' }],
     ['{"kind":"Nonsense","id":"a","parent_id":null}', { id: 'a', parent_id: null, event_kind: 'Nonsense' }],
@@ -90,13 +90,13 @@ describe('what can be read of a line in quarantine', () => {
     ['{"kind":"PauseEvent","id":null,"source":1}', { event_kind: 'PauseEvent' }],
     ['["id"]', {}],
     ['nope', {}],
-  ])('%s', (line, position) => {
-    const { quarantined: is, raw, issues: _, ...rest } = quarantined(loadLine(line).fact)
-    expect(rest).toEqual(position)
-    expect({ is, raw }).toEqual({ is: true, raw: line })
+  ])('has the valid ids and the kind of %s', (line, fields) => {
+    const { quarantined: mark, raw, issues: _, ...rest } = quarantined(loadLine(line).fact)
+    expect(rest).toEqual(fields)
+    expect({ mark, raw }).toEqual({ mark: true, raw: line })
   })
 
-  it('what stands too deep does not hide the place', () => {
+  it('has its id and kind even if its value is nested too deeply', () => {
     const line = `{"kind":"ConversationStateUpdateEvent","id":"a","value":${'['.repeat(600)}${']'.repeat(600)}}`
     expect(quarantined(loadLine(line).fact)).toMatchObject({
       id: 'a',
@@ -105,8 +105,8 @@ describe('what can be read of a line in quarantine', () => {
   })
 })
 
-describe('properties', () => {
-  it('what was loaded decodes strictly but for unknown fields, and loads as itself', () => {
+describe('a loaded arbitrary event', () => {
+  it('decodes strictly, except for unknown fields, and loads as itself', () => {
     let upcast = 0
     let stored = 0
     fc.assert(

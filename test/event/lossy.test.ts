@@ -82,10 +82,10 @@ const { json } = fc.letrec<{ json: Text; list: Text; object: Text }>((tie) => ({
 
 const lineOf = (value: string): string => `{"kind":"ConversationStateUpdateEvent","key":"k","value":${value}}`
 
-describe('what the JSON of a line loses', () => {
-  it('E8 is told at its place, and nothing else is', () => {
+describe('warnings about values that JSON.parse changes', () => {
+  it('E8 contain the path of every such value and no other', () => {
     let runs = 0
-    const met = { number_changed: 0, duplicate_key: 0 }
+    const counts = { number_changed: 0, duplicate_key: 0 }
     fc.assert(
       fc.property(json, ({ text, wrong }) => {
         const { fact, warnings } = loadLine(lineOf(text))
@@ -95,15 +95,15 @@ describe('what the JSON of a line loses', () => {
         )
         runs += 1
         for (const type of ['number_changed', 'duplicate_key'] as const) {
-          if (wrong.some((path) => path.endsWith(type))) met[type] += 1
+          if (wrong.some((path) => path.endsWith(type))) counts[type] += 1
         }
       }),
       { numRuns: 1_000 },
     )
-    for (const count of Object.values(met)) expect(count * 20).toBeGreaterThan(runs)
+    for (const count of Object.values(counts)) expect(count * 20).toBeGreaterThan(runs)
   })
 
-  it('E8 shows no number under a key that speaks of a secret, and no more than a hundred of them', () => {
+  it('E8 omit numbers under secret keys, and are at most 100', () => {
     const [warning] = loadLine(lineOf('{"encrypted_content":1234567890123456789}')).warnings
     expect(warning).toMatchObject({ loc: ['value', 'encrypted_content'], type: 'number_changed' })
     expect(JSON.stringify(warning)).not.toContain('1234567890123456789')
@@ -111,13 +111,13 @@ describe('what the JSON of a line loses', () => {
     expect(loadLine(lineOf(many)).warnings).toHaveLength(100)
   })
 
-  it('E8 is told of numbers with exponents of any length', () => {
+  it('E8 include numbers with exponents of any length', () => {
     const [nines, zeros] = ['9'.repeat(100_000), '0'.repeat(100_000)]
     const { warnings } = loadLine(lineOf(`[1e-${nines},1e-${zeros}5,0e-${nines},-0e${nines},1e+${zeros}21]`))
     expect(warnings.map(({ loc }) => loc.join('.'))).toEqual(['value.0', 'value.3'])
   })
 
-  it('E8 is nothing for a value, of a line in quarantine, and of a line of today', () => {
+  it('E8 are empty for a parsed value, a quarantined line and a current line', () => {
     expect(loadValue({ kind: 'PauseEvent' }).warnings).toEqual([])
     expect(loadLine('{"kind":"Later","kind":"Later"}').warnings).toEqual([])
     expect(loadLine('{"kind":"PauseEvent","timestamp":"2026-01-02T00:00:00.123456"}').warnings).toEqual([])

@@ -17,9 +17,9 @@ describe('maskSecrets', () => {
       { a: 1, encrypted_content: 5 },
       { a: 1, encrypted_content: null },
     ],
-  ])('%j', (value, masked) => expect(maskSecrets(value)).toEqual(masked))
+  ])('masks the encrypted content in %j', (value, masked) => expect(maskSecrets(value)).toEqual(masked))
 
-  it('gives back the very object when there is nothing to mask', () => {
+  it('returns the same object if there is nothing to mask', () => {
     for (const value of [
       { a: [1, { b: 'encrypted_content' }] },
       { encrypted_content: null },
@@ -40,7 +40,7 @@ describe('maskSecrets', () => {
     expect(Object.isFrozen(masked.item)).toBe(true)
   })
 
-  it('reaches into strings that hold JSON text, however often they were quoted', () => {
+  it('masks JSON text in strings, quoted any number of times', () => {
     let text: unknown = { response: { encrypted_content: SECRET, id: 'r1' } }
     for (let i = 0; i < 4; i++) {
       text = JSON.stringify(text)
@@ -53,7 +53,7 @@ describe('maskSecrets', () => {
     })
   })
 
-  it('masks to the end where JSON text was cut off', () => {
+  it('masks truncated JSON text to its end', () => {
     expect(maskSecrets(['{"encrypted_content":"gAAA'])).toEqual(['{"encrypted_content":null'])
   })
 
@@ -67,12 +67,12 @@ describe('maskSecrets', () => {
     ],
     ['Set "encrypted_content" in the request.', 'Set "encrypted_content" in the request.'],
     ['{"encrypted_content":null,"id":"r1"}', '{"encrypted_content":null,"id":"r1"}'],
-  ])('finds it in text: %s', (text, masked) => {
+  ])('masks encrypted content, but nothing else, in the text %s', (text, masked) => {
     expect(maskSecrets(text)).toBe(masked)
     expect(maskSecrets({ deep: [text] })).toEqual({ deep: [masked] })
   })
 
-  it('masks what a quarantined line holds', () => {
+  it('masks the line of a quarantined fact', () => {
     const { fact } = loadLine('{"kind":"ActionEvent","x":{"encrypted_content":"gAAA"}}')
     expect(JSON.stringify(fact)).toContain('gAAA')
     expect(JSON.stringify(maskSecrets(fact))).not.toContain('gAAA')
@@ -83,7 +83,7 @@ describe('maskSecrets', () => {
     expect(JSON.stringify(masked)).toBe('{"__proto__":{"encrypted_content":null}}')
   })
 
-  it('works at any depth, and in circles', () => {
+  it('handles 200,000 levels of nesting, and cycles', () => {
     let deep: unknown = { encrypted_content: SECRET }
     for (let i = 0; i < 200_000; i++) deep = [deep]
     let masked = maskSecrets(deep) as unknown[]
@@ -96,7 +96,7 @@ describe('maskSecrets', () => {
     expect(copy['encrypted_content']).toBe(null)
   })
 
-  it('leaves no secret in any JSON', () => {
+  it('leaves no secret in arbitrary JSON', () => {
     let masked = 0
     fc.assert(
       fc.property(anyJson, anyJson, (before, after) => {
@@ -111,26 +111,29 @@ describe('maskSecrets', () => {
   })
 })
 
-describe('a secret inside text, however it is written', () => {
+describe('encrypted content in text', () => {
   it.each([
     ['a list', '{"id":"x","encrypted_content":["gAAA","gBBB"]}'],
     ['an object', 'log: {"encrypted_content": {"v":"gAAA"}, "more": 1}'],
     ['an escaped name', String.raw`{"encrypted\u005fcontent":"gAAA"}`],
     ['an escaped name in escaped text', String.raw`{\"\\u0065ncrypted_content\":\"gAAA\"}`],
-    ['text cut off', '{"encrypted_content":"gAA'],
+    ['truncated text', '{"encrypted_content":"gAA'],
     [
-      'quotes by their number',
+      'quotes as Unicode escapes',
       String.raw`{"a":"{\u0022encrypted_content\u0022:\u0022gAAA\\\u0022gBBB\u0022}"}`,
     ],
-    ['quotes by their number, twice', String.raw`{\\u0027encrypted_content\\u0027: \\u0027gAAA\\u0027}`],
-    ['an escaped line before it', String.raw`{\"encrypted_content\":\n  \"gAAA\"}`],
+    [
+      'quotes as doubly escaped Unicode escapes',
+      String.raw`{\\u0027encrypted_content\\u0027: \\u0027gAAA\\u0027}`,
+    ],
+    ['an escaped line break before the value', String.raw`{\"encrypted_content\":\n  \"gAAA\"}`],
     ['escaped white space around the colon', String.raw`{\\\"encrypted_content\\\"\\t:\\r\\n\\\"gAAA\\\"}`],
-    ['an escaped line before a list', String.raw`{\"encrypted_content\":\n[\"gAAA\"]}`],
-  ])('%s', (_, text) => {
+    ['an escaped line break before a list', String.raw`{\"encrypted_content\":\n[\"gAAA\"]}`],
+  ])('is masked in text with %s', (_, text) => {
     expect(JSON.stringify(maskSecrets({ text }))).not.toMatch(/gAA|gBBB/)
   })
 
-  it('keeps what stands behind it', () => {
+  it('is masked without changing the text after it', () => {
     const text = String.raw`{\u0022encrypted_content\u0022:\u0022gAAA\u0022,\u0022b\u0022:\u0022x\u0022}`
     expect(maskSecrets(text)).toBe(
       String.raw`{\u0022encrypted_content\u0022:null,\u0022b\u0022:\u0022x\u0022}`,
@@ -141,7 +144,7 @@ describe('a secret inside text, however it is written', () => {
     expect(maskSecrets(none)).toBe(none)
   })
 
-  it('leaves null, and other text with escapes, alone', () => {
+  it('is not confused with null or with other escapes', () => {
     const value = { a: '{"encrypted_content":null}', b: String.raw`{"x":"\u005f\u0065"}` }
     expect(maskSecrets(value)).toBe(value)
   })

@@ -15,7 +15,7 @@ import type { Action, Observation } from '../../src/event/shapes.ts'
 import { type Fields, PARTS, REQUIRED } from './payloads.ts'
 import { sampleOf } from './samples.ts'
 
-function complaints(part: 'action' | 'observation', value: unknown): string[] {
+function issuesIn(part: 'action' | 'observation', value: unknown): string[] {
   const { minimal } = sampleOf(part === 'action' ? 'ActionEvent' : 'ObservationEvent')
   const decoded = decodeEvent({ ...minimal, [part]: value })
   expect(decoded.ok).toBe(
@@ -25,24 +25,21 @@ function complaints(part: 'action' | 'observation', value: unknown): string[] {
 }
 
 describe('the published kinds', () => {
-  it('are the 37 of interface 2.4, and the observations that answer them', () => {
+  it('are the 37 actions of interface 2.4, and 24 observations', () => {
     const listed =
       'MCPToolAction, FinishAction, InvokeSkillAction, SwitchLLMAction, ClassifyAndSwitchLLMAction, ThinkAction, VisionInspectAction, ApplyPatchAction, BrowserAction, BrowserClickAction, BrowserCloseTabAction, BrowserGetContentAction, BrowserGetStateAction, BrowserGetStorageAction, BrowserGoBackAction, BrowserListTabsAction, BrowserNavigateAction, BrowserScrollAction, BrowserSetStorageAction, BrowserStartRecordingAction, BrowserStopRecordingAction, BrowserSwitchTabAction, BrowserTypeAction, DelegateAction, FileEditorAction, EditAction, ListDirectoryAction, ReadFileAction, WriteFileAction, GlobAction, GrepAction, PlanningFileEditorAction, TaskAction, TaskTrackerAction, TerminalAction, SleeptimeComputeAction, WorkflowAction'
     expect(Object.keys(actionSchemas).join(', ')).toBe(listed)
     expect(Object.keys(observationSchemas)).toHaveLength(24)
   })
 
-  it.each(PARTS)(
-    '%s %s: its required fields suffice, each is needed, and extra ones are kept',
-    (part, kind) => {
-      const required = REQUIRED[kind] ?? {}
-      expect(complaints(part, { kind, ...required, own: { deep: [1] } })).toEqual([])
-      for (const key of Object.keys(required)) {
-        const { [key]: _, ...rest } = required
-        expect(complaints(part, { kind, ...rest })).toEqual([`${part}.${key} missing`])
-      }
-    },
-  )
+  it.each(PARTS)('need exactly the required fields of the %s %s, and accept extra ones', (part, kind) => {
+    const required = REQUIRED[kind] ?? {}
+    expect(issuesIn(part, { kind, ...required, own: { deep: [1] } })).toEqual([])
+    for (const key of Object.keys(required)) {
+      const { [key]: _, ...rest } = required
+      expect(issuesIn(part, { kind, ...rest })).toEqual([`${part}.${key} missing`])
+    }
+  })
 
   it.each<[string, Fields, string]>([
     ['TerminalAction', { timeout: -1 }, 'timeout greater_than_equal'],
@@ -59,8 +56,8 @@ describe('the published kinds', () => {
     ['TaskTrackerAction', { task_list: [{ title: 't', status: 'later' }] }, 'task_list.0.status enum'],
     ['TaskTrackerAction', { task_list: [{}] }, 'task_list.0.title missing'],
     ['MCPToolAction', { data: [] }, 'data dict_type'],
-  ])('%s %j: %s', (kind, fields, complaint) => {
-    expect(complaints('action', { kind, ...REQUIRED[kind], ...fields })).toEqual([`action.${complaint}`])
+  ])('report for %s with %j: %s', (kind, fields, issue) => {
+    expect(issuesIn('action', { kind, ...REQUIRED[kind], ...fields })).toEqual([`action.${issue}`])
   })
 
   it.each<[string, Fields, string]>([
@@ -70,23 +67,21 @@ describe('the published kinds', () => {
     ['FileEditorObservation', { prev_exist: null }, 'prev_exist bool_type'],
     ['FinishObservation', { content: 'text' }, 'content list_type'],
     ['ListDirectoryObservation', { entries: [{ name: 'a' }] }, 'entries.0.path missing'],
-  ])('%s %j: %s', (kind, fields, complaint) => {
-    expect(complaints('observation', { kind, ...REQUIRED[kind], ...fields })).toEqual([
-      `observation.${complaint}`,
-    ])
+  ])('report for %s with %j: %s', (kind, fields, issue) => {
+    expect(issuesIn('observation', { kind, ...REQUIRED[kind], ...fields })).toEqual([`observation.${issue}`])
   })
 
-  it('a command or a word that is null may be left out, as it is on disk (W35, W36)', () => {
-    expect(complaints('observation', { kind: 'TerminalObservation' })).toEqual([])
-    expect(
-      complaints('observation', { kind: 'TerminalObservation', command: null, exit_code: null }),
-    ).toEqual([])
+  it('accept a null or absent command and exit code (W35, W36)', () => {
+    expect(issuesIn('observation', { kind: 'TerminalObservation' })).toEqual([])
+    expect(issuesIn('observation', { kind: 'TerminalObservation', command: null, exit_code: null })).toEqual(
+      [],
+    )
   })
 
-  it('a kind that is not published may have any fields', () => {
-    expect(complaints('action', { kind: 'OwnAction', command: 5, path: null })).toEqual([])
-    expect(complaints('action', { kind: 'toString' })).toEqual([])
-    expect(complaints('observation', { kind: 'OwnObservation', command: 5, exit_code: 'x' })).toEqual([])
+  it('an unpublished kind may have any fields', () => {
+    expect(issuesIn('action', { kind: 'OwnAction', command: 5, path: null })).toEqual([])
+    expect(issuesIn('action', { kind: 'toString' })).toEqual([])
+    expect(issuesIn('observation', { kind: 'OwnObservation', command: 5, exit_code: 'x' })).toEqual([])
   })
 })
 
@@ -101,12 +96,12 @@ describe('isAction and isObservation', () => {
     expect(isObservation(observation, 'GrepObservation')).toBe(false)
   })
 
-  it('say no to what does not fit its kind, and know it of an object that is frozen', () => {
-    for (const made of [
+  it('return false for a mismatch, and check a mutable payload on every call', () => {
+    for (const payload of [
       { kind: 'GlobObservation', pattern: '*' },
       Object.freeze({ kind: 'GlobObservation' }),
     ]) {
-      expect([1, 2].map(() => isObservation(made, 'GlobObservation'))).toEqual([false, false])
+      expect([1, 2].map(() => isObservation(payload, 'GlobObservation'))).toEqual([false, false])
     }
     const changing: Record<string, unknown> & Action = { kind: 'TerminalAction' }
     expect(isAction(changing, 'TerminalAction')).toBe(false)
@@ -114,7 +109,7 @@ describe('isAction and isObservation', () => {
     expect(isAction(changing, 'TerminalAction')).toBe(true)
   })
 
-  it('take what an event may hold in their place', () => {
+  it('return false for null and undefined', () => {
     expect(isAction(null, 'TerminalAction')).toBe(false)
     expect(isAction(undefined, 'TerminalAction')).toBe(false)
     expect(isObservation(undefined, 'GlobObservation')).toBe(false)

@@ -36,14 +36,14 @@ const ODD: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-if (logs.length === 0) console.warn('No recorded logs beside the repository: nothing to load.')
+if (logs.length === 0) console.warn('No recorded logs next to the repository: nothing to load.')
 
-describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked' : `${logs.length} files`})`, () => {
-  it('are at hand, or said not to be', () => {
+describe(`recorded logs (${logs.length === 0 ? 'none available, nothing is checked' : `${logs.length} files`})`, () => {
+  it('include the snippets if they are available', () => {
     expect(logs.length === 0 || snippets !== undefined).toBe(true)
   })
 
-  it.each(whole)('$file: every line loads, as text and as a value', (log) => {
+  it.each(whole)('load every line of $file, as text and as a value', (log) => {
     const odd = new Set<string>()
     for (const line of linesOf(log)) {
       const { fact, upcasts, warnings } = loadLine(line)
@@ -60,7 +60,7 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
   })
 
   it.each(whole.length === 0 ? [] : Object.entries(ODD))(
-    '%s: each of its oddities occurs',
+    'contain each oddity of the family %s',
     (family, names) => {
       const lines = whole.filter(({ file }) => file.startsWith(family)).flatMap(linesOf)
       expect([...new Set(lines.flatMap((line) => loadLine(line).upcasts))].toSorted()).toEqual(
@@ -69,24 +69,24 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
     },
   )
 
-  it.each(whole.length === 0 ? [] : [1])('no text of a result is lost on the way', () => {
+  it.each(whole.length === 0 ? [] : [1])('keep every text of a result', () => {
     let texts = 0
     for (const line of whole.flatMap(linesOf)) {
       const { observation } = JSON.parse(line) as { observation?: Readonly<Record<string, unknown>> }
       if (observation === undefined) continue
-      const today = JSON.stringify(loadLine(line).fact)
+      const loaded = JSON.stringify(loadLine(line).fact)
       for (const key of ['output', 'error', 'message', 'stdout', 'stderr', 'content']) {
         const text = observation[key]
         if (typeof text !== 'string') continue
         texts += 1
-        expect(today).toContain(JSON.stringify(text).slice(1, -1))
+        expect(loaded).toContain(JSON.stringify(text).slice(1, -1))
       }
     }
     expect(texts).toBeGreaterThan(300)
   })
 
   it.each(snippets === undefined ? [] : [snippets])(
-    '$file: what is whole loads, what is not says why',
+    'load the valid lines of $file, and quarantine the others with their issues',
     (log) => {
       const stored = linesOf(log).flatMap((line, index) => {
         const { fact } = loadLine(line)

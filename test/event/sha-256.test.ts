@@ -5,10 +5,10 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { portableHash } from '../../src/event/sha-256.ts'
 
-it('is the hash of Node for any bytes in any pieces', () => {
-  const pieces = fc.array(fc.uint8Array({ maxLength: 200, size: 'max' }), { maxLength: 5 })
+it('portableHash equals the hash of Node.js for any bytes in any chunks', () => {
+  const chunks = fc.array(fc.uint8Array({ maxLength: 200, size: 'max' }), { maxLength: 5 })
   fc.assert(
-    fc.property(pieces, (parts) => {
+    fc.property(chunks, (parts) => {
       const [portable, native] = [portableHash(), createHash('sha256')]
       for (const part of parts) {
         portable.update(part)
@@ -21,7 +21,7 @@ it('is the hash of Node for any bytes in any pieces', () => {
 })
 
 it.each([0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 1_000_003])(
-  'is the hash of Node for %i bytes',
+  'portableHash equals the hash of Node.js for %i bytes',
   (length) => {
     const bytes = new Uint8Array(length).fill(0xe9)
     const portable = portableHash()

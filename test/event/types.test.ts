@@ -50,17 +50,17 @@ type Differing<A, B> = { [K in keyof A & keyof B]: Same<A[K], B[K]> extends true
 
 type Written = { [K in EventKind]: Plain<EventOf<K>> }
 describe('types and schemas', () => {
-  it('name the same 19 events', () => {
+  it('have the same 19 kinds', () => {
     expectTypeOf<Event['kind']>().toEqualTypeOf<EventKind>()
     expectTypeOf<ConversationEvent>().toEqualTypeOf<Event>()
     expectTypeOf<keyof typeof eventSchemas>().toEqualTypeOf<EventKind>()
   })
 
-  it('say the same of every event', () => {
+  it('are equal for every event', () => {
     expectTypeOf<Differing<NoUndefined<Written>, NoUndefined<InputOf<typeof eventSchemas>>>>().toBeNever()
   })
 
-  it('make the types of published payloads from their schemas', () => {
+  it('are equal for published payloads', () => {
     type Terminal = ActionOf<'TerminalAction'>
     expectTypeOf<Terminal['kind']>().toEqualTypeOf<'TerminalAction'>()
     expectTypeOf<Terminal['command']>().toEqualTypeOf<string>()

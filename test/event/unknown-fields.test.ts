@@ -1,4 +1,4 @@
-/** Law E7, and design D49: a field that the interface does not name costs no event, and is in no request. */
+/** Law E7 and design D49: an event with unknown fields is loaded, and requests do not contain them. */
 
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -40,10 +40,10 @@ const SECRET = 'sesame-of-tomorrow'
 /** Names that no shape has, with any values. */
 const surplus = fc
   .dictionary(fc.constantFrom(...NAMES), jsonValue(), { minKeys: 1, maxKeys: 3 })
-  // As JSON.parse makes it: `__proto__` is a key of its own.
+  // As in parsed JSON, `__proto__` is an own key.
   .map((fields) => JSON.parse(JSON.stringify(fields)) as JsonObject)
 
-/** The fields of a part of another kind, and of an image, are its provider's. */
+/** Parts of other kinds and images may have any fields of their provider. */
 const isOpen = (value: JsonObject): boolean =>
   Object.hasOwn(value, 'image_urls') ||
   !['undefined', 'text', 'thinking', 'redacted_thinking'].includes(String(value['type']))
@@ -55,14 +55,14 @@ const widen = (event: Event, fields: JsonObject): Event =>
   ) as object as Event
 
 const widenLog = (facts: readonly Fact[], fields: JsonObject): Fact[] =>
-  // An event without an id has one that is derived from its body.
+  // Events without an id stay unchanged, since their derived id depends on the body.
   facts.map((fact) => (isQuarantined(fact) || fact.id === undefined ? fact : widen(fact, fields)))
 
 const ids = (items: Iterable<{ readonly id: string | null }>): (string | null)[] =>
   [...items].map(({ id }) => id)
 
-/** All that a log means, but for its bodies. */
-function meaningOf(facts: readonly Fact[]): object {
+/** Returns the state of a log without the bodies of its events. */
+function summaryOf(facts: readonly Fact[]): object {
   const state = replay(facts, { conversationId: 'c' })
   const { branch, header, log } = state
   return {
@@ -86,8 +86,8 @@ function requestsOf(facts: readonly Fact[]): string[] {
   })
 }
 
-describe('a field that the interface does not name', () => {
-  it('E7 stays in its event, is reported with its place, changes no meaning, and is in no request', () => {
+describe('an unknown field', () => {
+  it('E7 stays in its event, is reported with its path, and changes no state and no request', () => {
     const tally = new Tally<'nested' | 'call' | 'result' | 'message' | 'thinking'>()
     fc.assert(
       fc.property(fc.oneof(hostileLog(), legalLog()), surplus, (facts, fields) => {
@@ -112,7 +112,7 @@ describe('a field that the interface does not name', () => {
             ...(text.includes('"signature"') ? (['thinking'] as const) : []),
           ])
         }
-        expect(meaningOf(wide)).toEqual(meaningOf(facts))
+        expect(summaryOf(wide)).toEqual(summaryOf(facts))
         expect(requestsOf(wide)).toEqual(requestsOf(facts))
       }),
       { numRuns: 60 },
@@ -121,7 +121,7 @@ describe('a field that the interface does not name', () => {
   })
 })
 
-it('X6: a secret in an unknown field is masked wherever the field is, signed thinking included', () => {
+it('X6 a secret in an unknown field is masked, also in signed thinking', () => {
   const rules = redactionRules({ secrets: [SECRET] })
   const tally = new Tally<'signed'>()
   fc.assert(
@@ -143,7 +143,7 @@ it('X6: a secret in an unknown field is masked wherever the field is, signed thi
 it.each([
   { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
   { type: 'redacted_thinking', data: 'c2VhbGVk' },
-])('X6: a secret next to %j takes the signatures of the whole reply', (block) => {
+])('X6 a secret next to %j removes the signatures of the whole reply', (block) => {
   const rules = redactionRules({ secrets: [SECRET] })
   const other = { type: 'thinking', thinking: 'Well.', signature: 'c2ln' }
   const blocks = [{ ...block, of_tomorrow: { [SECRET]: [SECRET] } }, other]
@@ -161,7 +161,7 @@ describe('an unknown field of a stored event', () => {
   const PLACES = places()
   afterAll(() => PLACES.remove())
 
-  it.each(PLACES.names)('is read back, copied to forks, and served over HTTP, over %s', async (name) => {
+  it.each(PLACES.names)('is read back, copied to forks and served over HTTP with %s', async (name) => {
     const store = (await PLACES.make(name)).open()
     const engine = createEngine({ store })
     const service = createService({ engine })

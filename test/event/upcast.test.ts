@@ -1,4 +1,4 @@
-/** Upcasters convert each oddity to today's shape, report all losses, and leave today's events unchanged. */
+/** `upcast` converts each old shape to the current one, and returns the names of the applied upcasters. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -11,7 +11,7 @@ const text = (...texts: string[]): object[] => texts.map((each) => ({ type: 'tex
 
 const message = (llm_message: object): JsonValue => raw('MessageEvent', { llm_message })
 
-describe('each oddity, and what becomes of it', () => {
+describe('upcast', () => {
   it.each<[string, JsonValue, JsonValue]>([
     [
       'early.activated_microagents',
@@ -284,10 +284,10 @@ describe('each oddity, and what becomes of it', () => {
       { kind: 'ConversationStateUpdateEvent', key: null, value: null },
       { kind: 'ConversationStateUpdateEvent', value: null },
     ],
-  ])('%s: %j', (name, input, wanted) => {
+  ])('applies %s to %j', (name, input, expected) => {
     const before = structuredClone(input)
     const result = upcast(input)
-    expect(result.value).toEqual(wanted)
+    expect(result.value).toEqual(expected)
     expect(result.applied).toEqual([name])
     expect(input).toEqual(before)
     expect(decodeEvent(result.value)).toMatchObject({ ok: true })
@@ -296,7 +296,7 @@ describe('each oddity, and what becomes of it', () => {
     expect(upcaster?.applies(result.value as JsonObject)).toBe(false)
   })
 
-  it('several at once, in order', () => {
+  it('applies several upcasters in order', () => {
     const input = observation(
       { output: 'a', error: '', kind: 'StrReplaceEditorObservation', command: 'view' },
       { extended_content: null, id: null },

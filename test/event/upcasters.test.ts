@@ -1,4 +1,4 @@
-/** All upcasters together: what they leave unchanged, and the laws that each of them keeps. */
+/** Values that no upcaster changes, and the laws of all upcasters. */
 
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
@@ -9,67 +9,67 @@ import { namesOfTool, upcast, UPCASTERS } from '../../src/event/upcast.ts'
 import { almostEvent, anyEvent } from './arbitrary.ts'
 import { observation, OPENAI_CALL, raw, SAMPLES } from './samples.ts'
 
-describe('what no upcaster knows stays as it is', () => {
+describe('upcast', () => {
   it.each<[string, JsonValue]>([
     [
       'both names of the skills',
       raw('MessageEvent', { activated_microagents: ['a'], activated_skills: ['b'] }),
     ],
-    ['a status beside a key', { kind: 'ConversationStateUpdateEvent', agent_status: 'IDLE', key: 'a' }],
-    ['a status and an iteration', { kind: 'ConversationStateUpdateEvent', agent_status: 5 }],
+    ['a status next to a key', { kind: 'ConversationStateUpdateEvent', agent_status: 'IDLE', key: 'a' }],
+    ['a status that is not a string', { kind: 'ConversationStateUpdateEvent', agent_status: 5 }],
     [
-      'an action without a kind, of a tool that is not built in',
+      'an action without a kind, of a custom tool',
       raw('ActionEvent', { tool_name: 'fetch', action: { url: 'u' } }),
     ],
-    ['an observation without a kind, likewise', observation({ output: 'a' }, { tool_name: 'fetch' })],
+    ['an observation without a kind, of a custom tool', observation({ output: 'a' }, { tool_name: 'fetch' })],
     [
       'a call whose arguments are an object',
       raw('ActionEvent', { tool_call: { id: 'c', function: { name: 'a', arguments: {} } } }),
     ],
     [
-      'a call that says two things under one name',
+      'a call with two different names',
       raw('ActionEvent', { tool_call: { ...OPENAI_CALL, name: 'another' } }),
     ],
     ['a call that has an origin', raw('ActionEvent', { tool_call: { ...OPENAI_CALL, origin: 'responses' } })],
     [
-      'a tool that says two things under one name',
+      'a tool with a name and a different title',
       raw('SystemPromptEvent', { tools: [{ type: 'function', function: { name: 'a' }, title: 'b' }] }),
     ],
     ['a tool without a name', raw('SystemPromptEvent', { tools: [{ type: 'function', function: {} }] })],
     [
-      'results of a tool that a user made',
+      'output and error of a custom observation',
       observation({ kind: 'OwnObservation', output: 'a', error: 'b', message: 'c' }),
     ],
     [
-      'results beside content',
+      'output and error next to content',
       observation({ kind: 'TerminalObservation', content: [], output: 'a', error: 'b' }),
     ],
-    ['a message that the kind owns', observation({ kind: 'ApplyPatchObservation', message: 'patched' })],
     [
-      'an error that is neither flag nor text',
+      'a message field that belongs to the kind',
+      observation({ kind: 'ApplyPatchObservation', message: 'patched' }),
+    ],
+    [
+      'an error that is neither a flag nor a text',
       observation({ kind: 'BrowserObservation', output: 'a', error: { code: 1 } }),
     ],
-    [
-      'null where null says something',
-      raw('ActionEvent', { action: null, summary: null, critic_result: null }),
-    ],
+    ['null in nullable fields', raw('ActionEvent', { action: null, summary: null, critic_result: null })],
     ['null in a required field', raw('ActionEvent', { thought: null })],
     [
-      'enable_truncation where no text content stands',
+      'enable_truncation outside of text content',
       raw('ConversationStateUpdateEvent', { value: { enable_truncation: true } }),
     ],
-    ['another kind', { kind: 'Nonsense', id: null, classification: 1 }],
-    ['no kind', { id: null }],
-    ['no object', [null]],
+    ['an unknown kind', { kind: 'Nonsense', id: null, classification: 1 }],
+    ['an object without a kind', { id: null }],
+    ['a list', [null]],
     ['null', null],
-  ])('%s', (_, value) => {
+  ])('does not change %s', (_, value) => {
     expect(upcast(value).value).toBe(value)
     expect(upcast(value).applied).toEqual([])
   })
 })
 
 describe('the upcasters', () => {
-  it('have names of their own, and say what they do', () => {
+  it('have unique names, descriptions and known kinds', () => {
     expect(new Set(UPCASTERS.map(({ name }) => name)).size).toBe(UPCASTERS.length)
     for (const { name, description, kinds } of UPCASTERS) {
       expect(name).toMatch(/^[a-z]+\.[a-z_]+$/)
@@ -79,18 +79,18 @@ describe('the upcasters', () => {
     }
   })
 
-  it.each(SAMPLES)('leave the smallest and the fullest $kind alone', ({ minimal, full }) => {
+  it.each(SAMPLES)('do not change the minimal and the full $kind', ({ minimal, full }) => {
     for (const value of [minimal, full]) {
       expect(upcast(value as JsonObject).value).toBe(value)
       for (const upcaster of UPCASTERS) expect(upcaster.applies(value as JsonObject)).toBe(false)
     }
   })
 
-  it('leave every event of today alone', () => {
+  it('do not change any current event', () => {
     fc.assert(fc.property(anyEvent, (event) => upcast(event as JsonObject).value === event))
   })
 
-  it('are pure, total, and done after one run', () => {
+  it('are pure, total and idempotent', () => {
     const seen = new Map<string, number>()
     fc.assert(
       fc.property(almostEvent, (input) => {
@@ -107,7 +107,7 @@ describe('the upcasters', () => {
         }
         for (const name of applied) seen.set(name, (seen.get(name) ?? 0) + 1)
       }),
-      // A fixed seed: each upcaster must have had work, whatever the luck.
+      // A fixed seed, with which every upcaster is applied.
       { numRuns: 1500, seed: 20_261_121 },
     )
     expect([...seen.keys()].toSorted()).toEqual(UPCASTERS.map(({ name }) => name).toSorted())
@@ -129,11 +129,11 @@ describe('namesOfTool', () => {
       'ClassifyAndSwitchLLMObservation',
     ],
     ['inspect_image_with_vision', 'VisionInspectTool', 'VisionInspectAction', 'VisionInspectObservation'],
-  ])('%s', (name, tool, action, observation) => {
+  ])('returns the type names of %s', (name, tool, action, observation) => {
     expect(namesOfTool(name)).toEqual({ tool, action, observation })
   })
 
-  it.each(['', 'fetch', 'Terminal ', 'toString', '__proto__'])('%j is not built in', (name) => {
+  it.each(['', 'fetch', 'Terminal ', 'toString', '__proto__'])('returns undefined for %j', (name) => {
     expect(namesOfTool(name)).toBeUndefined()
   })
 })

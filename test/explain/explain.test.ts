@@ -16,24 +16,24 @@ import { documentOf } from '../inspector/document.ts'
 const call = action('call', { call: 'c1' })
 const later = action('later', { call: 'c9' })
 
-const output = (log: readonly Event[], id: string): string => explain(replay(log), id).verdict.text
+const verdict = (log: readonly Event[], id: string): string => explain(replay(log), id).verdict.text
 const notes = (log: readonly Event[], id: string): string[] =>
   explain(replay(log), id).notes.map(({ text }) => text)
-const results = (log: readonly Event[], kind: FindingKind): string[] =>
+const findingTexts = (log: readonly Event[], kind: FindingKind): string[] =>
   findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
 
-const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
+const movedOff = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
 
-describe('a call that works after its reply', () => {
-  const works = {
+describe('a background call', () => {
+  const working = {
     ...observe('works', call),
     observation: { kind: 'WorkingObservation', content: [{ type: 'text', text: 'Started.' }] },
   } as Event
   const done = completionMessage({ id: 'call', event: call }, [{ type: 'text', text: 'Files.' }], 'done')
   const again = { ...done, id: 'again' }
-  const log = [user('m'), call, works, agent('meanwhile'), done, again]
+  const log = [user('m'), call, working, agent('meanwhile'), done, again]
 
-  it('is said to work, or to be completed, at each of its events', () => {
+  it('is described as working or as completed in the notes of its events', () => {
     const open = log.slice(0, 4)
     for (const id of ['call', 'works']) {
       expect(notes(open, id)).toContain('its call works: no message has completed it')
@@ -48,17 +48,17 @@ describe('a call that works after its reply', () => {
     )
   })
 
-  it('is found until it is completed', () => {
-    expect(results(log.slice(0, 4), 'working_call')).toEqual([
+  it('is a finding until it is completed', () => {
+    expect(findingTexts(log.slice(0, 4), 'working_call')).toEqual([
       '1 call works after the reply: "ls" waits for its completion',
     ])
-    expect(results(log, 'working_call')).toEqual([])
+    expect(findingTexts(log, 'working_call')).toEqual([])
   })
 })
 
 describe('a result and its call', () => {
-  it('are told by what stood there when the result came', () => {
-    expect(output([user('m'), observe('early', call), call], 'early')).toBe(
+  it('a dropped result names the later call, or the earlier result', () => {
+    expect(verdict([user('m'), observe('early', call), call], 'early')).toBe(
       'its call "call" is later in the log',
     )
     const log = [
@@ -75,7 +75,7 @@ describe('a result and its call', () => {
     })
   })
 
-  it('are a pair where the result came late, seen from either', () => {
+  it('are paired, in both directions, if the call was forgotten before its result', () => {
     const log = [user('m'), call, condensation('sum', ['call']), observe('late', call)]
     expect(explain(replay(log), 'late').pairedWith).toEqual(['call'])
     expect(explain(replay(log), 'call').pairedWith).toEqual(['late'])
@@ -86,8 +86,8 @@ describe('a result and its call', () => {
   })
 })
 
-describe('what a condensation took out', () => {
-  it('counts what the view had, without what waited and without the summary', () => {
+describe('the note of a condensation', () => {
+  it('counts the removed events without the pending batch and the summary', () => {
     const log = [
       user('m'),
       agent('a'),
@@ -98,7 +98,7 @@ describe('what a condensation took out', () => {
     expect(notes(log, 'sum')[0]).toBe(
       'it removed 2 events from the view, and forgot 1 event of a batch that waited for a result',
     )
-    expect(results([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
+    expect(findingTexts([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
       expect.stringContaining('the condensation "sum" removed 2 events from what had been sent'),
     ])
   })
@@ -113,7 +113,7 @@ const withheld = (reason: string) => ({
   input_transformations: [{ type: 'reasoning', id: 'rs_1', action: 'removed', reason }],
 })
 
-describe('what the provider reported of a request', () => {
+describe('reports of the provider about a request', () => {
   it.each([
     [withheld('prefix_mismatch'), 'it withheld the reasoning "rs_1" from the model (prefix_mismatch)', 1],
     [withheld('model_mismatch'), 'it withheld the reasoning "rs_1" from the model (model_mismatch)', 0],
@@ -128,17 +128,17 @@ describe('what the provider reported of a request', () => {
       0,
     ],
     [{ stop_details: { type: 'refusal', category: 'cyber', explanation: 'No.' } }, 'it refused (cyber)', 0],
-  ])('is a note on its reply, and a finding where the prefix broke: %j', (metadata, text, count) => {
+  ])('are a note on the reply, and a finding if the prefix changed: %j', (metadata, text, count) => {
     const log = [user('m'), reply('a', metadata)]
     expect(notes(log, 'a')).toEqual([`the provider reported of its request: ${text}`])
-    expect(results(log, 'signed_behind_change')).toEqual(
+    expect(findingTexts(log, 'signed_behind_change')).toEqual(
       count === 0 ? [] : [`the provider of this reply reports: ${text}`],
     )
     const document = replayed(documentOf(log))
     expect(differenceAt(document, asksOf(document), 1, 'openai-responses').reports).toEqual([text])
   })
 
-  it('is not read from metadata of another shape', () => {
+  it('are not read from metadata of another shape', () => {
     for (const metadata of [
       { input_transformations: 'x' },
       { input_transformations: [null, 7] },
@@ -148,24 +148,26 @@ describe('what the provider reported of a request', () => {
   })
 })
 
-describe('an event that HEAD is not behind', () => {
-  it('is told where HEAD stands', () => {
+describe('an event off the branch of HEAD', () => {
+  it('has a verdict that names the position or the move of HEAD', () => {
     const state = replay(users('a', 'b', 'c'))
     expect(explain(switchTo(state, 'b'), 'c').verdict.text).toBe('HEAD is before it')
     expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD is before it')
-    expect(output([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
-    const anew = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
-    expect(output(anew, 'b')).toBe('HEAD went to another branch with "c", which starts a new root')
-    expect(results(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" starts a new root$/)])
+    expect(verdict([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe(
+      'HEAD was moved before it by "h"',
+    )
+    const newRoot = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
+    expect(verdict(newRoot, 'b')).toBe('HEAD went to another branch with "c", which starts a new root')
+    expect(findingTexts(newRoot, 'lost_branch')).toEqual([expect.stringMatching(/: "c" starts a new root$/)])
   })
 
-  it('is removed by what took HEAD away only where it would be in the view else', () => {
-    expect(explain(replay(away(user('b'))), 'b').removedBy).toBe('h')
-    expect(explain(replay(away(observe('stray', call))), 'stray').removedBy).toBe(null)
+  it('has removedBy only if a single move of HEAD hides it', () => {
+    expect(explain(replay(movedOff(user('b'))), 'b').removedBy).toBe('h')
+    expect(explain(replay(movedOff(observe('stray', call))), 'stray').removedBy).toBe(null)
     // A second move, or an event that names its parent, also moves HEAD away.
-    expect(explain(replay([...away(user('b')), moveHead('i', 'a')]), 'b').removedBy).toBe(null)
+    expect(explain(replay([...movedOff(user('b')), moveHead('i', 'a')]), 'b').removedBy).toBe(null)
     const named = user('c', 'c', { parent_id: 'a' })
-    expect(explain(replay([...away(user('b')), named]), 'b').removedBy).toBe(null)
+    expect(explain(replay([...movedOff(user('b')), named]), 'b').removedBy).toBe(null)
   })
 
   it('has the notes of its own branch', () => {
@@ -180,7 +182,7 @@ describe('an event that HEAD is not behind', () => {
     expect(notes(log, 'two')).toEqual([])
   })
 
-  it('is not removed by one of two condensations that list it', () => {
+  it('an event that two condensations forget has no removedBy', () => {
     const log = [user('m'), user('n'), condensation('k', ['m']), condensation('l', ['m'])]
     expect(explain(replay(log), 'm').removedBy).toBe(null)
     expect(explain(replay(log.slice(0, 3)), 'm').removedBy).toBe('k')
@@ -201,7 +203,7 @@ const progress = (id: string, action_id: string): Event => ({
   value: { action_id },
 })
 
-it('a completion or progress of a call that does not work says why', () => {
+it('a finding and a note explain why a completion or a progress update is ignored', () => {
   const working = {
     kind: 'ObservationEvent',
     id: 'w',
@@ -246,7 +248,7 @@ it('a completion or progress of a call that does not work says why', () => {
   })
 })
 
-describe('the repairs of a grammar', () => {
+describe('findings about the repairs of a grammar', () => {
   it.each([
     'openai-chat',
     'openai-responses',
@@ -255,7 +257,7 @@ describe('the repairs of a grammar', () => {
     'interactions',
     'bedrock',
     'ai-sdk',
-  ] as const)('say of %s that a user has to speak first', (grammar) => {
+  ] as const)('report for %s that a user message is added in front', (grammar) => {
     const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)
     expect(texts).toContain(
       `in the request for ${grammar}, a user message is added in front, because the request would start with a reply`,

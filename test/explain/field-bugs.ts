@@ -10,17 +10,17 @@ export interface FieldBug {
   readonly healthy: readonly Event[]
   /** The kind of the first finding, and its text. */
   readonly kind: FindingKind
-  readonly says: RegExp
-  /** The events that it names, its subject first. */
+  readonly pattern: RegExp
+  /** The events of the finding, its subject first. */
   readonly ids: readonly string[]
 }
 
-/** A text reply with a record. */
-function text(id: string, words: string, record: object, thinking = false): MessageEvent {
+/** Returns a text reply with a record. */
+function text(id: string, content: string, record: object, thinking = false): MessageEvent {
   const signed = { thinking_blocks: [{ type: 'thinking', thinking: `on ${id}`, signature: 'c2ln' }] } as const
   const llm_message = {
     role: 'assistant',
-    content: [{ type: 'text', text: words }],
+    content: [{ type: 'text', text: content }],
     ...(thinking && signed),
     reply: record,
   } as const
@@ -39,7 +39,7 @@ const orphans: FieldBug = {
   log: [task, list, listed, observe('stray', elsewhere, 'what a lost call gave'), done],
   healthy: [task, list, listed, elsewhere, observe('stray', elsewhere, 'what the call gave'), done],
   kind: 'orphan_result',
-  says: /result ends no call.*no call with the id "c9"/,
+  pattern: /result ends no call.*no call with the id "c9"/,
   ids: ['stray'],
 }
 
@@ -49,7 +49,7 @@ const split: FieldBug = {
   log: [task, list, listed, read, readIt, done],
   healthy: [task, list, read, listed, readIt, done],
   kind: 'split_batch',
-  says: /of the reply "r1", as "list" is.*the model is shown two replies/,
+  pattern: /of the reply "r1", as "list" is.*the model is shown two replies/,
   ids: ['read'],
 }
 
@@ -67,17 +67,17 @@ const cache: FieldBug = {
   ],
   healthy: [system('s1', rules), task, agent('plan'), user('go'), user('day', 'It is Sunday now.'), done],
   kind: 'cache_broken',
-  says: /system prompt "s2" differs from the previous one only by a date.*tokens must be read again/,
+  pattern: /system prompt "s2" differs from the previous one only by a date.*tokens must be read again/,
   ids: ['s2'],
 }
 
 const thought = text('plan', 'I begin with the folder.', { grammar: 'anthropic', after: 'task' }, true)
 const signed: FieldBug = {
-  name: 'a signed block behind a changed prefix',
+  name: 'a signed block after a changed prefix',
   log: [system('s1', rules), task, thought, user('go'), system('s2', 'Answer in French.'), done],
   healthy: [system('s1', rules), task, thought, user('go', 'Go on, in French.'), done],
   kind: 'signed_behind_change',
-  says: /system prompt "s2" replaces another one.*signed thinking of 1 reply is after the change/,
+  pattern: /system prompt "s2" replaces another one.*signed thinking of 1 reply is after the change/,
   ids: ['s2'],
 }
 
@@ -93,7 +93,7 @@ const loop: FieldBug = {
   log: [task, ...circle],
   healthy: [task, ...search],
   kind: 'loop',
-  says: /goes round in circles: The same call of "grep" had the same result 4 times in a row/,
+  pattern: /goes round in circles: The same call of "grep" had the same result 4 times in a row/,
   ids: ['a1', 'oa1', 'a2', 'oa2', 'a3', 'oa3', 'a4', 'oa4'],
 }
 
@@ -103,12 +103,12 @@ const lost: FieldBug = {
   log: [task, list, listed, late, done],
   healthy: [task, list, listed, user('late', 'And the headings too'), done],
   kind: 'lost_branch',
-  says: /a branch with 1 result of the agent is out of the model's sight: "late" has the parent "task"/,
+  pattern: /a branch with 1 result of the agent is out of the model's sight: "late" has the parent "task"/,
   ids: ['listed', 'late', 'list'],
 }
 
 const retried = { ...list, id: 'list-again' }
-const anew = action('anew', { tool: 'ls', call: 'c4', response: 'r2', args: '{"path":"docs"}' })
+const retry = action('anew', { tool: 'ls', call: 'c4', response: 'r2', args: '{"path":"docs"}' })
 const doubled: FieldBug = {
   name: 'a doubled tool call',
   log: [
@@ -123,12 +123,12 @@ const doubled: FieldBug = {
     task,
     list,
     fail('ended', list, 'the server stopped'),
-    anew,
-    observe('listed', anew, 'a.md'),
+    retry,
+    observe('listed', retry, 'a.md'),
     done,
   ],
   kind: 'doubled_call',
-  says: /call of "ls" is repeated: "list-again" equals "list"/,
+  pattern: /call of "ls" is repeated: "list-again" equals "list"/,
   ids: ['list-again', 'list'],
 }
 
@@ -148,7 +148,8 @@ const forgot: FieldBug = {
     'The user wants colour renamed to color in every file of the documentation folder; one file was opened.',
   ),
   kind: 'forgotten_task',
-  says: /condensation "sum" removed the task from the view, "task", and its summary has hardly a word of it/,
+  pattern:
+    /condensation "sum" removed the task from the view, "task", and its summary has hardly a word of it/,
   ids: ['sum', 'task'],
 }
 
@@ -158,16 +159,16 @@ const secret: FieldBug = {
   log: [task, env, observe('vars', env, `AWS_ACCESS_KEY_ID=AKIA${'QWERTYUIOPASDFGH'}`), done],
   healthy: [task, env, observe('vars', env, 'AWS_ACCESS_KEY_ID is set'), done],
   kind: 'secret',
-  says: /the result of "env" contains a likely secret, at observation\.content\[0\]\.text/,
+  pattern: /the result of "env" contains a likely secret, at observation\.content\[0\]\.text/,
   ids: ['vars'],
 }
 
 const cut: FieldBug = {
-  name: 'a reply cut off',
+  name: 'a truncated reply',
   log: [task, text('cut', 'All of them are ren', { outcome: 'truncated', stop_reason: 'max_tokens' })],
   healthy: [task, text('cut', 'All of them are renamed.', {})],
   kind: 'cut_off',
-  says: /the reply was cut off by its limit of tokens \(max_tokens\)/,
+  pattern: /the reply was cut off by its limit of tokens \(max_tokens\)/,
   ids: ['cut'],
 }
 

@@ -1,4 +1,4 @@
-/** The findings of a log take little more than linear time, however its results and branches are mixed. */
+/** The time of `findings` is nearly linear in the length of the log, for any mix of results and branches. */
 
 import { expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -23,7 +23,7 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
       ...all.map((each) => fail(`d-${each.id}`, each)),
     ]
   },
-  'errors after errors, without ids of calls': (n) => {
+  'second errors without call ids': (n) => {
     const all = calls(n)
     return [
       ...all,
@@ -36,11 +36,8 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
     const ids = all.map(({ id }) => id ?? '')
     return [...all, condensation('c', ids), ...all.map((each) => observe(`o-${each.id}`, each))]
   },
-  'replies that HEAD has left for others': (n) => [
-    user('u'),
-    ...list(n, (i) => agent(`m${i}`, 'so', { parent_id: 'u' })),
-  ],
-  'replies that HEAD was moved off': (n) => [
+  'sibling replies': (n) => [user('u'), ...list(n, (i) => agent(`m${i}`, 'so', { parent_id: 'u' }))],
+  'replies that moves of HEAD abandoned': (n) => [
     user('u'),
     ...list(n, (i) => [agent(`m${i}`, 'so'), moveHead(`h${i}`, 'u')]).flat(),
   ],
@@ -48,7 +45,7 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
 
 const measure = (log: readonly Event[]): number => costOf(() => findings(log, { secrets: false }))
 
-it.each(Object.entries(SHAPES))('%s', (_, make) => {
+it.each(Object.entries(SHAPES))('findings are nearly linear for %s', (_, make) => {
   const [short, long] = [make(500), make(4_000)]
   // The first run compiles; the minimum has the fewest pauses of the collector.
   const before = Math.min(measure(short), measure(short), measure(short))

@@ -1,4 +1,4 @@
-/** The first finding of a log with a common mistake names it; the twin has no such finding. */
+/** The first finding of a log with a common mistake names it; the log without it has no such finding. */
 
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
@@ -13,15 +13,18 @@ import { system } from '../build.ts'
 import { begin, branch } from '../conversation/agent.ts'
 import { FIELD_BUGS } from './field-bugs.ts'
 
-describe('the mistakes of the field', () => {
-  it.each(FIELD_BUGS)('$name', ({ log, healthy, kind, says, ids }) => {
-    const [first] = findings(log)
-    expect(first).toMatchObject({ kind, ids })
-    expect(first?.text).toMatch(says)
-    expect(findings(replay(log))).toEqual(findings(log))
-    expect(findings(healthy).filter((one) => one.severity !== 'note')).toEqual([])
-    expect(findings(healthy).filter((one) => one.kind === kind)).toEqual([])
-  })
+describe('findings of common mistakes', () => {
+  it.each(FIELD_BUGS)(
+    'report $name first, and nothing in the healthy log',
+    ({ log, healthy, kind, pattern, ids }) => {
+      const [first] = findings(log)
+      expect(first).toMatchObject({ kind, ids })
+      expect(first?.text).toMatch(pattern)
+      expect(findings(replay(log))).toEqual(findings(log))
+      expect(findings(healthy).filter((one) => one.severity !== 'note')).toEqual([])
+      expect(findings(healthy).filter((one) => one.kind === kind)).toEqual([])
+    },
+  )
 })
 
 /** The log of a run whose model signs its thinking, and whose system prompt changes. */
@@ -62,14 +65,14 @@ const bad = (log: readonly Event[], options: FindingOptions = {}): string[] =>
 
 const cut: RequestWriter = (state, options) => toMessages(state, { ...options, maxResultLength: 20 })
 
-describe('the ways in which a server sends a state', () => {
-  it('where a later prompt follows, it has changed nothing', async () => {
+describe('findings with the messages of a server', () => {
+  it('report a broken signature only if a later system prompt replaces the first', async () => {
     const append = await logOf((state) => toMessages(state, { system: 'append' }))
     expect(bad(append)).toEqual([])
     expect(bad(await logOf(toMessages))).toContain('signed_behind_change')
   })
 
-  it('where results are cut, the server says so', async () => {
+  it('report no broken signature if the messages option shortens results as the server did', async () => {
     const log = await logOf((state) => cut(state, { system: 'append' }))
     expect(bad(log, { messages: cut })).toEqual([])
     expect(bad(log)).toContain('signed_behind_change')
