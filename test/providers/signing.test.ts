@@ -1,4 +1,4 @@
-/** A signing provider accepts what it signed, and rejects every history that was changed in between. */
+/** A signing provider accepts the history that it signed, and rejects every changed history. */
 
 import { describe, expect, it } from 'vitest'
 import { MESSAGE_PARTS, refusals, seenText, sign, sightOf } from '../../src/messages/provider.ts'
@@ -42,7 +42,7 @@ const two = [
   user({ type: 'tool_result', tool_use_id: 't', content: [text('files')] }, text('more')),
 ]
 const history = [...two, replied(two, think('d'), text('e')), user(text('three'))]
-const taken = (
+const refusalsOf = (
   messages: readonly Message[],
   front: readonly Block[] = system,
   list: unknown = tools,
@@ -53,18 +53,18 @@ const withContent = (position: number, change: (content: readonly Block[]) => re
   history.map((message, index) =>
     index === position ? { ...message, content: change(message.content) } : message,
   )
-const without = (position: number, ...gone: number[]) =>
-  withContent(position, (content) => content.filter((_, index) => !gone.includes(index)))
+const without = (position: number, ...removed: number[]) =>
+  withContent(position, (content) => content.filter((_, index) => !removed.includes(index)))
 
-describe('a provider that signs', () => {
+describe('a signing provider', () => {
   it.each<readonly [string, readonly Message[]]>([
-    ['what it gave out', history],
+    ['the history that it signed', history],
     [
-      'cache marks',
+      'added cache marks',
       withContent(0, ([block]) => [{ ...block, type: 'text', cache_control: { type: 'ephemeral' } }]),
     ],
     [
-      'a message in two',
+      'a message split in two',
       [
         ...history.slice(0, 2),
         user(history[2]?.content[0] as Block),
@@ -73,16 +73,16 @@ describe('a provider that signs', () => {
       ],
     ],
     [
-      'no thinking at all',
+      'a history without thinking',
       history.map((message) => ({
         ...message,
         content: message.content.filter(({ type }) => type !== 'thinking'),
       })),
     ],
-    ['no thinking at the front', without(1, 0)],
-    ['more at the end', [...history, user(text('four'))]],
-  ])('takes %s', (_, messages) => {
-    expect(taken(messages)).toEqual([])
+    ['a history without its first thinking block', without(1, 0)],
+    ['another message at the end', [...history, user(text('four'))]],
+  ])('accepts %s', (_, messages) => {
+    expect(refusalsOf(messages)).toEqual([])
   })
 
   const altered = (position: number, block: number, fields: object) =>
@@ -94,18 +94,18 @@ describe('a provider that signs', () => {
     ['an altered thought', altered(1, 0, { thinking: 'A' })],
     ['an altered signature', altered(1, 0, { signature: 'x' })],
     ['an empty signature', altered(3, 0, { signature: '' })],
-    ['the signature of another', altered(3, 0, { signature: history[1]?.content[0]?.['signature'] })],
+    ['the signature of another block', altered(3, 0, { signature: history[1]?.content[0]?.['signature'] })],
     ['another question', altered(0, 0, { text: 'One' })],
-    ['a space behind a question', altered(0, 0, { text: 'one ' })],
+    ['a space after a question', altered(0, 0, { text: 'one ' })],
     ['another text in a reply', altered(1, 1, { text: 'B' })],
     ['a trimmed text in a reply', altered(1, 1, { text: '' })],
     ['another input of a call', altered(1, 3, { input: { p: 2 } })],
     ['another id of a call', altered(1, 3, { id: 'u' })],
     ['another result', altered(2, 0, { content: [text('masked')] })],
-    ['a result that is an error now', altered(2, 0, { is_error: true })],
-    ['a block left out of a question', without(2, 1)],
-    ['a text left out between two thoughts', without(1, 1)],
-    ['a thought left out between others', without(1, 2)],
+    ['a result that became an error', altered(2, 0, { is_error: true })],
+    ['a missing block in a question', without(2, 1)],
+    ['a missing text between two thoughts', without(1, 1)],
+    ['a missing second thought', without(1, 2)],
     ['a thought moved to the front', withContent(1, ([a, b, c, call]) => [a, c, b, call] as Block[])],
     ['two thoughts swapped', withContent(1, ([a, b, c, call]) => [c, b, a, call] as Block[])],
     [
@@ -117,24 +117,24 @@ describe('a provider that signs', () => {
       ],
     ],
     [
-      'a message put in',
+      'an inserted message',
       [...history.slice(0, 2), history[2] as Message, user(text('by the way')), ...history.slice(3)],
     ],
-    ['a message taken out', history.toSpliced(2, 1)],
+    ['a removed message', history.toSpliced(2, 1)],
     ['a summary at the front', [user(text('summary')), ...history.slice(2)]],
-    ['a reply said twice', [...history.slice(0, 2), ...history.slice(1)]],
+    ['a repeated reply', [...history.slice(0, 2), ...history.slice(1)]],
     ['two turns swapped', [history[0], history[3], history[2], history[1], history[4]] as Message[]],
     [
-      'a system message put in',
+      'an inserted system message',
       [...history.slice(0, 3), { role: 'system', content: [text('new')] }, ...history.slice(3)],
     ],
-  ])('refuses %s', (_, messages) => {
-    expect(taken(messages)).not.toEqual([])
+  ])('rejects %s', (_, messages) => {
+    expect(refusalsOf(messages)).not.toEqual([])
   })
 
-  it('refuses another system prompt, another tool, and tools in another order', () => {
-    expect(taken(history, [text('Be long.')])).toHaveLength(3)
-    expect(taken(history, system, [{ name: 'cat' }])).toHaveLength(3)
-    expect(taken(history, system, [...tools, { name: 'cat' }])).toHaveLength(3)
+  it('rejects another system prompt, another tool and an additional tool', () => {
+    expect(refusalsOf(history, [text('Be long.')])).toHaveLength(3)
+    expect(refusalsOf(history, system, [{ name: 'cat' }])).toHaveLength(3)
+    expect(refusalsOf(history, system, [...tools, { name: 'cat' }])).toHaveLength(3)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * A process dies while tools run: repeatable tools run again, and the model reads the truth about the
- * others.
+ * A process crashes while tools run: repeatable tools run again, and the results of the others state that
+ * their effect is unknown.
  */
 
 import { afterAll, expect, it } from 'vitest'
@@ -12,13 +12,13 @@ import { scripted, STEP_WIRES } from './wires.ts'
 const engines: Engine[] = []
 afterAll(() => Promise.all(engines.map((engine) => engine.close())))
 
-/** Processes that die one after the other while running tools, then one that does not. */
-async function played(deaths: number, { policy }: { readonly policy: boolean }) {
+/** Runs a conversation in processes that crash while tools run, then in a last one that does not. */
+async function runWithCrashes(crashes: number, { policy }: { readonly policy: boolean }) {
   let clock = 1_000_000n
   const store = memoryStore({ clock: () => clock })
   const executed: string[] = []
   const ids: string[] = []
-  for (let process = 0; process <= deaths; process += 1) {
+  for (let process = 0; process <= crashes; process += 1) {
     const engine = createEngine({ store, clock: () => clock })
     engines.push(engine)
     const conversation = process === 0 ? await engine.create({ id: 'c' }) : await engine.open('c')
@@ -30,7 +30,7 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
       execute: async (_, { call }) => {
         executed.push(name)
         ids.push(call.id)
-        if (process === deaths) return `${name} done`
+        if (process === crashes) return `${name} done`
         reached.resolve()
         return new Promise(() => undefined)
       },
@@ -38,7 +38,7 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
     })
     const tools = [tool('read', { repeatable: true }), tool('send', {})]
     const calls = tools.map(({ name }) => ({ id: name, name, args: '{}' }))
-    const { step, requests: requestCount } = scripted(STEP_WIRES.chat, process === 0 ? [{ calls }] : [], {
+    const { step, requests } = scripted(STEP_WIRES.chat, process === 0 ? [{ calls }] : [], {
       tools,
     })
     if (process === 0) await conversation.sendMessage('Read, and send.')
@@ -46,8 +46,7 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
       leaseTtl: 1_000_000,
       ...(policy && process > 0 && { policy: () => true }),
     })
-    if (process === deaths)
-      return { ...(await running), executed, ids, asked: requestCount, conversation, step }
+    if (process === crashes) return { ...(await running), executed, ids, requests, conversation, step }
     running.catch(() => undefined)
     await Promise.race([reached.promise, running])
     clock += 10_000_000_000n
@@ -55,8 +54,8 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
   throw new Error('no process lives')
 }
 
-it('a repeatable tool is executed again, under the same id, and another one is not', async () => {
-  const { status, executed, ids, asked: requests } = await played(1, { policy: false })
+it('after a crash, a repeatable call runs again with the same id, and another call does not', async () => {
+  const { status, executed, ids, requests } = await runWithCrashes(1, { policy: false })
   expect(status).toBe('finished')
   expect(executed).toEqual(['read', 'send', 'read'])
   expect(ids[2]).toBe(ids[0])
@@ -65,15 +64,15 @@ it('a repeatable tool is executed again, under the same id, and another one is n
   expect(sent).toContain('The call was interrupted; whether it took effect is not known.')
 })
 
-it('but not for ever: a call that was there at two deaths is answered', async () => {
-  const { status, executed, asked: requests } = await played(2, { policy: false })
+it('after two crashes, a repeatable call has an error result and does not run again', async () => {
+  const { status, executed, requests } = await runWithCrashes(2, { policy: false })
   expect(status).toBe('finished')
   expect(executed).toEqual(['read', 'send', 'read'])
   expect(JSON.stringify(requests).match(/whether it took effect is not known/g)).toHaveLength(2)
 })
 
-it('and where a user must agree, he is asked again first', async () => {
-  const { status, executed, ids, conversation, step } = await played(1, { policy: true })
+it('after a crash, a repeatable call that needs confirmation waits for it again', async () => {
+  const { status, executed, ids, conversation, step } = await runWithCrashes(1, { policy: true })
   expect(status).toBe('waiting_for_confirmation')
   expect(executed).toEqual(['read', 'send'])
   await conversation.approve([ids[0] ?? ''])

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { aiSdkStep } from '../../src/steps/index.ts'
 import type { Content } from '../../src/event/shapes.ts'
 import { begin, branch, call } from '../conversation/agent.ts'
-import { type SaidCall, STEP_WIRES, streamed, streamOf } from './wires.ts'
+import { type ScriptedCall, STEP_WIRES, streamed, streamOf } from './wires.ts'
 
 const INPUT = z.object({ n: z.coerce.number().default(7) })
 
@@ -38,7 +38,7 @@ const TOOLS = {
   }),
 }
 
-const results = async (calls: readonly SaidCall[]) => {
+const results = async (calls: readonly ScriptedCall[]) => {
   const conversation = await begin()
   const script = [{ calls }, { text: 'Done.' }]
   const model = new MockLanguageModelV4({
@@ -68,11 +68,11 @@ it.each<readonly [keyof typeof TOOLS, string, unknown]>([
     },
   ],
   ['failing', '{}', { content: [{ type: 'text', text: 'broken' }], is_error: true }],
-])('%s %s', async (name, args, observation) => {
+])('the tool %s, called with %s, has the result that the SDK would send', async (name, args, observation) => {
   expect(await results([{ id: 'c', name, args }])).toMatchObject([observation])
 })
 
-it('arguments that do not fit, and a tool that there is none of, are told of', async () => {
+it('invalid arguments and an unknown tool each cause an error event', async () => {
   expect(await results([{ id: 'c', name: 'plain', args: '{"n":"four"}' }])).toEqual([
     expect.stringMatching(/^The call was not executed/),
   ])
@@ -81,15 +81,15 @@ it('arguments that do not fit, and a tool that there is none of, are told of', a
   ])
 })
 
-it('a tool that wants approval by the SDK is refused, since it would never be asked for', () => {
+it('a tool with needsApproval is rejected, since only a policy can require confirmation', () => {
   const asking = tool({ inputSchema: INPUT, needsApproval: true, execute: () => '' })
   const options = { streamText, model: new MockLanguageModelV4(), tools: { asking } }
   expect(() => aiSdkStep(options)).toThrow(/needsApproval.*policy/)
 })
 
-it('a tool that nothing executes is refused, unless the provider executes it', () => {
+it('a tool without execute is rejected, unless the provider executes it', () => {
   const model = new MockLanguageModelV4()
-  const make = (input: object) => () => aiSdkStep({ streamText, model, tools: { given: input } })
+  const make = (input: object) => () => aiSdkStep({ streamText, model, tools: { example: input } })
   const unexecuted = tool({ inputSchema: INPUT, outputSchema: z.string() })
   expect(make(unexecuted)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   const ofProvider = { type: 'provider', id: 'p.shell', args: {}, inputSchema: INPUT }
@@ -97,7 +97,7 @@ it('a tool that nothing executes is refused, unless the provider executes it', (
   expect(make({ ...ofProvider, isProviderExecuted: true })).not.toThrow()
 })
 
-/** What version 6 accepts as a prompt, by its own schema; `refuseAll` simulates any other version. */
+/** Returns a `streamText` that accepts the prompts of version 6. `refuseAll` simulates any other version. */
 function streamTextOf6(seen: unknown[], refuseAll = false) {
   const options = { providerOptions: z.object().optional() }
   const text = z.strictObject({ type: z.literal('text'), text: z.string(), ...options })
@@ -164,7 +164,7 @@ const FILES: readonly Content[] = [
   { type: 'file', mediaType: 'application/pdf', data: { type: 'reference', reference: { openai: 'f' } } },
 ]
 
-it('with version 6, files of users and tools are in its own form, in this request and in later ones', async () => {
+it('with version 6, files of users and tools are sent in its format, in all requests', async () => {
   const seen: unknown[] = []
   const step = aiSdkStep({ streamText: streamTextOf6(seen) as never, model: 'm' })
   const conversation = await begin()
@@ -194,7 +194,7 @@ it('with version 6, files of users and tools are in its own form, in this reques
     expect(text).toContain(JSON.stringify(part).slice(1, -1))
 })
 
-it('a version that refuses both forms is named', async () => {
+it('a version that rejects both formats causes an error that names the supported versions', async () => {
   const conversation = await begin()
   const step = aiSdkStep({ streamText: streamTextOf6([], true) as never, model: 'm' })
   const run = conversation.run(step).catch((error: unknown) => error)

@@ -20,9 +20,9 @@ const CALL = {
 }
 
 it.each([
-  ['after words', [chunk({ content: 'The causes are ' })]],
-  ['after words and a call', [chunk({ content: 'The causes are ' }), chunk(CALL)]],
-])('%s', async (_, chunks) => {
+  ['after text', [chunk({ content: 'The causes are ' })]],
+  ['after text and a call', [chunk({ content: 'The causes are ' }), chunk(CALL)]],
+])('a reply that fails %s is logged, and the next run continues', async (_, chunks) => {
   const requests: { readonly messages: readonly object[] }[] = []
   async function* streamOf(isCut: boolean) {
     if (!isCut) return yield* [chunk({ content: 'rain.' }, 'stop')]

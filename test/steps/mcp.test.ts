@@ -17,14 +17,14 @@ const listed = (name: string, more: Partial<McpTool> = {}): McpTool => ({
   ...more,
 })
 
-interface Called {
+interface RecordedCall {
   readonly params: object
   readonly options: readonly unknown[]
 }
 
-/** A client in this process, whose list has pages. */
+/** Returns an in-process client with a paged list of tools, and its calls. */
 function clientOf(pages: readonly (readonly McpTool[])[], result: object = { content: [] }) {
-  const calls: Called[] = []
+  const calls: RecordedCall[] = []
   const client = {
     listTools: async (params?: { readonly cursor?: string }) => {
       const index = Number(params?.cursor ?? 0)
@@ -51,7 +51,7 @@ async function resultOf(result: object) {
 }
 
 it.each([() => 7, () => null, () => ''])(
-  'a name that is no text is refused in a sentence: %s',
+  'mcpTools rejects a `name` function that returns no text: %s',
   async (name) => {
     const { client } = clientOf([[listed('a')]])
     await expect(mcpTools(client, { name: name as never })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ it.each([() => 7, () => null, () => ''])(
   },
 )
 
-it('all pages of the list are tools, under the names that are wanted', async () => {
+it('mcpTools reads all pages, renames the tools and filters them', async () => {
   const { client } = clientOf([[listed('a', { description: 'Does a.' }), listed('b')], [], [listed('c')]])
   const tools = await mcpTools(client, { name: (name) => `x_${name}`, include: ({ name }) => name !== 'b' })
   expect(tools.map(({ name, description, parameters }) => [name, description, parameters])).toEqual([
@@ -76,14 +76,14 @@ it('an empty cursor ends the list', async () => {
   expect((await mcpTools(ended)).map(({ name }) => name)).toEqual(['a'])
 })
 
-it('two tools with one name, and a list without an end, are refused', async () => {
+it('mcpTools rejects two tools with the same name, and an endless list', async () => {
   const { client } = clientOf([[listed('a')], [listed('a')]])
   await expect(mcpTools(client)).rejects.toMatchObject({ code: 'invalid_argument' })
   const endless = { ...client, listTools: async () => ({ tools: [], nextCursor: '1' }) }
   await expect(mcpTools(endless)).rejects.toMatchObject({ code: 'invalid_argument' })
 })
 
-it('the order of tools does not depend on the order in which the server lists them', async () => {
+it('the order of tools does not depend on the order of the list of the server', async () => {
   const lists = ['bac', 'cba'].map((names) => clientOf([[...names].map((name) => listed(name))]))
   const [one, other] = await Promise.all(lists.map(async ({ client }) => mcpTools(client)))
   expect(one?.map(({ name }) => name)).toEqual(other?.map(({ name }) => name))
@@ -111,7 +111,7 @@ it.each([
   ])
 })
 
-it('hints of the server count only where they are trusted', async () => {
+it('hints of the server have an effect only with trustHints', async () => {
   const { client } = clientOf([[listed('a', { annotations: { readOnlyHint: true } }), listed('b')]])
   const repeatable = async (trustHints: boolean) =>
     (await mcpTools(client, { trustHints })).map((tool) => tool.repeatable === true)
@@ -120,21 +120,26 @@ it('hints of the server count only where they are trusted', async () => {
 })
 
 it.each<readonly [string, object, readonly Content[], boolean?]>([
-  ['error', { content: [{ type: 'text', text: 'no' }], isError: true }, [{ type: 'text', text: 'no' }], true],
   [
-    'image',
+    'an error',
+    { content: [{ type: 'text', text: 'no' }], isError: true },
+    [{ type: 'text', text: 'no' }],
+    true,
+  ],
+  [
+    'an image',
     { content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] },
     [{ type: 'image', image_urls: [`data:image/png;base64,${PNG}`] }],
   ],
-  ['structured', { structuredContent: { a: 1 }, content: [] }, [{ type: 'text', text: '{"a":1}' }]],
-])('%s', async (_, result, content, isError = false) => {
+  ['structured content', { structuredContent: { a: 1 }, content: [] }, [{ type: 'text', text: '{"a":1}' }]],
+])('%s becomes an observation', async (_, result, content, isError = false) => {
   const { observation, calls } = await resultOf(result as object)
   expect(observation).toMatchObject({ content })
   expect(observation?.is_error === true).toBe(isError)
   expect(calls.map(({ params }) => params)).toEqual([{ name: 'do', arguments: { a: 1 } }])
 })
 
-it('a call has the signal of its run, where each version of the SDK expects it', async () => {
+it('a call passes the abort signal in the argument that each version of the SDK expects', async () => {
   const { signal } = new AbortController()
   const context = { signal, call: {} as never }
   const { client, calls } = clientOf([[listed('do')]])
@@ -156,7 +161,7 @@ it('a call has the signal of its run, where each version of the SDK expects it',
 const onprogress = (): void => undefined
 
 it.each([{ resetTimeoutOnProgress: true }, { resetTimeoutOnProgress: true, timeout: 5 }])(
-  'a call whose progress is to reset its timeout asks for progress: %j',
+  'a call with resetTimeoutOnProgress has a progress handler: %j',
   async (request) => {
     const context = { signal: new AbortController().signal, call: {} as never }
     const { client, calls } = clientOf([[listed('do')]])
@@ -176,7 +181,7 @@ it.each([{ resetTimeoutOnProgress: true }, { resetTimeoutOnProgress: true, timeo
 describe('tools that run as tasks', () => {
   const TASK = listed('do', { execution: { taskSupport: 'required' } })
 
-  /** A server with one task, which is done after some polls; the client ignores signals. */
+  /** Returns a client of a server with one task, which completes after some polls. It ignores signals. */
   function taskServer(
     polls: number,
     result: () => object = () => ({ content: [{ type: 'text', text: 'Done.' }] }),
@@ -228,7 +233,7 @@ describe('tools that run as tasks', () => {
     return (await branch(conversation)).flatMap((event) => completionOf(event)?.outcome ?? [])
   }
 
-  it('fail with the error of their result, and after polls that fail in a row', async () => {
+  it('fail if their result is an error or cannot be read', async () => {
     expect(await outcomeOf(taskServer(1, () => ({ content: [], isError: true })).client)).toEqual(['failed'])
     const { client } = taskServer(1, () => {
       throw new Error('The task has expired.')
@@ -236,7 +241,7 @@ describe('tools that run as tasks', () => {
     expect(await outcomeOf(client)).toEqual(['failed'])
   })
 
-  it('are cancelled at the server when the call is, and left alone when the process ends', async () => {
+  it('are cancelled at the server with their call, but not when the engine closes', async () => {
     for (const [reason, last] of [
       [new Error('cancelled'), 'tasks/cancel'],
       [new ColloquyError('closed', 'closed'), 'tasks/get'],
@@ -251,7 +256,7 @@ describe('tools that run as tasks', () => {
     }
   })
 
-  it('are polled as rarely as the server asks, also for years', async () => {
+  it('are polled at the interval of the server, however long it is', async () => {
     const { client, methods } = taskServer(1e9, undefined, 1e12)
     const [tool] = await mcpTools(client)
     const stop = new AbortController()
@@ -261,7 +266,7 @@ describe('tools that run as tasks', () => {
     expect(methods).toEqual(['tasks/get', 'tasks/cancel'])
   })
 
-  it('are continued from their handle, and from nothing else', async () => {
+  it('resume only from their task handle', async () => {
     const [tool] = await mcpTools(taskServer(2).client)
     const context = { signal: new AbortController().signal, call: {} as never }
     expect(await tool?.resume?.({ mcp_task: 't1' }, context)).toEqual({
@@ -271,7 +276,7 @@ describe('tools that run as tasks', () => {
       expect(await tool?.resume?.(task, context)).toBeInstanceOf(Error)
   })
 
-  it('are called as ever without support, without a choice, and where the server answers at once', async () => {
+  it('are used only if the server supports them and the tasks option allows them', async () => {
     const optional = listed('do', { execution: { taskSupport: 'optional' } })
     for (const [tool, tasks, viaTask] of [
       [optional, false, false],
@@ -285,15 +290,15 @@ describe('tools that run as tasks', () => {
         requests.push(sent),
         { content: [{ type: 'text', text: 'now' }] }
       )
-      const [made] = await mcpTools({ ...client, request } as McpClient, { tasks })
+      const [mcpTool] = await mcpTools({ ...client, request } as McpClient, { tasks })
       const context = { signal: new AbortController().signal, call: {} as never }
-      const output = await made?.execute({}, context)
+      const output = await mcpTool?.execute({}, context)
       expect([requests.length, calls.length]).toEqual(viaTask ? [1, 0] : [0, 1])
       if (viaTask) expect(output).toEqual({ content: [{ type: 'text', text: 'now' }] })
     }
   })
 
-  it('are requested of a client of the SDK as the protocol has it', async () => {
+  it('follow the MCP protocol with a client of the SDK', async () => {
     const [mine, peer] = InMemoryTransport.createLinkedPair()
     const received: { method: string; params: object }[] = []
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport is no event target

@@ -1,6 +1,6 @@
 /**
- * The official clients of Anthropic, OpenAI and Google against a server that speaks their wire protocols,
- * and rejects what they reject.
+ * The official clients of Anthropic, OpenAI and Google, with a server that implements their wire protocols
+ * and rejects the same requests as the providers.
  */
 
 import Anthropic from '@anthropic-ai/sdk'
@@ -80,7 +80,7 @@ const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) =
 
 describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
   it.each([true, false])(
-    'turns with tools, and a user who speaks meanwhile (streamed: %s)',
+    'a conversation with tools, and a message during a call, is accepted (streamed: %s)',
     async (stream) => {
       const provider = await serve()
       const { url, refused, requests } = provider
@@ -109,7 +109,7 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
     },
   )
 
-  it('a user who stops a reply has what came of it, and the server is told', async () => {
+  it('an interrupt keeps the streamed text of a reply, and ends the request at the server', async () => {
     const provider = await serve(() => ({ says: ['Once upon a time…'], endless: true }))
     const { url } = provider
     const conversation = await begin('Tell me a story.')
@@ -125,7 +125,7 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
     await expect.poll(() => provider.unplayed).toBe(1)
   })
 
-  it('a request that is too long is condensed and sent again', async () => {
+  it('a request that is too long is condensed and retried', async () => {
     const { url, requests, refused } = await serve((request) =>
       JSON.stringify(request).length > 2_500 ? { fails: 'too_long' } : { says: ['Well.'] },
     )

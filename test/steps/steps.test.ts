@@ -40,7 +40,7 @@ const CALLS = [
   { id: 'c2', name: 'list', args: '{"path":"src"}' },
 ]
 
-/** Which model's thinking each request contained, when two models alternate under two kinds of names. */
+/** Returns, for each request, the models whose signed thinking it contains. Runs one model after the other. */
 const thoughtsSent = async (names: readonly string[], options: object = {}): Promise<string[]> => {
   const conversation = await begin('Hello')
   const sent: string[] = []
@@ -74,15 +74,15 @@ const thoughtsSent = async (names: readonly string[], options: object = {}): Pro
   return sent
 }
 
-describe('another model', () => {
-  it('is sent nothing that the first has signed, and the first its own again, whatever dates and other names they have', async () => {
+describe('signed thinking', () => {
+  it('is sent only to the model that signed it, also under a dated name or an alias', async () => {
     expect(
       await thoughtsSent(['opus-5', 'opus-5', 'haiku-latest', 'haiku-latest', 'opus-5-20261101']),
     ).toEqual(['', 'opus', '', 'haiku', 'opus opus'])
   })
 
   it.each([{ prove: false }, { thinking: { type: 'enabled', budget_tokens: 1024 } }])(
-    'is sent all where nothing is to be proved: %j',
+    'is sent to every model with %j',
     async (options) => {
       expect(await thoughtsSent(['opus-4-5', 'haiku-4-5'], options)).toEqual(['', 'opus'])
     },
@@ -90,7 +90,7 @@ describe('another model', () => {
 })
 
 it.each(Object.values(STEP_WIRES))(
-  'asks a model of $name in a conversation of one blank message, as behind a reply',
+  'a $name request with only a blank message contains a placeholder',
   async (wire) => {
     const { step, requests } = scripted(wire, [{ text: 'Hello!' }, { text: 'Yes?' }])
     const conversation = await begin('  ')
@@ -108,7 +108,7 @@ const WIRES = Object.values(STEP_WIRES).flatMap((wire) =>
 )
 
 it.each(WIRES)(
-  'keeps two replies of $name apart whose calls fit no tool, also where a stream names no id (prove: $prove)',
+  'two $name replies with calls of an unknown tool stay separate (prove: $prove)',
   async ({ wire, prove }) => {
     const turns = [unknown('c1'), unknown('c2'), { text: 'Hello!' }]
     const { step } = scripted(wire, turns, { tools: [add], prove })
@@ -126,7 +126,7 @@ it.each(WIRES)(
   },
 )
 
-it('turns thinking off in a tool loop that another model began, and no longer', async () => {
+it('thinking is disabled only in a tool loop that another model started', async () => {
   const conversation = await begin('Hello')
   const { step } = scripted(STEP_WIRES.chat, [{ calls: CALLS.slice(0, 1) }], { tools: [add] })
   await conversation.run(step, { maxIterations: 1 })
@@ -149,7 +149,7 @@ it('turns thinking off in a tool loop that another model began, and no longer', 
   expect(sent.map(({ thinking }) => thinking.type)).toEqual(['disabled', 'enabled'])
 })
 
-it('names the container in which code of the provider waits for results, and the skills that it is given', async () => {
+it('a request contains the skills, and the container of code that waits for results', async () => {
   const caller = { type: 'code_execution_20260120', tool_id: 'srvtoolu_1' }
   const code = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'code_execution', input: { code: 'add()' } }
   const result = { type: 'code_execution_tool_result', tool_use_id: 'srvtoolu_1', content: {} }
@@ -190,7 +190,7 @@ it('names the container in which code of the provider waits for results, and the
 
 describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
   it.each(wire === STEP_WIRES.aiSdk ? [true] : [true, false])(
-    'an agent with two tools (streamed: %s)',
+    'an agent calls two tools and finishes (streamed: %s)',
     async (stream) => {
       const conversation = await begin('What is 1 + 2, and what is in src?')
       const { step, requests } = scripted(
@@ -243,12 +243,12 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     },
   )
 
-  it('what a user stopped is kept as far as it was streamed, and the client is told to stop', async () => {
+  it('an interrupt keeps the streamed part of a reply, and aborts the request', async () => {
     const conversation = await begin('Tell me all.')
-    const heard: AbortSignal[] = []
+    const signals: AbortSignal[] = []
     const { step } = scripted(wire, [
       async (signal) => {
-        heard.push(signal)
+        signals.push(signal)
         return (async function* () {
           yield* streamed(wire.stream({ text: 'Once upon' }, 1).slice(0, -1))
           // The AI SDK passes an event on some ticks later.
@@ -259,14 +259,14 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
       },
     ])
     expect((await conversation.run(step)).status).toBe('paused')
-    expect(heard[0]?.aborted).toBe(true)
+    expect(signals[0]?.aborted).toBe(true)
     const last = (await branch(conversation)).at(-1)
     expect(JSON.stringify(last)).toContain('"Once upon"')
     expect(JSON.stringify(last)).not.toContain('unheard')
     expect(last === undefined ? null : replyOf(last)?.interrupted).toBe(true)
   })
 
-  it('a reply that is too long for the model ends the run with an error that says so', async () => {
+  it('a request that is too long ends the run with context_too_long', async () => {
     const conversation = await begin('Long.')
     const { step } = scripted(wire, [wire.tooLong])
     const { status, error } = await conversation.run(step)
@@ -275,7 +275,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
   })
 
-  it('any other failure of the client ends the run with its own error', async () => {
+  it('any other error of the client ends the run with this error', async () => {
     const conversation = await begin('Hello.')
     const broken = Object.assign(new Error('429 Too many tokens, the maximum context length'), {
       status: 429,
@@ -288,7 +288,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     else expect(error).toBe(broken)
   })
 
-  it('what was pending and held by consent is executed once that is given, before the model is asked', async () => {
+  it('after the confirmation, only approved calls are executed, before the next request', async () => {
     const conversation = await begin('What is 1 + 2?')
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     const { step, requests } = scripted(wire, [{ calls: CALLS }], { tools: [add, list] })
@@ -306,7 +306,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
 })
 
 it.each(Object.values(STEP_WIRES))(
-  '$name: a request with calls has a tool list, also of a step without tools',
+  'a $name request with calls has a tool list, even if the step has no tools',
   async (wire) => {
     const conversation = await begin('What is 1 + 2?')
     await conversation.run(scripted(wire, [{ calls: CALLS }], { tools: [add, list] }).step)
@@ -324,7 +324,7 @@ it.each(Object.values(STEP_WIRES))(
   },
 )
 
-it('a condensation that is requested when all is said, of a run that has no condenser, is refused in words', async () => {
+it('a condensation request in a run without a condenser causes an error', async () => {
   const conversation = await begin('Hello.')
   const { step, requests } = scripted(STEP_WIRES.chat, [])
   await conversation.run(step)
@@ -340,7 +340,7 @@ it('a condensation that is requested when all is said, of a run that has no cond
   expect(requests).toHaveLength(1)
 })
 
-/** The configuration of a Gemini step's request. */
+/** Returns the configuration in the request of a Gemini step. */
 const configOf = async (tools: StepOptions['tools'], config: object, vertexai = false): Promise<unknown> => {
   const sent: { readonly config: object }[] = []
   const send = (request: { readonly config: object }): Promise<unknown> => {
@@ -382,7 +382,7 @@ describe("Gemini's own tools", () => {
     ],
     ['functions alone', [F], { toolConfig: { a: 1 } }, { tools: functions, toolConfig: { a: 1 } }],
     [
-      'a computer with functions',
+      'computer use with functions',
       [F, { computerUse: {} }],
       {},
       { tools: [...functions, { computerUse: {} }] },
@@ -399,15 +399,15 @@ describe("Gemini's own tools", () => {
       { tools: [search], toolConfig: { includeServerSideToolInvocations: false } },
       { tools: [...functions, search], toolConfig: { includeServerSideToolInvocations: false } },
     ],
-  ])('%s', async (_, tools, config, expected) => {
+  ])('are merged into the request: %s', async (_, tools, config, expected) => {
     expect(await configOf(tools, config)).toEqual(expected)
   })
 
-  it('of Vertex AI have no flag', async () => {
+  it('have no flag on Vertex AI', async () => {
     expect(await configOf([F, search], {}, true)).toEqual({ tools: [...functions, search] })
   })
 
-  it("sends the SDK's tools of MCP clients, which hold the client itself", async () => {
+  it("include the SDK's tools of MCP clients as the same objects", async () => {
     const live: Record<string, unknown> = { tool: () => undefined, callTool: () => undefined }
     live['client'] = { of: live }
     const { tools } = (await configOf([F], { tools: [search, live] })) as { readonly tools: unknown[] }
@@ -417,20 +417,20 @@ describe("Gemini's own tools", () => {
 })
 
 it.each<readonly [string, object, unknown]>([
-  ['none', {}, undefined],
-  ['a choice alone, without tools', { toolConfig: { toolChoice: { auto: {} } } }, undefined],
+  ['no options', {}, undefined],
+  ['a tool choice without tools', { toolConfig: { toolChoice: { auto: {} } } }, undefined],
   [
-    'a cache point behind the tools',
+    'a cache point after the tools',
     { tools: [list], toolConfig: { tools: [POINT] } },
     { tools: [LISTED, POINT] },
   ],
   [
-    'a choice',
+    'a tool choice',
     { tools: [list], toolConfig: { toolChoice: { any: {} } } },
     { toolChoice: { any: {} }, tools: [LISTED] },
   ],
-  ['tools of its own alone', { toolConfig: { tools: [LISTED] } }, { tools: [LISTED] }],
-])("Bedrock's toolConfig with %s is part of the request", async (_, options, toolConfig) => {
+  ['only its own tools', { toolConfig: { tools: [LISTED] } }, { tools: [LISTED] }],
+])('a Bedrock step with %s sends the expected toolConfig', async (_, options, toolConfig) => {
   const sent: object[] = []
   const converse = async (request: object) => {
     sent.push(request)

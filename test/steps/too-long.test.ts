@@ -8,7 +8,7 @@ import { costOf } from '../growth.ts'
 
 const failure = (message: string, fields: object = {}): Error => Object.assign(new Error(message), fields)
 
-describe('too long', () => {
+describe('tooLong', () => {
   it.each<readonly [string, object]>([
     [
       'Anthropic',
@@ -36,13 +36,13 @@ describe('too long', () => {
         'LM Studio',
         'The number of tokens to keep from the initial prompt is greater than the context length.',
       ],
-      ['llama.cpp, in words', 'the request exceeds the available context size, try increasing it'],
+      ['llama.cpp, as a message', 'the request exceeds the available context size, try increasing it'],
       ['Alibaba', 'InternalError.Algo.InvalidParameter: Range of input length should be [1, 8]'],
       ['Z.ai', 'Prompt exceeds max length'],
       ['OpenAI, since 2026', "Your input exceeds this model's context window."],
       ['Ollama', 'prompt too long; exceeded max context length by 4 tokens'],
       ['SGLang', "The input (9 tokens) is longer than the model's context length (8 tokens)."],
-      ['vLLM, of images', 'The decoder prompt (length 9) is longer than the maximum model length of 8.'],
+      ['vLLM, for images', 'The decoder prompt (length 9) is longer than the maximum model length of 8.'],
       [
         'vLLM, before 0.9',
         'The prompt (total length 9) is too long to fit into the model (context length 8).',
@@ -54,7 +54,10 @@ describe('too long', () => {
       ['Nova', 'Input Tokens Exceeded: Number of input tokens exceeds maximum length.'],
       ['Claude on Bedrock', 'too many total text bytes: 9 > 8'],
       ['Text Generation Inference', '`inputs` tokens + `max_new_tokens` must be <= 8. Given: 7 and 3'],
-    ].map(([who, messages]): [string, Error] => [who as string, failure(`400 ${messages}`, { status: 400 })]),
+    ].map(([provider, messages]): [string, Error] => [
+      provider as string,
+      failure(`400 ${messages}`, { status: 400 }),
+    ]),
     ['Bedrock', failure('Input is too long for requested model.', { statusCode: 400 })],
     [
       'Google',
@@ -63,39 +66,39 @@ describe('too long', () => {
       ),
     ],
     [
-      'the AI SDK, after it tried again',
+      'the AI SDK, after retries',
       failure('Failed', { lastError: failure('prompt is too long', { statusCode: 400 }) }),
     ],
     ['the AI SDK, in a stream', { type: 'error', error: failure('prompt is too long', { statusCode: 400 }) }],
-  ])('says %s', (_, input) => {
+  ])('recognizes the error of %s', (_, input) => {
     const error = tooLong(input)
     expect(error).toMatchObject({ code: 'context_too_long', cause: input })
     expect(tooLong(error)).toBe(error)
   })
 
   it.each<readonly [string, unknown]>([
-    ['a rate', failure('Too many tokens: the maximum context length of all requests', { status: 429 })],
+    ['a rate limit', failure('Too many tokens: the maximum context length of all requests', { status: 429 })],
     ['an overload', failure('overloaded', { status: 529 })],
-    ['a key', failure('invalid x-api-key', { status: 401 })],
-    ['another request that is invalid', failure('messages: roles must alternate', { status: 400 })],
-    ['an argument', failure('tools.0.name is longer than the maximum length of 64', { status: 400 })],
-    ['a description', failure('tools.0.description is too long', { status: 400 })],
-    ['what the model says', { type: 'content_block_delta', delta: { text: 'prompt is too long' } }],
+    ['an invalid key', failure('invalid x-api-key', { status: 401 })],
+    ['another invalid request', failure('messages: roles must alternate', { status: 400 })],
+    ['a long tool name', failure('tools.0.name is longer than the maximum length of 64', { status: 400 })],
+    ['a long tool description', failure('tools.0.description is too long', { status: 400 })],
+    ['text of the model', { type: 'content_block_delta', delta: { text: 'prompt is too long' } }],
     [
       'a chunk without an error',
       { error: null, choices: [{ delta: { content: 'maximum context length' } }] },
     ],
-    ['no error at all', 'prompt is too long'],
-  ])('is not said by %s', (_, input) => {
+    ['a string', 'prompt is too long'],
+  ])('returns null for %s', (_, input) => {
     expect(tooLong(input)).toBe(null)
   })
 
-  it('is found in linear time', () => {
+  it('checks a message of 320,000 characters in less than a second', () => {
     const error = failure('prompt ('.repeat(40_000), { status: 400 })
     expect(costOf(() => tooLong(error))).toBeLessThan(1000)
   })
 
-  it('is looked for in anything, however it is made', () => {
+  it('accepts any value, including a cycle', () => {
     const cycle: Record<string, unknown> = {}
     Object.assign(cycle, { error: cycle, message: cycle, cause: cycle })
     expect(tooLong(cycle)).toBe(null)

@@ -1,5 +1,5 @@
 /**
- * The one reader of tool results: whatever a tool returns, the model can read it, never as `{}` or
+ * Tool results: any value that a tool returns becomes content that the model can read, never `{}` or
  * base64.
  */
 
@@ -73,7 +73,7 @@ const REPEATED: readonly (readonly [unknown, ...string[]])[] = [
   [[{ x: 1 }], '[{"x":1}]'],
 ]
 
-describe('what a tool returns', () => {
+describe('readToolResult', () => {
   it.each<readonly [string, unknown, readonly unknown[], boolean?]>([
     // MCP
     ['MCP error', { content: [text('No such file')], isError: true }, [text('No such file')], true],
@@ -135,7 +135,7 @@ describe('what a tool returns', () => {
       [text('a'), text('{"result":["a","b"]}')],
     ],
     [
-      'MCP structured, repeated without a field',
+      'MCP structured, repeated except for a field',
       { content: [text('a')], structuredContent: { result: 'a', cost: 2 } },
       [text('a'), text('{"result":"a","cost":2}')],
     ],
@@ -145,17 +145,17 @@ describe('what a tool returns', () => {
       [text('{"result":[]}')],
     ],
     [
-      'MCP structured beside other text',
+      'MCP structured next to other text',
       { content: [text('Mild')], structuredContent: { t: 17 } },
       [text('Mild'), text('{"t":17}')],
     ],
     [
-      'MCP block that no one knows',
+      'MCP block of an unknown type',
       { content: [text('a'), { type: 'hologram', z: 1 }], isError: false },
       [text('a'), text('{"type":"hologram","z":1}')],
     ],
     [
-      'MCP fields that no one knows',
+      'MCP with unknown fields',
       { content: [text('a')], isError: false, cost: 2 },
       [text('a'), text('{"cost":2}')],
     ],
@@ -170,9 +170,9 @@ describe('what a tool returns', () => {
       [{ type: 'image', source: { type: 'url', url: 'https://a.b/c.png' } }],
       [{ type: 'image', image_urls: ['https://a.b/c.png'] }],
     ],
-    ['Google', [{ inlineData: { mimeType: 'image/png', data: PNG } }], [SHOT]],
+    ['Google image', [{ inlineData: { mimeType: 'image/png', data: PNG } }], [SHOT]],
     [
-      'Bedrock',
+      'Bedrock image',
       [{ image: { format: 'png', source: { bytes: bytes(PNG) } } }, { text: 'a' }],
       [SHOT, { text: 'a' }],
     ],
@@ -187,7 +187,7 @@ describe('what a tool returns', () => {
       [{ type: 'file', mediaType: 'application/pdf', data: PDF }],
     ],
     [
-      'an observation with blocks of others',
+      'an observation with MCP blocks',
       { kind: 'Shot', content: [{ type: 'image', data: PNG, mimeType: 'image/png' }], size: 4n },
       [SHOT],
     ],
@@ -195,7 +195,7 @@ describe('what a tool returns', () => {
     ['Error', new Error('disk full'), [text('disk full')], true],
     ['cause', new Error('a', { cause: new Error('b') }), [text('a\nCaused by: b')], true],
     [
-      'Error inside',
+      'Error in an object',
       { error: new Error('disk full') },
       [text('{"error":{"name":"Error","message":"disk full"}}')],
     ],
@@ -204,16 +204,16 @@ describe('what a tool returns', () => {
     ['bytes of text', bytes(CSV), [text('a,b\n1,2\n')]],
     ['bytes of a PDF', bytes(PDF).buffer, [file('application/pdf', PDF, '9 bytes')]],
     ['other bytes', new Uint8Array([0, 255]), [file('application/octet-stream', 'AP8=', '2 bytes')]],
-    ['no bytes', new Uint8Array(), []],
+    ['empty bytes', new Uint8Array(), []],
     ['bytes of another realm', runInNewContext('new Uint8Array([97, 98])'), [text('ab')]],
     [
-      'an image inside',
+      'an image in an object',
       { status: 'ok', shots: [bytes(PNG), { type: 'image', data: PNG, mimeType: 'image/png' }] },
       [text('{"status":"ok","shots":["[Part 1, which follows]","[Part 2, which follows]"]}'), SHOT, SHOT],
     ],
-    ['text bytes inside', { table: bytes(CSV) }, [text('{"table":"a,b\\n1,2\\n"}')]],
+    ['text bytes in an object', { table: bytes(CSV) }, [text('{"table":"a,b\\n1,2\\n"}')]],
     [
-      'a table inside',
+      'a CSV file in an object',
       { file: { type: 'media', mediaType: 'text/csv', data: CSV } },
       [text('{"file":"a,b\\n1,2\\n"}')],
     ],
@@ -225,34 +225,34 @@ describe('what a tool returns', () => {
     ['cycle', cycle, [text('{"a":1,"me":"[Circular]"}')]],
     ['function', { f: () => 1, g: Symbol('s') }, [text('{"f":"[Function f]","g":"Symbol(s)"}')]],
     ['getter that throws', throwing, [text('{"a":"[Unreadable: no a]","b":2}')]],
-    ['unreadable', unreadable, [text('[Unreadable: closed]')]],
+    ['proxy that throws', unreadable, [text('[Unreadable: closed]')]],
     ['Date', [new Date(0), new Date(Number.NaN)], [text('["1970-01-01T00:00:00.000Z","Invalid Date"]')]],
     ['RegExp', /a/g, [text('/a/g')]],
     [
-      'only the tag of a box',
+      'only the tag of a boxed value',
       { [Symbol.toStringTag]: 'Number', valueOf: () => ({ n: 1 }), a: 1 },
       [text('{"valueOf":"[Function valueOf]","a":1}')],
     ],
     ['boxed', [new Object('a'), { n: new Object(5) }, new Object(true)], [text('["a",{"n":5},true]')]],
     ['URL', new URL('https://a.b/c'), [text('https://a.b/c')]],
-    ['search', new URLSearchParams('a=1'), [text('[["a","1"]]')]],
+    ['URLSearchParams', new URLSearchParams('a=1'), [text('[["a","1"]]')]],
     ['Promise', [Promise.resolve(1)], [text('["[Promise]"]')]],
-    ['class', new Point(), [text('{"x":1}')]],
+    ['class instance', new Point(), [text('{"x":1}')]],
     [
-      'class without fields',
+      'class instances without fields',
       [new Silent(), new Empty()],
       [text('["[Silent]",{"hidden":"[Function hidden]"}]')],
     ],
-    ['numbers in bytes', new Float64Array([1.5, 2]), [text('[1.5,2]')]],
+    ['typed array of numbers', new Float64Array([1.5, 2]), [text('[1.5,2]')]],
     ['Blob', new Blob(['abc'], { type: 'text/plain' }), [text('[Blob: text/plain, 3 bytes, not read]')]],
-    ['a false name', { [Symbol.toStringTag]: 'Map', a: 1 }, [text('{"a":1}')]],
+    ['false toStringTag', { [Symbol.toStringTag]: 'Map', a: 1 }, [text('{"a":1}')]],
     [
       'toJSON that throws',
       { a: 1, toJSON: () => JSON.parse('{') as unknown },
       [text('{"a":1,"toJSON":"[Function toJSON]"}')],
     ],
     ['`__proto__`', JSON.parse('{"__proto__":{"a":1}}'), [text('{"__proto__":{"a":1}}')]],
-    ['surrogate', 'a\ud800', [text('a\ufffd')]],
+    ['lone surrogate', 'a\ud800', [text('a\ufffd')]],
     // Rows that only resemble content
     ['row with a text', [{ ...text('a'), score: 1 }], [text('[{"type":"text","text":"a","score":1}]')]],
     ['row with content', { content: [1] }, [text('{"content":[1]}')]],
@@ -261,17 +261,17 @@ describe('what a tool returns', () => {
       { content: [text('a')], total: 1 },
       [text('{"content":[{"type":"text","text":"a"}],"total":1}')],
     ],
-  ])('%s', (_, output, content, isError = false) => {
+  ])('converts: %s', (_, output, content, isError = false) => {
     const result = read(output)
     expect(result.content).toEqual(content)
     expect(result.is_error === true).toBe(isError)
   })
 
-  it('deep values end in words', () => {
+  it('replaces values that are nested more than 500 levels deep by a note', () => {
     expect(JSON.stringify(read(deep))).toContain('[Left out: nested more than 500 deep]')
   })
 
-  it('values that share their parts do not grow without end', () => {
+  it('replaces values beyond the first million by a note', () => {
     let shared: unknown = ['x']
     for (let depth = 0; depth < 60; depth += 1) shared = [shared, shared]
     expect(JSON.stringify(read(shared))).toContain('[Left out: more than 1000000 values]')
@@ -279,7 +279,7 @@ describe('what a tool returns', () => {
   })
 })
 
-describe('what toModelOutput returns', () => {
+describe('readModelOutput', () => {
   it.each<readonly [string, unknown, readonly unknown[], boolean?]>([
     [
       'image-data',
@@ -335,8 +335,8 @@ describe('what toModelOutput returns', () => {
     ['error-json', { type: 'error-json', value: { a: 1 } }, [text('{"a":1}')], true],
     ['execution-denied', { type: 'execution-denied', reason: 'no' }, [text('no')], true],
     ['a plain text', 'a', [text('a')]],
-    ['nothing', undefined, []],
-  ])('%s', (_, output, content, isError = false) => {
+    ['undefined', undefined, []],
+  ])('converts: %s', (_, output, content, isError = false) => {
     const result = readModelOutput(output, AI_SDK.parts.kinds)
     expect(result.content).toEqual(content)
     expect(result.is_error === true).toBe(isError)
@@ -394,7 +394,7 @@ const hostile = fc.letrec<{ value: unknown; block: unknown }>((tie) => ({
   ),
 })).value
 
-it('costs its length, also a deep tree of objects with a type', () => {
+it('readToolResult reads a deep tree of objects with a type in less than a second', () => {
   const more = 'x'.repeat(3000)
   let tree: object = { type: 'leaf', more }
   for (let depth = 0; depth < 480; depth += 1) tree = { type: 'node', more, child: tree }
@@ -402,8 +402,8 @@ it('costs its length, also a deep tree of objects with a type', () => {
   expect(read(tree).content).toEqual([text(JSON.stringify(tree))])
 })
 
-describe('any value', () => {
-  it('is read without an error, to the same observation each time, as JSON', () => {
+describe('readToolResult with arbitrary values', () => {
+  it('never throws, and returns the same JSON each time', () => {
     fc.assert(
       fc.property(hostile, (value) => {
         for (const result of [readToolResult(value, {}), readModelOutput(value, AI_SDK.parts.kinds)]) {
@@ -417,7 +417,7 @@ describe('any value', () => {
     )
   })
 
-  it('of plain JSON is its JSON', () => {
+  it('returns plain JSON as JSON text', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const { content } = read([value, null])
@@ -426,7 +426,7 @@ describe('any value', () => {
     )
   })
 
-  it('without bytes and content loses no text and no number, and is never `{}`', () => {
+  it('keeps every text and number of sets, maps and errors, and never returns `{}`', () => {
     const leaf = fc.oneof(fc.string({ minLength: 1, unit: 'grapheme-ascii' }), fc.integer())
     const holder = fc.letrec<{ any: unknown }>((tie) => ({
       any: fc.oneof(
@@ -454,7 +454,7 @@ describe('any value', () => {
     )
   })
 
-  it('is an event of the log once it is a result', () => {
+  it('returns a valid observation for an MCP resource', () => {
     const result = read({ content: [{ type: 'resource', resource: { uri: 'a', blob: CSV } }], isError: true })
     const event = {
       kind: 'ObservationEvent',

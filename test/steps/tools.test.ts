@@ -1,4 +1,4 @@
-/** Tools: whatever they return, throw or cannot do becomes a true result that the model reads. */
+/** Tools: every value that they return or throw, and every failed call, becomes a result for the model. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ import { describeTool } from '../../src/steps/tool.ts'
 import { begin, branch } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES } from './wires.ts'
 
-const made = (execute: StepTool['execute'], more: Partial<StepTool> = {}): StepTool => ({
+const toolOf = (execute: StepTool['execute'], more: Partial<StepTool> = {}): StepTool => ({
   name: 'do',
   description: 'Does it.',
   parameters: { type: 'object' },
@@ -37,8 +37,8 @@ async function resultOf(input: StepTool | null, args = '{}', name = 'do'): Promi
   )
 }
 
-const observed = async (input: () => ToolOutput): Promise<unknown> => {
-  const result = await resultOf(made(async () => input()))
+const observationOf = async (input: () => ToolOutput): Promise<unknown> => {
+  const result = await resultOf(toolOf(async () => input()))
   return result?.kind === 'ObservationEvent' ? result.observation : result
 }
 
@@ -56,7 +56,7 @@ async function* fails() {
   throw new Error('No more.')
 }
 
-describe('what a tool gives', () => {
+describe('the result of a tool', () => {
   it.each<readonly [unknown, unknown]>([
     ['text', [{ type: 'text', text: 'text' }]],
     ['', []],
@@ -83,15 +83,15 @@ describe('what a tool gives', () => {
     ],
     [[{ type: 'image', image_urls: ['https://a.b/c.png'], detail: 'high' }], undefined],
     [{ kind: 'file', path: 'a' }, [{ type: 'text', text: '{"kind":"file","path":"a"}' }]],
-  ])('%j', async (output, content) => {
-    expect(await observed(() => output as ToolOutput)).toEqual({
+  ])('contains the returned value %j', async (output, content) => {
+    expect(await observationOf(() => output as ToolOutput)).toEqual({
       kind: 'ToolObservation',
       content: content ?? output,
     })
   })
 
-  it('a tool may write into the arguments that it is given', async () => {
-    const sort = made(({ list, more }) => {
+  it('is correct if the tool modifies its arguments', async () => {
+    const sort = toolOf(({ list, more }) => {
       Object.assign(more as object, { sorted: true })
       return [...(list as number[]).toSorted(), (list as number[]).pop() ?? 0, more] as never
     })
@@ -100,31 +100,34 @@ describe('what a tool gives', () => {
     })
   })
 
-  it('a generator runs to its end, and its last value counts', async () => {
+  it('is the last value of a generator, also for a background call', async () => {
     const last = { kind: 'ToolObservation', content: [{ type: 'text', text: 'three' }] }
-    expect(await observed(counts)).toEqual(last)
-    expect(await observed(async function* () {})).toEqual({ kind: 'ToolObservation', content: [] })
-    expect(await observed(fails)).toMatchObject({ is_error: true, content: [{ text: 'No more.' }] })
-    const asLater = [made(counts, { background: true }), made(() => background(Promise.resolve(counts())))]
-    for (const later of asLater) {
+    expect(await observationOf(counts)).toEqual(last)
+    expect(await observationOf(async function* () {})).toEqual({ kind: 'ToolObservation', content: [] })
+    expect(await observationOf(fails)).toMatchObject({ is_error: true, content: [{ text: 'No more.' }] })
+    const backgroundTools = [
+      toolOf(counts, { background: true }),
+      toolOf(() => background(Promise.resolve(counts()))),
+    ]
+    for (const backgroundTool of backgroundTools) {
       const conversation = await begin()
       const script = [
         { calls: [{ id: 'c', name: 'do', args: '{}' }] },
         { text: 'Started.' },
         { text: 'Read.' },
       ]
-      const { step } = scripted(STEP_WIRES.chat, script, { tools: [later] })
+      const { step } = scripted(STEP_WIRES.chat, script, { tools: [backgroundTool] })
       await conversation.run(step, { until: 'settled' })
       expect(JSON.stringify(await conversation.messages())).toContain('three')
     }
   })
 
-  it('an observation is taken as it is', async () => {
+  it('is the returned observation', async () => {
     const observation = { kind: 'FileObservation', content: [{ text: 'no' }], is_error: true, path: 'a' }
-    expect(await observed(() => observation)).toEqual(observation)
+    expect(await observationOf(() => observation)).toEqual(observation)
   })
 
-  it('whatever it gives or throws, the call has one result, and the run goes on', async () => {
+  it('exists for any value that the tool returns or throws, and the run finishes', async () => {
     const output = fc.oneof(
       fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true }),
       fc.constant(Symbol('s')),
@@ -132,7 +135,7 @@ describe('what a tool gives', () => {
     await fc.assert(
       fc.asyncProperty(output, fc.boolean(), async (value, throws) => {
         const result = await resultOf(
-          made(async () => {
+          toolOf(async () => {
             if (throws) throw value
             return value as ToolOutput
           }),
@@ -144,8 +147,8 @@ describe('what a tool gives', () => {
     )
   })
 
-  it('what it throws is its error, in its own words', async () => {
-    expect(await observed(throwing)).toEqual({
+  it('is an error with the message that the tool throws', async () => {
+    expect(await observationOf(throwing)).toEqual({
       kind: 'ToolObservation',
       content: [{ type: 'text', text: 'No such file: a.txt' }],
       is_error: true,
@@ -153,7 +156,7 @@ describe('what a tool gives', () => {
   })
 })
 
-describe('arguments', () => {
+describe('tool arguments', () => {
   const schema = z.object({
     n: z.coerce.number(),
     name: z.string().default('x'),
@@ -167,13 +170,13 @@ describe('arguments', () => {
     execute: (args) => void input.push(args),
   })
 
-  it('are what the schema makes of them, a `kind` of their own included', async () => {
+  it('are the output of the schema, including a field named `kind`', async () => {
     input.length = 0
     await resultOf(checked, '{"n":"4","kind":"dir"}')
     expect(input).toEqual([{ n: 4, name: 'x', kind: 'dir' }])
   })
 
-  it('that do not fit are not executed, and the model reads what is wrong with each', async () => {
+  it('are reported field by field if they are invalid, and the tool does not run', async () => {
     input.length = 0
     const result = await resultOf(checked, '{"n":"four","name":5}')
     expect(input).toEqual([])
@@ -182,23 +185,23 @@ describe('arguments', () => {
     expect(error).toMatch(/^The call was not executed: its arguments do not fit\. n: .*\. name: .*\.$/)
   })
 
-  it('of JSON Schema are not checked', async () => {
+  it('are not checked against a JSON Schema', async () => {
     const seen: unknown[] = []
     await resultOf(
-      made((args) => void seen.push(args), { parameters: { required: ['a'] } }),
+      toolOf((args) => void seen.push(args), { parameters: { required: ['a'] } }),
       '{"b":1}',
     )
     expect(seen).toEqual([{ b: 1 }])
   })
 
-  it('are described to the model from the schema, without the name of its dialect', () => {
+  it('are described by the schema without $schema, and must have a JSON Schema', () => {
     expect(describeTool(checked).parameters).toMatchObject({ type: 'object', required: ['n'] })
     expect(describeTool(checked).parameters).not.toHaveProperty('$schema')
     const mute = {
       '~standard': { version: 1 as const, vendor: 'v', validate: (value: unknown) => ({ value }) },
     }
     const client = { messages: { create: async () => ({}) } }
-    const options = { client, model: 'm', max_tokens: 1, tools: [made(() => '', { parameters: mute })] }
+    const options = { client, model: 'm', max_tokens: 1, tools: [toolOf(() => '', { parameters: mute })] }
     expect(() => anthropicStep(options)).toThrow(/implements Standard JSON Schema/)
   })
 
@@ -220,7 +223,7 @@ describe('arguments', () => {
     ['references', { $defs: { X }, anyOf: [{ $ref: '#/$defs/X' }, Y] }, { $defs: { X }, ...EITHER }],
     ['a reference at the top', { $ref: '#/$defs/X', $defs: { X } }, { $defs: { X }, type: 'object', ...X }],
     [
-      'a circle of references',
+      'circular references',
       { $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }] } } },
       { $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }] } }, type: 'object', properties: {} },
     ],
@@ -235,11 +238,11 @@ describe('arguments', () => {
       { type: 'object', properties: { ...X.properties, z: {} }, required: ['k', 'x', 'z'] },
     ],
     ['an object or null', { anyOf: [X, { type: 'null' }] }, { type: 'object', properties: X.properties }],
-  ])('with %s are described as all providers accept them', (_, parameters, described) => {
-    expect(describeTool(made(() => '', { parameters } as never)).parameters).toEqual(described)
+  ])('with %s are described in a form that all providers accept', (_, parameters, described) => {
+    expect(describeTool(toolOf(() => '', { parameters } as never)).parameters).toEqual(described)
   })
 
-  it('that all providers accept are described unchanged, to the byte', () => {
+  it('are described unchanged if all providers accept the schema', () => {
     const name = fc.constantFrom('a', 'b', '__proto__', 'constructor')
     const inner = fc.constantFrom<object>({ type: 'string' }, { oneOf: [{}] }, { $ref: '#/$defs/a' })
     const schema = fc.record(
@@ -254,23 +257,23 @@ describe('arguments', () => {
     )
     fc.assert(
       fc.property(schema, (parameters) => {
-        const described = describeTool(made(() => '', { parameters } as never))
+        const described = describeTool(toolOf(() => '', { parameters } as never))
         expect(JSON.stringify(described.parameters)).toBe(JSON.stringify(parameters))
       }),
     )
   })
 })
 
-describe.each(Object.values(STEP_WIRES))('the tools of $name', (wire) => {
+describe.each(Object.values(STEP_WIRES))('the tools option of $name', (wire) => {
   it.each<readonly [string, unknown, string]>([
-    ['no list', 7, 'must be an array of tools'],
+    ['a number', 7, 'must be an array of tools'],
     ['null in the list', [null], 'must be an array of tools'],
-    ['text in the list', [made(() => ''), 'x'], 'must be an array of tools'],
+    ['text in the list', [toolOf(() => ''), 'x'], 'must be an array of tools'],
     ['a list in the list', [[]], 'must be an array of tools'],
-    ['no name', [made(() => '', { name: undefined } as never)], 'must have a name for each tool'],
-    ['an empty name', [made(() => '', { name: '' })], 'must have a name for each tool'],
-    ['a name twice', [made(() => ''), made(() => '')], 'must not have two tools with the name "do"'],
-  ])('%s is refused in a sentence', (_, tools, rule) => {
+    ['no name', [toolOf(() => '', { name: undefined } as never)], 'must have a name for each tool'],
+    ['an empty name', [toolOf(() => '', { name: '' })], 'must have a name for each tool'],
+    ['a repeated name', [toolOf(() => ''), toolOf(() => '')], 'must not have two tools with the name "do"'],
+  ])('rejects %s', (_, tools, rule) => {
     const create = () => scripted(wire, [], { tools: tools as never })
     // The AI SDK's tools are an object too.
     if (wire === STEP_WIRES.aiSdk && tools === 7) return
@@ -279,7 +282,7 @@ describe.each(Object.values(STEP_WIRES))('the tools of $name', (wire) => {
     )
   })
 
-  it('may be left out, also with null', () => {
+  it('may be undefined or null', () => {
     for (const tools of [undefined, null])
       expect(() => scripted(wire, [], { tools: tools as never })).not.toThrow()
   })
@@ -291,7 +294,7 @@ it.each([
     'toolConfig.tools',
     (tools: unknown) => bedrockStep({ client: {} as never, model: 'm', toolConfig: { tools } }),
   ],
-])('%s is refused in a sentence if it is no list of objects', (field, create) => {
+])('%s must be an array of objects', (field, create) => {
   for (const tools of [7, 'x', {}, [null], [undefined], ['x']])
     expect(() => create(tools)).toThrow(
       expect.objectContaining({
@@ -302,7 +305,7 @@ it.each([
   for (const tools of [undefined, null, [], [{}]]) expect(() => create(tools)).not.toThrow()
 })
 
-it("a provider's own tools are passed on as they are, and executed here where they have an execute", async () => {
+it("a provider's own tools are sent unchanged, and executed if they have an execute function", async () => {
   const conversation = await begin()
   const bash = { type: 'bash_20250124', name: 'bash' }
   const search = { type: 'web_search_20250305', name: 'web_search' }
@@ -325,24 +328,24 @@ it("a provider's tool that the step does not execute keeps all its fields", asyn
   expect(requests[0]?.['tools']).toEqual([image])
 })
 
-describe('execution', () => {
-  it('of a tool that is not there any more is refused in words', async () => {
+describe('the execution of calls', () => {
+  it('reports an error if the tool no longer exists', async () => {
     const conversation = await begin()
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     const calls = [{ id: 'c', name: 'do', args: '{}' }]
-    await conversation.run(scripted(STEP_WIRES.chat, [{ calls }], { tools: [made(() => '')] }).step)
+    await conversation.run(scripted(STEP_WIRES.chat, [{ calls }], { tools: [toolOf(() => '')] }).step)
     const id = (await branch(conversation)).find(({ kind }) => kind === 'ActionEvent')?.id ?? ''
     await conversation.approve([id])
     await conversation.run(scripted(STEP_WIRES.chat, []).step)
     expect(JSON.stringify(await branch(conversation))).toContain('there is no tool \\"do\\"')
   })
 
-  it('is at the same time, and each result is there when its tool is done', async () => {
+  it('is parallel, and appends each result when its tool finishes', async () => {
     const conversation = await begin()
     const waiting = Promise.withResolvers<string>()
     const tools = [
-      made(() => waiting.promise, { name: 'slow' }),
-      made(async () => 'quick', { name: 'quick' }),
+      toolOf(() => waiting.promise, { name: 'slow' }),
+      toolOf(async () => 'quick', { name: 'quick' }),
     ]
     const calls = ['slow', 'quick'].map((name) => ({ id: name, name, args: '{}' }))
     const running = conversation.run(scripted(STEP_WIRES.chat, [{ calls }], { tools }).step)
@@ -357,11 +360,11 @@ describe('execution', () => {
     expect(results).toEqual(['quick', 'slow'])
   })
 
-  it('that hangs is left behind by an interrupt, and told of it', async () => {
+  it('ends on an interrupt if a tool hangs, and aborts the signal of the tool', async () => {
     const conversation = await begin()
-    let report: AbortSignal | null = null
-    const hangs = made(async (_, { signal, call }) => {
-      report = signal
+    let toolSignal: AbortSignal | null = null
+    const hangs = toolOf(async (_, { signal, call }) => {
+      toolSignal = signal
       expect(call.tool_call_id).toBe('c')
       await conversation.interrupt()
       return new Promise(() => undefined)
@@ -370,6 +373,6 @@ describe('execution', () => {
       tools: [hangs],
     })
     expect((await conversation.run(step)).status).toBe('paused')
-    expect(report).toMatchObject({ aborted: true })
+    expect(toolSignal).toMatchObject({ aborted: true })
   })
 })

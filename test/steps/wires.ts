@@ -26,24 +26,24 @@ import { OPENAI_CHAT } from '../../src/messages/openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from '../../src/messages/openai-responses/grammar.ts'
 
 /** A tool call, with its arguments as the model's text. */
-export interface SaidCall {
+export interface ScriptedCall {
   readonly id: string
   readonly name: string
   readonly args: string
 }
 
-export interface Said {
+export interface ScriptedReply {
   readonly text?: string
-  readonly calls?: readonly SaidCall[]
+  readonly calls?: readonly ScriptedCall[]
 }
 
 type Raw = Readonly<Record<string, unknown>>
 
 export interface StepWire {
   readonly name: string
-  readonly whole: (text: Said, number: number) => Raw
+  readonly whole: (reply: ScriptedReply, number: number) => Raw
   /** Events of a streamed reply. */
-  readonly stream: (messages: Said, number: number) => readonly Raw[]
+  readonly stream: (reply: ScriptedReply, number: number) => readonly Raw[]
   /** Returns a step whose client is `create`, which returns a reply or a stream. */
   readonly step: (
     create: (request: Raw, signal: AbortSignal) => Promise<unknown>,
@@ -58,7 +58,7 @@ const failed = (message: string, fields: object): Error => Object.assign(new Err
 /** Renders replies in the provider's grammar. */
 const output = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
   const grammar = provider as ProviderGrammar
-  const contents = ({ text, calls = [] }: Said, number: number) => [
+  const contents = ({ text, calls = [] }: ScriptedReply, number: number) => [
     ...(text === undefined ? [] : grammar.contents(text, `${number}`)),
     ...calls.flatMap(({ id, name, args }, index) =>
       grammar.contents({ call: name, id, args }, `${number}_${index}`),
@@ -121,11 +121,11 @@ const google: StepWire = {
   name: 'Gemini',
   ...output(GOOGLE),
   step: (create, options) => {
-    const ask = (params: { readonly config: { readonly abortSignal: AbortSignal } }): Promise<unknown> =>
+    const send = (params: { readonly config: { readonly abortSignal: AbortSignal } }): Promise<unknown> =>
       create(params as never, params.config.abortSignal)
     return googleStep({
       ...options,
-      client: { models: { generateContent: ask, generateContentStream: ask } },
+      client: { models: { generateContent: send, generateContentStream: send } },
       model: 'm',
     })
   },
@@ -175,7 +175,7 @@ const usage = {
   outputTokens: { total: 5, text: 5, reasoning: undefined },
 }
 
-/** The SDK itself, over a model whose calls the script answers. */
+/** The SDK itself, with a model that plays the script. */
 const aiSdk: StepWire = {
   name: 'AI SDK',
   whole: () => ({}),
@@ -227,10 +227,10 @@ const aiSdk: StepWire = {
 
 export const STEP_WIRES = { anthropic, chat, responses, google, interactions, bedrock, aiSdk } as const
 
-/** A step whose model plays replies in order, and its requests. */
+/** Returns a step whose model plays replies in order, and the requests of the step. */
 export function scripted(
   wire: StepWire,
-  script: readonly (Said | object | ((signal: AbortSignal) => Promise<unknown>))[],
+  script: readonly (ScriptedReply | object | ((signal: AbortSignal) => Promise<unknown>))[],
   options: StepOptions = {},
 ): { readonly step: Step; readonly requests: readonly Raw[] } {
   const remaining = [...script]
@@ -251,7 +251,7 @@ export async function* streamed(events: readonly Raw[]): AsyncGenerator<Raw> {
   for (const event of events) yield event
 }
 
-/** A stream that is read on demand; not every browser can make one from an iterable. */
+/** Returns a stream that is read on demand. Not every browser can create one from an iterable. */
 export function streamOf<T>(values: AsyncIterable<T>): ReadableStream<T> {
   const reader = values[Symbol.asyncIterator]()
   return new ReadableStream(
