@@ -149,7 +149,7 @@ describe('fitToBudget', () => {
     }
   })
 
-  it('returns the same for an evicted state, and does not change the state', () => {
+  it('returns the same result for an evicted state, and does not change the state', () => {
     const state = replay(agents(20))
     const before = JSON.stringify(toMessages(state))
     expect(fitToBudget(evict(state), tens, 50)).toEqual(fitToBudget(state, tens, 50))

@@ -49,8 +49,8 @@ describe('maxEvents', () => {
     [80, 'keep'],
     [81, 42],
     [100, 61],
-  ])('U2 with maxEvents 80 and keepFirst 4, the plan for %i events is: %s', (length, gone) => {
-    expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(gone)
+  ])('U2 with maxEvents 80 and keepFirst 4, the plan for %i events is: %s', (length, forgotten) => {
+    expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(forgotten)
   })
 
   it('U4 keeps the first three of eleven events, and the summary follows them', () => {
@@ -109,11 +109,11 @@ describe('minimumProgress', () => {
   it('is 0.1 by default', () => {
     // A batch of 100 events stays with the first ones, and so do the last seven.
     const names = Array.from({ length: 50 }, (_, index) => `x${index}`)
-    const gone = (between: number) =>
+    const forgotten = (between: number) =>
       count(planned([agent('a'), ...batch('r', names), ...agents(between + 7)], { maxEvents: 20 }))
-    expect(gone(11)).toBe('nothing_to_forget')
-    expect(gone(12)).toBe(12)
-    expect(gone(13)).toBe(13)
+    expect(forgotten(11)).toBe('nothing_to_forget')
+    expect(forgotten(12)).toBe(12)
+    expect(forgotten(13)).toBe(13)
   })
 
   it('refuses a plan that forgets too little, unless a condensation was requested', () => {
@@ -134,8 +134,8 @@ describe('a condensation request', () => {
   it.each([
     [25, 20, 16],
     [40, 30, 26],
-  ])('U9 for %i events and maxEvents %i forgets %i', (length, maxEvents, gone) => {
-    expect(count(planned([...agents(length), request('q')], { maxEvents }))).toBe(gone)
+  ])('U9 for %i events and maxEvents %i forgets %i', (length, maxEvents, forgotten) => {
+    expect(count(planned([...agents(length), request('q')], { maxEvents }))).toBe(forgotten)
   })
 
   it('is the first trigger, and makes a refusal required', () => {

@@ -90,7 +90,7 @@ describe('a literal secret', () => {
     expect(find(text)).toBe(text)
   })
 
-  it('is searched without changing backslashes and percent signs around it', () => {
+  it('a search for a literal secret does not change backslashes and percent signs', () => {
     for (const text of [
       '\\'.repeat(5000),
       `|${'\\'.repeat(999)}\n`,

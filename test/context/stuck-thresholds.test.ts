@@ -32,7 +32,7 @@ describe('thresholds of the stuck detector', () => {
     ['action_error', 4, 'error results', errorResults],
     ['monologue', 3, 'messages', messages],
     ['alternating_pattern', 6, 'alternating calls', alternating],
-  ])('by default match %s from %i %s', (name, index, _, log) => {
+  ])('%s matches from %i %s by default', (name, index, _, log) => {
     const matches = [index - 1, index, index + 1].map((times) => pattern([user('u'), ...log(times)]))
     expect(matches).toEqual([null, name, name])
   })
@@ -48,7 +48,7 @@ describe('thresholds of the stuck detector', () => {
     ['alternating_pattern', 3, 3, alternating],
     // Two steps do not repeat anything.
     ['alternating_pattern', 1, 3, alternating],
-  ])('for %s with the value %i match from %i repetitions', (name, threshold, index, log) => {
+  ])('%s = %i matches from %i repetitions', (name, threshold, index, log) => {
     const matches = [index - 1, index, index + 1].map((times) =>
       pattern([user('u'), ...log(times)], { [name]: threshold }),
     )
@@ -60,7 +60,7 @@ describe('thresholds of the stuck detector', () => {
     ['action_error', errors(20)],
     ['monologue', messages(20)],
     ['alternating_pattern', alternating(20)],
-  ])('never match %s with the value Infinity', (name, log) => {
+  ])('%s = Infinity never matches', (name, log) => {
     expect(pattern([user('u'), ...log])).toBe(name)
     expect(pattern([user('u'), ...log], { [name]: Infinity })).toBe(null)
   })

@@ -112,14 +112,14 @@ describe('tool calls in a transcript', () => {
     expect(blocks(call, reject('r', call, { rejection_reason: 'not now' }))).toContain('not now')
   })
 
-  it('without an action appear with their raw arguments', () => {
+  it('appear with their raw arguments if they have no action', () => {
     expect(blocks(action('a', { action: null, tool: 'none', args: '{"x"' }))).toBe(
       '[TOOL USE: none] (no result)\n  input: {"x"',
     )
     expect(blocks(action('a'))).toBe('[TOOL USE: ls] (no result)')
   })
 
-  it('with equal ids each have their own result', () => {
+  it('each have their own result, even with equal ids', () => {
     const [a, b] = [run('a', { call: 'c' }), run('b', { call: 'c' })]
     const shown = blocks(a, fail('x', a, 'first'), b, fail('y', b, 'second'), fail('z', b, 'third')) ?? ''
     expect([...shown.matchAll(/output: (\w+)/g)].map(([, word]) => word)).toEqual(['first', 'second'])
@@ -227,7 +227,7 @@ describe('V6 limits', () => {
     [7_999, 7_999],
     [8_000, 8_000],
     [8_001, 8_000],
-  ])('by default, a message of %i units becomes %i long', (input, expected) => {
+  ])('by default, a message of %i units has %i units in the transcript', (input, expected) => {
     expect(blocks(user('u', 'y'.repeat(input)))).toHaveLength(expected + '[USER]: '.length)
   })
 

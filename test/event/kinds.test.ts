@@ -56,7 +56,7 @@ describe('the table of kinds', () => {
     expect(withUnit('result')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
   })
 
-  it('contains which kinds are searchable, are stored and change the status', () => {
+  it('contains the kinds that are not searchable, are not stored or change the status', () => {
     expect(withFact((fact) => !fact.searchable)).toEqual(['ConversationStateUpdateEvent'])
     expect(withFact((fact) => !fact.stored)).toEqual(['StreamingDeltaEvent'])
     expect(withFact((fact) => fact.movesStatus)).toEqual([

@@ -56,7 +56,7 @@ describe('the published kinds', () => {
     ['TaskTrackerAction', { task_list: [{ title: 't', status: 'later' }] }, 'task_list.0.status enum'],
     ['TaskTrackerAction', { task_list: [{}] }, 'task_list.0.title missing'],
     ['MCPToolAction', { data: [] }, 'data dict_type'],
-  ])('report for %s with %j: %s', (kind, fields, issue) => {
+  ])('%s with %j is reported: %s', (kind, fields, issue) => {
     expect(issuesIn('action', { kind, ...REQUIRED[kind], ...fields })).toEqual([`action.${issue}`])
   })
 
@@ -67,7 +67,7 @@ describe('the published kinds', () => {
     ['FileEditorObservation', { prev_exist: null }, 'prev_exist bool_type'],
     ['FinishObservation', { content: 'text' }, 'content list_type'],
     ['ListDirectoryObservation', { entries: [{ name: 'a' }] }, 'entries.0.path missing'],
-  ])('report for %s with %j: %s', (kind, fields, issue) => {
+  ])('%s with %j is reported: %s', (kind, fields, issue) => {
     expect(issuesIn('observation', { kind, ...REQUIRED[kind], ...fields })).toEqual([`observation.${issue}`])
   })
 

@@ -45,7 +45,7 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
 
 const measure = (log: readonly Event[]): number => costOf(() => findings(log, { secrets: false }))
 
-it.each(Object.entries(SHAPES))('findings are nearly linear for %s', (_, make) => {
+it.each(Object.entries(SHAPES))('the time of findings is nearly linear for %s', (_, make) => {
   const [short, long] = [make(500), make(4_000)]
   // The first run compiles; the minimum has the fewest pauses of the collector.
   const before = Math.min(measure(short), measure(short), measure(short))

@@ -83,7 +83,7 @@ it('mcpTools rejects two tools with the same name, and an endless list', async (
   await expect(mcpTools(endless)).rejects.toMatchObject({ code: 'invalid_argument' })
 })
 
-it('the order of tools does not depend on the order of the list of the server', async () => {
+it("the order of tools does not depend on the server's order", async () => {
   const lists = ['bac', 'cba'].map((names) => clientOf([[...names].map((name) => listed(name))]))
   const [one, other] = await Promise.all(lists.map(async ({ client }) => mcpTools(client)))
   expect(one?.map(({ name }) => name)).toEqual(other?.map(({ name }) => name))
