@@ -19,7 +19,7 @@ const RULES = redactionRules({
 const fill = (part: string) => (length: number) =>
   part.repeat(Math.ceil(length / part.length)).slice(0, length)
 
-/** Texts of a given length that a naive search would process slowly. */
+/** Returns texts of the requested length that a naive search would process slowly. */
 const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   prose: fill('The quick brown fox jumps over the lazy dog. '),
   'JSON in JSON': (length) =>

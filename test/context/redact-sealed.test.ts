@@ -1,4 +1,4 @@
-/** Signed and encrypted content stays whole, or is no longer sent as such. */
+/** Redaction keeps signed and encrypted content complete, or removes its signatures. */
 
 import { describe, expect, it } from 'vitest'
 import { redactLog } from '../../src/context/redaction/redact.ts'

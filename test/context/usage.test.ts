@@ -289,7 +289,7 @@ const recordedReply = fc.record({
   model: fc.constantFrom('a', 'b', null),
   replyTokens: fc.record({ fresh: tokens, read: tokens, written: tokens, text: tokens, reasoning: tokens }),
   calls: fc.nat(3),
-  /** Some servers give every reply the same id, or none. */
+  /** Some servers send the same id with every reply, or no id. */
   response: fc.constantFrom('always the same', '', null),
   /** In the short form that readers record. */
   short: fc.boolean(),

@@ -1,6 +1,6 @@
 /**
- * The published actions and observations: a missing own field is a warning, unknown fields are kept (law
- * E7).
+ * The published actions and observations: a missing or invalid field is a warning, and unknown fields are
+ * kept (law E7).
  */
 
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** parseInstant and isInstant: text that is an instant, and text that only resembles one (design D10). */
+/** parseInstant and isInstant, for valid times and for texts that only resemble one (design D10). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Tools of an MCP server: its whole list, its results, and calls that an interrupt aborts. */
+/** Tools of an MCP server: their list, their results, their abort signals, and calls that run as tasks. */
 
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it } from 'vitest'

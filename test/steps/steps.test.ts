@@ -1,6 +1,6 @@
 /**
- * A step calls a model through its provider's client, executes the reply's calls, and calls the model
- * again: in each grammar, whole and streamed.
+ * A step calls a model through its provider's client, executes the calls of the reply, and calls the model
+ * again. Each grammar is tested with complete and with streamed replies.
  */
 
 import { describe, expect, it } from 'vitest'

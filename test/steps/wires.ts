@@ -1,6 +1,6 @@
 /**
- * The wire of each provider: a client that plays a model's replies, whole or streamed, and records its
- * requests.
+ * For each provider, a client that plays a model's replies, complete or streamed, and records the requests
+ * of the step.
  */
 
 import { APICallError, streamText } from 'ai'
