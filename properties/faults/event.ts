@@ -10,7 +10,7 @@ export const EVENT_FAULTS: readonly Fault[] = [
     replace: 'text',
   },
   {
-    name: 'only the top is masked',
+    name: 'only top-level values are masked',
     file: 'event/mask.ts',
     find: "if (typeof item === 'object' || typeof item === 'string') todo.push(item)",
     replace: "if (typeof item === 'string') todo.push(item)",
@@ -28,7 +28,7 @@ export const EVENT_FAULTS: readonly Fault[] = [
     replace: '',
   },
   {
-    name: 'decoding freezes what it is given',
+    name: 'decoding freezes its input',
     file: 'event/decode.ts',
     find: 'return copied.issues.length > 0 ? failedDecode(copied.issues) : decodeFrozen(copied.value)',
     replace:
@@ -41,13 +41,13 @@ export const EVENT_FAULTS: readonly Fault[] = [
     replace: "if (key === '__proto__ ') {",
   },
   {
-    name: 'a line in quarantine is trimmed',
+    name: 'a quarantined line is trimmed',
     file: 'event/load.ts',
     find: 'if (!parsed.ok) return keep(text, [parsed.issue], undefined)',
     replace: 'if (!parsed.ok) return keep(text.trim(), [parsed.issue], undefined)',
   },
   {
-    name: 'nulls are left out',
+    name: 'nulls are omitted',
     file: 'event/encode.ts',
     find: 'return JSON.stringify(event)',
     replace: 'return JSON.stringify(event, (_, value: unknown) => value ?? undefined)',

@@ -4,49 +4,49 @@ import type { Fault } from './fault.ts'
 
 export const STATE_FAULTS: readonly Fault[] = [
   {
-    name: 'a completion leaves its call working',
+    name: 'a completion does not end its working call',
     file: 'state/branch.ts',
     find: 'completed === null ? branch.workingCalls :',
     replace: 'completed?.rank !== -2 ? branch.workingCalls :',
   },
   {
-    name: 'a completion does not want a run',
+    name: 'a completion does not require a run',
     file: 'state/status.ts',
     find: "event.source === 'user' || completes",
     replace: "event.source === 'user' || (completes && false)",
   },
   {
-    name: 'a forgotten call cannot be answered',
+    name: 'a result does not complete a condensed call',
     file: 'state/branch.ts',
     find: 'return { ...branch, pendingCalls, workingCalls, dropped }',
     replace: 'return { ...branch, workingCalls, dropped }',
   },
   {
-    name: "messages of the environment count as the user's",
+    name: 'a message of the environment counts as a user message',
     file: 'state/branch.ts',
     find: "lastUserMessage: source === 'user' ?",
     replace: "lastUserMessage: source !== 'agent' ?",
   },
   {
-    name: 'an error outlives its status',
+    name: 'the error is kept after the status changes',
     file: 'state/header.ts',
     find: "error: status === 'error' ? header.error : null",
     replace: 'error: header.error',
   },
   {
-    name: 'the first reply undoes a pause',
+    name: 'the first reply after a pause ends the pause',
     file: 'state/status.ts',
     find: 'const second = inFlight !== null && inFlight !== event.llm_response_id && isNewResponse(step, event)',
     replace: 'const second = isNewResponse(step, event)',
   },
   {
-    name: "a rejection by a hook is the user's",
+    name: 'a rejection by a hook counts as a rejection by the user',
     file: 'state/status.ts',
     find: "return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')",
     replace: "return afterResult(status, step, 'idle')",
   },
   {
-    name: 'an image that has a text field speaks',
+    name: 'an image with a text field counts as text',
     file: 'state/status.ts',
     find: 'isTextPart(part) && hasText(part.text)',
     replace: "'text' in part && hasText(part.text)",
@@ -64,13 +64,13 @@ export const STATE_FAULTS: readonly Fault[] = [
     replace: 'log: logPrefix(state.log, state.log.entries.length, anchorOf(entry) as Checkpoint | null),',
   },
   {
-    name: 'a duplicate moves the status',
+    name: 'a duplicate event changes the status',
     file: 'state/reduce.ts',
     find: 'if (inTree && event !== null && id !== null)',
     replace: 'if (event !== null && id !== null)',
   },
   {
-    name: 'a moved HEAD keeps its branch',
+    name: 'the branch does not change when HEAD moves',
     file: 'state/reduce.ts',
     find: 'const branch = branchOf(head)',
     replace: 'const branch = head === checkpoint ? checkpoint.branch : state.branch',

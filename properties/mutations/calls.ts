@@ -42,12 +42,12 @@ function withoutResult(log: readonly Event[]): Mutant | null {
         later.seq > entry.seq &&
         isOnPathIn(entry, later),
     )
-    const named = JSON.stringify(log).split(JSON.stringify(entry.id)).length - 2
-    const hung = log.filter(({ parent_id }) => parent_id === entry.id).length
+    const referenceCount = JSON.stringify(log).split(JSON.stringify(entry.id)).length - 2
+    const childCount = log.filter(({ parent_id }) => parent_id === entry.id).length
     // Avoids breaking other laws: a duplicate call id could match another result.
     const unique =
       log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
-    if (requests === undefined || named !== hung || !unique) continue
+    if (requests === undefined || referenceCount !== childCount || !unique) continue
     // P9 requires a result for an interrupted call.
     const isInterrupted = [...entries].some(
       ({ event: other, seq }) =>
@@ -93,10 +93,10 @@ function withPolicy(
 }
 
 export const CALL_MISTAKES: readonly Mutation[] = [
-  ['P8', 'a result is lost', withoutResult],
+  ['P8', 'a result is missing', withoutResult],
   [
     'P4',
-    'a result is written twice',
+    'a result is appended twice',
     (log) => {
       const index = indexOf(log, (event) => 'action_id' in event && isToolResult(event))
       const result = log[index]
@@ -127,10 +127,10 @@ export const CALL_MISTAKES: readonly Mutation[] = [
           }) as Event,
       ),
   ],
-  ['M7', 'a reply is split', splitBatch],
+  ['M7', 'the calls of a reply are separated by a result', splitBatch],
   [
     'M7',
-    'the words of a reply stand apart',
+    'the text of a reply is an event after its call',
     (log) => {
       const added = behindCall(log, (call) => [
         { ...text('wrong', 'agent'), llm_response_id: call.llm_response_id } as Event,
@@ -140,7 +140,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P1',
-    'a call is left at the end',
+    'a call is pending at the end',
     (log) => {
       const stored = behindCall(log, () => [status('s', 'finished')])
       return stored === null ? null : { log: stored, id: stored.at(-2)?.id ?? null, ended: true }
@@ -148,7 +148,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P1',
-    'finished before the result',
+    'the status is finished before the result',
     (log) =>
       blames(
         behindCall(log, () => [status('wrong', 'finished')]),
@@ -157,7 +157,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P6',
-    'a call is begun twice',
+    'a call is started twice',
     (log) =>
       blames(
         behindCall(log, ({ id }) => [
@@ -169,7 +169,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P7',
-    'a call runs while it waits',
+    'a call is executed while it waits',
     (log) =>
       blames(
         behindCall(log, (call) => [status('s', 'waiting_for_confirmation'), resultOf('wrong', call)]),
@@ -178,7 +178,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P7',
-    'a call runs while it waits, and its result names no call',
+    'a call is executed while it waits, and its result names no call',
     (log) =>
       blames(
         behindCall(log, (call) => [
@@ -190,7 +190,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P7',
-    'a call is begun against the policy',
+    'a call is started against the policy',
     (log) =>
       blames(
         withPolicy(log, (call) => [update('wrong', 'started_actions', [call.id])]),
@@ -199,7 +199,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P7',
-    'a risky call is executed against the policy, where nothing says when it began',
+    'a risky call is executed against the policy without a recorded start',
     (log) => {
       const known = log.filter((event) => !isStart(event))
       const risky = known.map((event) =>
@@ -213,7 +213,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P8',
-    'a call is begun that has its result',
+    'a call with a result is started',
     (log) =>
       blames(
         behindCall(log, (call) => [resultOf('r', call), update('wrong', 'started_actions', [call.id])]),
@@ -222,7 +222,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
   ],
   [
     'P9',
-    'an interrupt leaves a call',
+    'an interrupt leaves a call pending',
     (log) =>
       blames(
         behindCall(log, () => [

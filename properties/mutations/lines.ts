@@ -6,7 +6,7 @@ import { blames, isCall, text, status, update, withEvent, type Mutation } from '
 export const LINE_MISTAKES: readonly Mutation[] = [
   [
     'T6',
-    'a parent is not there',
+    'a parent is unknown',
     (log) =>
       withEvent(
         log,
@@ -16,16 +16,20 @@ export const LINE_MISTAKES: readonly Mutation[] = [
   ],
   [
     'T6',
-    'an id stands twice',
+    'an id is repeated',
     (log) =>
       log.length < 2
         ? null
         : { log: [...log, { ...text('x', 'user'), id: log[0]?.id ?? '' }], id: log[0]?.id ?? '' },
   ],
-  ['T6', 'HEAD goes nowhere', (log) => blames([...log, update('wrong', 'leaf_event_id', 'none')], 'wrong')],
   [
     'T6',
-    'a time is none',
+    'HEAD moves to an unknown event',
+    (log) => blames([...log, update('wrong', 'leaf_event_id', 'none')], 'wrong'),
+  ],
+  [
+    'T6',
+    'a timestamp is invalid',
     (log) =>
       withEvent(
         log,
@@ -35,7 +39,7 @@ export const LINE_MISTAKES: readonly Mutation[] = [
   ],
   [
     'E2',
-    'a line is cut off',
+    'a line is truncated',
     (log) =>
       withEvent(
         log,
@@ -51,7 +55,7 @@ export const LINE_MISTAKES: readonly Mutation[] = [
   ],
   [
     'E8',
-    'a key stands twice',
+    'a key is repeated',
     (log) =>
       withEvent(
         log,
@@ -59,5 +63,5 @@ export const LINE_MISTAKES: readonly Mutation[] = [
         (event) => `{"kind":"${event.kind}",${JSON.stringify(event).slice(1)}`,
       ),
   ],
-  ['T5', 'a status is none', (log) => blames([...log, status('wrong', 'sleeping')], 'wrong')],
+  ['T5', 'a status is unknown', (log) => blames([...log, status('wrong', 'sleeping')], 'wrong')],
 ]

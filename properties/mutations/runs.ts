@@ -13,12 +13,12 @@ const isFinished = (event: Event): boolean =>
 export const RUN_MISTAKES: readonly Mutation[] = [
   [
     'I1',
-    'a log ends while it runs',
+    'a log ends with the status running',
     (log) => (log.length === 0 ? null : blames([...log, status('wrong', 'running')], 'wrong', true)),
   ],
   [
     'I2',
-    'a message is not read',
+    'a conversation is finished with an unread message',
     (log) => {
       const index = indexOf(log, isFinished)
       return index < 0
@@ -28,7 +28,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'I2',
-    'a log ends with a reply that was asked for before the last message',
+    'a log ends with a reply that was requested before the last message',
     (log) =>
       isWaiting(log)
         ? null
@@ -46,7 +46,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'I3',
-    'replies go on behind a pause',
+    'a second reply follows a pause',
     (log) =>
       blames(
         [
@@ -61,7 +61,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'I4',
-    'a reply goes on behind an interrupt',
+    'a reply follows an interrupt',
     (log) =>
       blames(
         [...log, status('s', 'running'), { kind: 'InterruptEvent', id: 'i' }, text('wrong', 'agent')],
@@ -70,7 +70,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'I7',
-    'a reply that was cut short is final',
+    'a truncated reply is final',
     (log) =>
       isWaiting(log)
         ? null
@@ -86,7 +86,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'M14',
-    'a record is garbled',
+    'the record of a reply is invalid',
     (log) =>
       blames(
         [...log, text('wrong', 'agent', { reply: { grammar: 'anthropic', parts: [{ text: 'first' }] } })],
@@ -95,7 +95,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
   ],
   [
     'M15',
-    'a reply was asked for nowhere',
+    'the request position of a reply is unknown',
     (log) => blames([...log, text('wrong', 'agent', { reply: { after: 'none' } })], 'wrong'),
   ],
 ]

@@ -23,16 +23,20 @@ const condensation = (ids: readonly string[], offset = 0): Event => ({
 export const VIEW_MISTAKES: readonly Mutation[] = [
   [
     'V3',
-    'half of a batch is forgotten',
+    'a condensation removes half of a batch',
     (log) => {
       const ids = lastBatch(log)
       return ids === null ? null : blames([...log, condensation(ids)], 'wrong')
     },
   ],
-  ['V3', 'a summary stands beyond the view', (log) => blames([...log, condensation([], 1_000_000)], 'wrong')],
+  [
+    'V3',
+    'a summary offset is beyond the view',
+    (log) => blames([...log, condensation([], 1_000_000)], 'wrong'),
+  ],
   [
     'K1',
-    'a pending call is forgotten',
+    'a condensation removes a pending call',
     (log) =>
       blames(
         behindCall(log, ({ id = '' }) => [condensation([id])]),
