@@ -42,108 +42,108 @@ const {
   return { length: count('length'), rounds: count('rounds'), postgres: values.postgres }
 })
 
-const EACH = 25
-const WARM = 3_000
-/** Conversations that append at once. */
-const AT_ONCE = 32
+const APPENDS_PER_ROUND = 25
+const WARM_UP = 3_000
+/** Number of conversations that append concurrently. */
+const CONCURRENT = 32
 
-interface Measured {
+interface Candidate {
   readonly name: string
   readonly store: Store
   /** Inserts the next event, as durably as the store does. */
   readonly bare: (id: string, position: number, body: string) => unknown
-  /** Begins or ends the transaction in which the first rows are inserted: a commit of each takes minutes. */
-  readonly transact: (statement: 'BEGIN' | 'COMMIT') => unknown
+  /** Begins or commits the transaction of the first rows. A commit for each row would take minutes. */
+  readonly transaction: (statement: 'BEGIN' | 'COMMIT') => unknown
   /** Maximum multiple of the bare insert. */
   readonly target: number
-  readonly end: () => Promise<void>
+  readonly close: () => Promise<void>
 }
 
 const lines = makeLines(2_000, { sizes: ONE_KB })
 let streams = 0
 
-/** The measured mix, with ids that are unique to the stream. */
+/** Events of the measured mix, with ids unique to the stream. */
 function eventStream(): () => Event {
   const stream = (streams += 1)
-  let made = 0
+  let count = 0
   return () => {
-    const event = decoded(lines[made % lines.length] as string)
+    const event = decoded(lines[count % lines.length] as string)
     const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
-    return { ...rest, id: `${stream}-${(made += 1)}` } as Event
+    return { ...rest, id: `${stream}-${(count += 1)}` } as Event
   }
 }
 
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] ?? NaN
 
-async function measure({ name, store, bare, transact, target, end }: Measured): Promise<boolean> {
+async function measure({ name, store, bare, transaction, target, close }: Candidate): Promise<boolean> {
   const engine = createEngine({ store })
   const conversation: Conversation = await engine.create({ id: 'c' })
-  const [nextOurs, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
-  // Both sides are compiled first, as in a server.
+  const [nextEvent, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
+  // Warm up both sides, so that their code is compiled as in a server.
   const warm = await engine.create({ id: 'warm' })
-  for (let index = 0; index < WARM; index += 1) {
+  for (let index = 0; index < WARM_UP; index += 1) {
     const event = nextWarm()
     await warm.append([event])
     await bare(event.id ?? '', -1 - index, JSON.stringify(event))
   }
   for (let index = 0; index < LENGTH; index += 500)
-    await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextOurs))
-  await transact('BEGIN')
+    await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextEvent))
+  await transaction('BEGIN')
   for (let index = 0; index < LENGTH; index += 1) await bare(`b${index}`, index, JSON.stringify(nextBare()))
-  await transact('COMMIT')
-  const others = await Promise.all(
-    Array.from({ length: AT_ONCE }, (_, index) => engine.create({ id: `at once ${index}` })),
+  await transaction('COMMIT')
+  const concurrent = await Promise.all(
+    Array.from({ length: CONCURRENT }, (_, index) => engine.create({ id: `at once ${index}` })),
   )
-  // Each log is whole: calls without results would stay pending.
-  const nextOthers = others.map(eventStream)
-  const ours: number[] = []
-  const shared: number[] = []
-  const ownValue: number[] = []
-  const floor: number[] = []
+  // Each log has its own stream: calls without results would stay pending.
+  const nextConcurrent = concurrent.map(eventStream)
+  const conversationTimes: number[] = []
+  const concurrentTimes: number[] = []
+  const storeTimes: number[] = []
+  const bareTimes: number[] = []
   let position = LENGTH
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (let i = 0; i < EACH; i += 1) {
-      const event = nextOurs()
+    for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
+      const event = nextEvent()
       const start = performance.now()
       await conversation.append([event])
-      ours.push(performance.now() - start)
+      conversationTimes.push(performance.now() - start)
     }
-    for (let i = 0; i < EACH; i += 1) {
-      const events = nextOthers.map((next) => next())
+    for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
+      const events = nextConcurrent.map((next) => next())
       const start = performance.now()
-      await Promise.all(others.map((other, index) => other.append([events[index] as Event])))
-      shared.push((performance.now() - start) / AT_ONCE)
+      await Promise.all(concurrent.map((other, index) => other.append([events[index] as Event])))
+      concurrentTimes.push((performance.now() - start) / CONCURRENT)
     }
     await store.createConversation({ id: `own ${round}` })
-    const nextOwn = eventStream()
-    for (let i = 0; i < EACH; i += 1) {
-      const event = nextOwn()
+    const nextStored = eventStream()
+    for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
+      const event = nextStored()
       const start = performance.now()
       await store.append(`own ${round}`, [event])
-      ownValue.push(performance.now() - start)
+      storeTimes.push(performance.now() - start)
     }
-    for (let i = 0; i < EACH; i += 1) {
+    for (let i = 0; i < APPENDS_PER_ROUND; i += 1) {
       const event = nextBare()
       const start = performance.now()
       await bare(event.id ?? '', position, JSON.stringify(event))
-      floor.push(performance.now() - start)
+      bareTimes.push(performance.now() - start)
       position += 1
     }
   }
   const micros = (all: readonly number[]): string => `${(1000 * median(all)).toFixed(1)} µs`.padStart(12)
-  const ratio = median(ours) / median(floor)
+  const ratio = median(conversationTimes) / median(bareTimes)
   const holds = ratio <= target
   console.log(
-    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(ownValue)}${micros(shared)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
+    `${name.padEnd(24)}${micros(bareTimes)}${micros(conversationTimes)}${micros(storeTimes)}${micros(concurrentTimes)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
   )
   await engine.close()
-  await end()
+  await close()
   return holds
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
 
-function sqlite(synchronous: 'full' | 'normal', target: number): Measured {
+function sqlite(synchronous: 'full' | 'normal', target: number): Candidate {
   const store = sqliteStore({ file: join(folder, `${synchronous}.db`), synchronous })
   const plain = new DatabaseSync(join(folder, `${synchronous}-plain.db`))
   plain.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
@@ -153,29 +153,29 @@ function sqlite(synchronous: 'full' | 'normal', target: number): Measured {
     name: `SQLite, ${synchronous}`,
     store,
     bare: (id, position, body) => insert.run(id, position, body),
-    transact: (statement) => plain.exec(statement),
+    transaction: (statement) => plain.exec(statement),
     target,
-    end: async () => {
+    close: async () => {
       await store.close()
       plain.close()
     },
   }
 }
 
-function memory(): Measured {
+function memory(): Candidate {
   const store = memoryStore()
   return {
     name: 'memory (JSON round trip)',
     store,
     bare: (_, __, body) => JSON.parse(body),
-    transact: () => undefined,
+    transaction: () => undefined,
     target: 5,
-    end: () => store.close(),
+    close: () => store.close(),
   }
 }
 
-/** On a server of its own, with the default durability. */
-async function postgres(): Promise<Measured> {
+/** Starts a PostgreSQL server with the default durability. */
+async function postgres(): Promise<Candidate> {
   const server = await startServer({ durable: true })
   const { url } = server
   const pool = new pg.Pool({ connectionString: url, max: 1 })
@@ -191,9 +191,9 @@ async function postgres(): Promise<Measured> {
         text: 'INSERT INTO bench_append.plain VALUES ($1, $2, $3)',
         values: [id, position, body],
       }),
-    transact: (statement) => pool.query(statement),
+    transaction: (statement) => pool.query(statement),
     target: 1.5,
-    end: async () => {
+    close: async () => {
       await store.close()
       await pool.end()
       await server.stop()
@@ -203,7 +203,7 @@ async function postgres(): Promise<Measured> {
 
 try {
   console.log(
-    `${LENGTH} events, ${ROUNDS} rounds of ${EACH}; medians: bare, conversation.append, store.append, conversation.append of ${AT_ONCE} conversations at once (each event), ratio of the second to the first`,
+    `${LENGTH} events, ${ROUNDS} rounds of ${APPENDS_PER_ROUND}; medians per event: bare insert, conversation.append, store.append, conversation.append of ${CONCURRENT} conversations at once; ratio of the second to the first`,
   )
   const all = [memory(), sqlite('full', 1.5), sqlite('normal', 6)]
   if (withPostgres) all.push(await postgres())

@@ -1,5 +1,5 @@
 /**
- * Prints what live conversations cost, next to reading the same rows with the bare driver: `npm run
+ * Compares the cost of live conversations with reading the same rows by the bare driver: `npm run
  * bench:conversations -- [LENGTH…]`.
  */
 
@@ -74,19 +74,19 @@ async function catchUp(engine: Engine): Promise<number> {
   return count
 }
 
-interface Piece {
+interface Task {
   readonly name: string
   /** Created for each turn; neither creating nor closing it is timed. */
   readonly store: Store
   readonly run: (engine: Engine) => unknown
 }
 
-/** Minimum and median milliseconds of pieces timed in turns. */
-async function time(pieces: readonly Piece[], length: number): Promise<Map<string, readonly number[]>> {
-  const times = new Map(pieces.map(({ name }): [string, number[]] => [name, []]))
+/** Milliseconds of each task, timed in turns. */
+async function time(tasks: readonly Task[], length: number): Promise<Map<string, readonly number[]>> {
+  const times = new Map(tasks.map(({ name }): [string, number[]] => [name, []]))
   const rounds = Math.max(ROUNDS, Math.ceil(EVENTS_TIMED / length))
   for (let round = Math.floor(-rounds / 3); round < rounds; round += 1) {
-    for (const { name, store, run } of pieces) {
+    for (const { name, store, run } of tasks) {
       // Collecting garbage before each short turn would discard compiled code, and time its compilation.
       if (length >= LONG) globalThis.gc?.()
       const engine = createEngine({ store })
@@ -99,8 +99,8 @@ async function time(pieces: readonly Piece[], length: number): Promise<Map<strin
   return times
 }
 
-let judged = 0
-let current = 0
+let targetCount = 0
+let metCount = 0
 
 function print(
   name: string,
@@ -110,8 +110,8 @@ function print(
   target: number | null,
 ): void {
   const holds = target === null || (rule === 'most' ? ratio <= target : ratio >= target)
-  if (target !== null) judged += 1
-  if (target !== null && holds) current += 1
+  if (target !== null) targetCount += 1
+  if (target !== null && holds) metCount += 1
   const verdict = target === null ? '' : `  (at ${rule} ${target})  ${holds ? 'holds' : 'MISSES'}`
   console.log(`${name.padEnd(48)}${value.padStart(12)}${ratio.toFixed(2).padStart(9)}${verdict}`)
 }
@@ -180,12 +180,12 @@ async function run(folder: string, bodies: string, length: number): Promise<void
     null,
   )
   const parsed = await estimateMemory(floor)
-  const opened = async (): Promise<unknown> => {
+  const openWithSnapshot = async (): Promise<unknown> => {
     const engine = createEngine({ store })
     await (await engine.open(ID)).state()
     return engine
   }
-  const folded = async (): Promise<unknown> => {
+  const openWithoutSnapshot = async (): Promise<unknown> => {
     const engine = createEngine({ store: plain })
     await (await engine.open(ID)).state()
     await new Promise((resolve) => setTimeout(resolve, 1_500))
@@ -193,8 +193,8 @@ async function run(folder: string, bodies: string, length: number): Promise<void
   }
   print('heap of the parsed events', mb(parsed), 1, 'most', null)
   for (const [name, make] of [
-    ['opened from a snapshot', opened],
-    ['without, at rest', folded],
+    ['opened from a snapshot', openWithSnapshot],
+    ['without a snapshot, idle', openWithoutSnapshot],
   ] as const) {
     const bytes = await estimateMemory(make)
     print(
@@ -210,7 +210,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
 }
 
 console.log(machine())
-const requests = orUsage(() =>
+const requestedLengths = orUsage(() =>
   process.argv.slice(2).map((text) => {
     if (/^[1-9]\d*$/.test(text)) return Number(text)
     throw new Error(`${text}: must be a number of events`)
@@ -218,10 +218,10 @@ const requests = orUsage(() =>
 )
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
 try {
-  for (const length of requests.length > 0 ? requests : LENGTHS) {
+  for (const length of requestedLengths.length > 0 ? requestedLengths : LENGTHS) {
     for (const bodies of ['1kb', 'mix']) await run(folder, bodies, length)
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
-console.log(`\n${current} of ${judged} rows hold their targets`)
+console.log(`\n${metCount} of ${targetCount} rows meet their targets`)

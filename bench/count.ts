@@ -11,7 +11,7 @@ import { makeEvents, seeded, type WorkloadOptions } from './workload.ts'
 const SMALL = { action: 90, observation: 30, systemPrompt: 30, message: 30 } as const
 const LOOKUPS = 1_000
 
-/** Units of work are copied slots, visited units and index probes. */
+/** Returns units of work per event: copied slots, visited units and index probes. */
 export function countWork(length: number): Record<string, number> {
   return {
     ...countFold('growing view', length, {}),
@@ -19,7 +19,7 @@ export function countWork(length: number): Record<string, number> {
     ...countFold('branches', length, { branchEvery: 40 }),
     ...countFold('reused ids', length, { parallel: 3, reuseCallIds: true }),
     ...countFold('steered', length, { steered: true }),
-    ...countPiled(length),
+    ...countInsertedReplies(length),
     ...countFold('second answers', length, { reuseCallIds: true, secondAnswers: true, branchEvery: 40 }),
   }
 }
@@ -27,27 +27,27 @@ export function countWork(length: number): Record<string, number> {
 function countFold(title: string, length: number, options: WorkloadOptions): Record<string, number> {
   const events = makeEvents(length, { ...options, sizes: SMALL })
   const random = seeded(3)
-  const requests = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const ids = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
   // One fold measures both costs: reading the view adds to what folding counted.
   let state = initialState()
-  let folded = 0
-  const viewed = countSpent(length, () => {
+  let reduceWork = 0
+  const viewWork = countSpent(length, () => {
     for (const event of events) {
       const before = total()
       state = reduce(state, event)
-      folded += total() - before
+      reduceWork += total() - before
       readTail(state.branch.view)
     }
   })
   return {
-    [`reduce, ${title}`]: folded / length,
-    [`view each time, ${title}`]: viewed,
-    [`state at, ${title}`]: countSpent(LOOKUPS, () => requests.forEach((id) => stateAt(state, id))),
-    [`switch, ${title}`]: countSpent(LOOKUPS, () => requests.forEach((id) => switchTo(state, id))),
+    [`reduce, ${title}`]: reduceWork / length,
+    [`view each time, ${title}`]: viewWork,
+    [`state at, ${title}`]: countSpent(LOOKUPS, () => ids.forEach((id) => stateAt(state, id))),
+    [`switch, ${title}`]: countSpent(LOOKUPS, () => ids.forEach((id) => switchTo(state, id))),
     [`switch appended, ${title}`]: countSpent(LOOKUPS, () => {
-      let position = state
-      for (const [index, value] of requests.entries()) {
-        position = reduce(position, {
+      let moved = state
+      for (const [index, value] of ids.entries()) {
+        moved = reduce(moved, {
           kind: 'ConversationStateUpdateEvent',
           id: `m${index}`,
           key: 'leaf_event_id',
@@ -58,12 +58,12 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
   }
 }
 
-/** Replies that were all requested at the first message: each is inserted as far back as allowed. */
-function countPiled(events: number): Record<string, number> {
-  // The pile is always higher than a reply may pass (1,024 units).
+/** Replies that were all requested at the first message, so each is inserted as far back as allowed. */
+function countInsertedReplies(events: number): Record<string, number> {
+  // The messages outnumber the units that a reply may pass (1,024).
   const length = Math.max(events, 4_096)
   const half = Math.floor(length / 2)
-  const piled = (pile: number, more: object): Event[] =>
+  const eventsWithPile = (pile: number, more: object): Event[] =>
     Array.from({ length }, (_, index): Event => {
       const id = `p${index}`
       const content = [{ text: id }]
@@ -72,11 +72,11 @@ function countPiled(events: number): Record<string, number> {
       const llm_message = { role: 'assistant' as const, content, reply: { after: 'p0' } }
       return { kind: 'MessageEvent', id, source: 'agent', llm_message, ...more }
     })
-  const spentOn = (events: readonly Event[]) => countSpent(length, () => replay(events))
+  const replayWork = (events: readonly Event[]) => countSpent(length, () => replay(events))
   return {
-    'reduce, replies before a pile': spentOn(piled(100, {})),
-    'reduce, replies before half the log': spentOn(piled(half, {})),
-    'reduce, each reply on a branch of its own': spentOn(piled(half, { parent_id: `p${half - 1}` })),
+    'reduce, replies before a pile': replayWork(eventsWithPile(100, {})),
+    'reduce, replies before half the log': replayWork(eventsWithPile(half, {})),
+    'reduce, replies on separate branches': replayWork(eventsWithPile(half, { parent_id: `p${half - 1}` })),
   }
 }
 

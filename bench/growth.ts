@@ -18,36 +18,36 @@ import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 
 /** Maximum slope for each growth, including the noise of a busy machine. */
-const STEEPEST: Readonly<Record<Growth, number>> = { constant: 0.15, logarithmic: 0.3, linear: 1.15 }
+const MAX_SLOPES: Readonly<Record<Growth, number>> = { constant: 0.15, logarithmic: 0.3, linear: 1.15 }
 /** Milliseconds for each operation and length, and the minimum number of runs. */
-const [BUDGET, FEWEST] = [250, 5]
+const [TIME_BUDGET, MIN_RUNS] = [250, 5]
 /** Maximum number of events for which the fold's work is counted. */
-const COUNTED = 100_000
+const MAX_COUNTED = 100_000
 
-const PLACES: readonly string[] = ['fold', 'memory', 'sqlite']
-const { to, only } = orUsage(() => {
+const TARGETS: readonly string[] = ['fold', 'memory', 'sqlite']
+const { to, only: targets } = orUsage(() => {
   const { values } = parseArgs({
     options: {
       to: { type: 'string', default: '100000' },
-      only: { type: 'string', multiple: true, default: [...PLACES] },
+      only: { type: 'string', multiple: true, default: [...TARGETS] },
     },
   })
   if (!(Number(values.to) >= 100))
     throw new Error(`--to ${values.to}: must be a number of events, 100 or more`)
-  const unknown = values.only.find((backend) => !PLACES.includes(backend))
-  if (unknown !== undefined) throw new Error(`--only ${unknown}: must be one of ${PLACES.join(', ')}`)
+  const unknown = values.only.find((backend) => !TARGETS.includes(backend))
+  if (unknown !== undefined) throw new Error(`--only ${unknown}: must be one of ${TARGETS.join(', ')}`)
   return { to: Number(values.to), only: values.only }
 })
 const lengths = Array.from({ length: Math.floor(Math.log10(to / 100) + 1e-9) + 1 }, (_, i) => 100 * 10 ** i)
 
-/** Microseconds for one run: the fastest of several stretches, each long enough for the clock. */
+/** Microseconds of the fastest of several runs. */
 async function timeOf({ run }: Operation): Promise<number> {
-  const end = performance.now() + BUDGET
+  const end = performance.now() + TIME_BUDGET
   const times: number[] = []
-  for (let n = 0; n < FEWEST || (performance.now() < end && n < 2_000); n += 1) {
+  for (let n = 0; n < MIN_RUNS || (performance.now() < end && n < 2_000); n += 1) {
     const start = performance.now()
-    const made = run(n)
-    if (made instanceof Promise) await made
+    const result = run(n)
+    if (result instanceof Promise) await result
     times.push((performance.now() - start) * 1_000)
   }
   return Math.min(...times)
@@ -66,16 +66,16 @@ function slopeOf(times: readonly number[], from = 0): number {
 
 /** Growth that the slope shows, whatever was expected. */
 const growthOf = (slope: number): Growth =>
-  slope < STEEPEST.constant ? 'constant' : slope < STEEPEST.logarithmic ? 'logarithmic' : 'linear'
+  slope < MAX_SLOPES.constant ? 'constant' : slope < MAX_SLOPES.logarithmic ? 'logarithmic' : 'linear'
 
-/** One length has no slope. */
+/** Compares a slope with the expected growth. A single length has no slope. */
 function verdictOn(slope: number, growth: Growth): string {
-  if (Number.isNaN(slope)) return `said to be ${growth}`
-  if (slope <= STEEPEST[growth]) return growthOf(slope)
+  if (Number.isNaN(slope)) return `expected ${growth}`
+  if (slope <= MAX_SLOPES[growth]) return growthOf(slope)
   return growth === 'linear' ? 'steeper than linear' : `${growthOf(slope)}, and should be ${growth}`
 }
 
-const show = (time: number): string => time.toFixed(time < 10 ? 2 : 0).padStart(11)
+const formatNumber = (time: number): string => time.toFixed(time < 10 ? 2 : 0).padStart(11)
 
 async function printGroup(
   title: string,
@@ -99,7 +99,7 @@ async function printGroup(
     const slope = slopeOf(times, from)
     const verdict = verdictOn(slope, growth)
     console.log(
-      `${name.padEnd(36)}${times.map(show).join('')}${(Number.isNaN(slope) ? '' : slope.toFixed(2)).padStart(8)}  ${verdict}`,
+      `${name.padEnd(36)}${times.map(formatNumber).join('')}${(Number.isNaN(slope) ? '' : slope.toFixed(2)).padStart(8)}  ${verdict}`,
     )
   }
 }
@@ -112,7 +112,7 @@ const STORES: Readonly<Record<string, (length: number) => Store>> = {
 
 /** Prints the fold's counted work, which a test bounds. */
 function printWork(): void {
-  const counted = lengths.filter((length) => length >= 1_000 && length <= COUNTED)
+  const counted = lengths.filter((length) => length >= 1_000 && length <= MAX_COUNTED)
   const counts = counted.map((length) => countWork(length))
   console.log(
     `\n${'counted work of one event'.padEnd(46)}${counted.map((n) => n.toLocaleString('en').padStart(11)).join('')}  growth`,
@@ -120,13 +120,13 @@ function printWork(): void {
   for (const name of Object.keys(counts[0] ?? {})) {
     const values = counts.map((one) => one[name] ?? 0)
     const growth = (values.at(-1) ?? 0) / (values[0] ?? 1)
-    console.log(`${name.padEnd(46)}${values.map(show).join('')}${growth.toFixed(2).padStart(8)}`)
+    console.log(`${name.padEnd(46)}${values.map(formatNumber).join('')}${growth.toFixed(2).padStart(8)}`)
   }
 }
 
 console.log(machine())
 try {
-  for (const name of only) {
+  for (const name of targets) {
     const open = STORES[name]
     if (name === 'fold') {
       await printGroup('the fold', async (length) => ({
@@ -136,7 +136,7 @@ try {
       printWork()
     } else if (open === undefined) throw new Error(`--only ${name}: must be fold, memory or sqlite`)
     else
-      await printGroup(`over ${name}`, async (length) => {
+      await printGroup(`store: ${name}`, async (length) => {
         const store = open(length)
         return { operations: await storeOperations(store, logOf(length)), close: () => store.close() }
       })

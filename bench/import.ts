@@ -1,6 +1,6 @@
 /**
- * Prints how long a cold `import 'colloquy'` takes, each in a process of its own, next to another module.
- * Rounds of both are interleaved. Build first.
+ * Compares a cold `import 'colloquy'` with the import of another module, each in a new process. Rounds of
+ * both are interleaved. Build first.
  *
  * Usage: npm run bench:import [-- MODULE], by default LangGraph's checkpointers; MODULE can be another build's
  * `dist/index.js`.
@@ -25,13 +25,13 @@ const [other, url] = orUsage(() => {
   if (more.length > 0) throw new Error(`${more.join(' ')}: only one module can be compared`)
   if (!existsSync(BUILT)) throw new Error('dist/index.js does not exist: run npm run build first')
   if (!/^[./]/.test(name)) return [name, import.meta.resolve(name)]
-  if (!existsSync(name)) throw new Error(`${name} does not exist: name a module`)
+  if (!existsSync(name)) throw new Error(`${name} does not exist: pass the path of a module`)
   return [name, pathToFileURL(resolve(name)).href]
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
 const program = join(folder, 'program.mjs')
-// A file, as in a program: the loader of modules has begun before the import.
+// A file, so that the module loader has started before the import, as in a program.
 writeFileSync(
   program,
   'const start = performance.now(); await import(process.argv[2]); console.log(performance.now() - start)',
@@ -49,11 +49,11 @@ for (let round = 0; round < ROUNDS; round += 1) {
 rmSync(folder, { recursive: true })
 
 console.log(machine())
-for (const [name, of] of [
+for (const [name, summarize] of [
   ['minimum', (times: readonly number[]) => Math.min(...times)],
   ['median', median],
 ] as const) {
-  const [time, baseline] = [of(ours), of(others)]
+  const [time, baseline] = [summarize(ours), summarize(others)]
   console.log(
     `${name}: colloquy ${time.toFixed(1)} ms, ${other} ${baseline.toFixed(1)} ms, ratio ${(time / baseline).toFixed(2)}`,
   )

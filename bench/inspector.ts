@@ -22,8 +22,8 @@ const { lengths, isQuick } = orUsage(() => {
     options: { quick: { type: 'boolean' } },
     allowPositionals: true,
   })
-  const wrong = positionals.find((word) => !/^[1-9]\d*$/.test(word))
-  if (wrong !== undefined) throw new Error(`${wrong}: must be a number of events`)
+  const invalid = positionals.find((word) => !/^[1-9]\d*$/.test(word))
+  if (invalid !== undefined) throw new Error(`${invalid}: must be a number of events`)
   return { lengths: positionals.map(Number), isQuick: values.quick === true }
 })
 install()
@@ -31,13 +31,13 @@ const { openPage, startBrowser } = await import('../test/browser/browser.ts')
 
 const LENGTHS = lengths.length > 0 ? lengths : [1_000, 30_000, 100_000]
 const STEPS = isQuick ? 100 : 1000
-const RESTS = STEPS / 50
+const IDLE_STEPS = STEPS / 50
 /** Maximum milliseconds: from parsing to the first display, and of script for one step. */
 const LIMITS = { open: 1500, step: 8 }
-/** An eighth of the measured sizes: nobody sends a page of 600 MB. */
+/** An eighth of the measured sizes. The full sizes would make a page of 600 MB. */
 const SIZES = { action: 400, observation: 1_200, systemPrompt: 24_000, message: 800 }
 
-const part = (times: readonly number[], share: number): number =>
+const quantile = (times: readonly number[], share: number): number =>
   times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? Number.NaN
 const ms = (time: number): string => `${time.toFixed(1)} ms`
 
@@ -70,11 +70,11 @@ async function open(browser: Browser, page: Page, file: string): Promise<Record<
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as {
     readonly traceEvents: readonly Mark[]
   }
-  const index = (name: string, clock: 'ts' | 'tts'): number =>
+  const markTime = (name: string, clock: 'ts' | 'tts'): number =>
     (traceEvents.find((mark) => mark.name === `colloquy:${name}`)?.[clock] ?? Number.NaN) / 1000
   const between = (clock: 'ts' | 'tts'): number[] => [
-    index('parsed', clock) - index('begun', clock),
-    index('shown', clock) - index('parsed', clock),
+    markTime('parsed', clock) - markTime('begun', clock),
+    markTime('shown', clock) - markTime('parsed', clock),
   ]
   return { cpu: between('tts'), wall: between('ts') }
 }
@@ -86,49 +86,49 @@ async function scriptTime(session: CDPSession): Promise<number> {
 
 /** Milliseconds of script from each key press until the change is drawn. */
 async function steps(page: Page, session: CDPSession, key: string, count: number): Promise<number[]> {
-  const matches: number[] = []
+  const times: number[] = []
   for (let step = 0; step < count; step += 1) {
     const before = await scriptTime(session)
     await page.keyboard.press(key)
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)))')
-    matches.push((await scriptTime(session)) - before)
+    times.push((await scriptTime(session)) - before)
   }
-  return matches
+  return times
 }
 
-/** Milliseconds of script for the work done in pieces while the reader rests. */
-async function rests(page: Page, session: CDPSession, count: number): Promise<number[]> {
-  const matches: number[] = []
+/** Milliseconds of script for the work that the page does while it is idle. */
+async function idleSteps(page: Page, session: CDPSession, count: number): Promise<number[]> {
+  const times: number[] = []
   for (let rest = 0; rest < count; rest += 1) {
     await page.keyboard.press('k')
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)))')
     const before = await scriptTime(session)
     await page.waitForTimeout(1000)
-    matches.push((await scriptTime(session)) - before)
+    times.push((await scriptTime(session)) - before)
   }
-  return matches
+  return times
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-inspector-'))
 const template = await buildInspector()
 const browser = await startBrowser()
-let isOver = false
+let isOverLimit = false
 /** Prints a time and whether it is within its limit; NaN is not. */
-function say(name: string, time: number, maximum: number, more = ''): void {
-  if (!(time <= maximum)) isOver = true
-  const limit = maximum === Infinity ? '' : ` (at most ${maximum}${time <= maximum ? '' : ': TOO MUCH'})`
+function printTime(name: string, time: number, maximum: number, more = ''): void {
+  if (!(time <= maximum)) isOverLimit = true
+  const limit = maximum === Infinity ? '' : ` (at most ${maximum}${time <= maximum ? '' : ': EXCEEDED'})`
   console.log(`  ${name.padEnd(24)}${ms(time).padStart(10)}${limit}${more}`)
 }
 try {
-  console.log(`${machine()}, ${browser.version()}\nTimes of the processor on the thread of the page`)
+  console.log(`${machine()}, ${browser.version()}\nProcessor times of the page thread`)
   for (const length of LENGTHS) {
     const file = join(folder, `${length}.html`)
     writePage(file, template, length)
     const { page } = await openPage(browser)
     const { cpu, wall } = await open(browser, page, file)
     console.log(`${length.toLocaleString('en')} events`)
-    say('parse the log', cpu[0] ?? Number.NaN, Infinity, ` [${ms(wall[0] ?? 0)}]`)
-    say('then until it shows', cpu[1] ?? Number.NaN, LIMITS.open, ` [${ms(wall[1] ?? 0)}]`)
+    printTime('parse the log', cpu[0] ?? Number.NaN, Infinity, ` [${ms(wall[0] ?? 0)}]`)
+    printTime('parsed to first display', cpu[1] ?? Number.NaN, LIMITS.open, ` [${ms(wall[1] ?? 0)}]`)
     const session = await page.context().newCDPSession(page)
     await session.send('Performance.enable', { timeDomain: 'threadTicks' })
     // The background searches are complete.
@@ -136,20 +136,25 @@ try {
     await page.waitForSelector('#tokens[data-done]', { timeout: 120_000 })
     for (const [name, key] of [
       ['back, one event', 'k'],
-      ['on, one event', 'j'],
+      ['forward, one event', 'j'],
       ['back, twenty events', 'PageUp'],
     ] as const) {
       const times = await steps(page, session, key, STEPS)
-      const [middle, limit] = [part(times, 0.5), part(times, 1)]
-      say(`${name}, p99`, part(times, 0.99), LIMITS.step, `, p50 ${ms(middle)}, most ${ms(limit)}`)
+      const [middle, limit] = [quantile(times, 0.5), quantile(times, 1)]
+      printTime(
+        `${name}, p99`,
+        quantile(times, 0.99),
+        LIMITS.step,
+        `, p50 ${ms(middle)}, maximum ${ms(limit)}`,
+      )
     }
     await page.keyboard.press('End')
-    const times = await rests(page, session, RESTS)
-    say('at rest, p50', part(times, 0.5), Infinity, `, most ${ms(part(times, 1))}`)
+    const times = await idleSteps(page, session, IDLE_STEPS)
+    printTime('idle, p50', quantile(times, 0.5), Infinity, `, maximum ${ms(quantile(times, 1))}`)
     await page.context().close()
     rmSync(file)
   }
-  process.exitCode = isOver ? 1 : 0
+  process.exitCode = isOverLimit ? 1 : 0
 } finally {
   await browser.close()
   rmSync(folder, { recursive: true, force: true })

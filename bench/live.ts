@@ -24,7 +24,7 @@ import { machine } from './measure.ts'
 const READERS = [1, 50, 200]
 const EVENTS = 300
 /** Milliseconds between events, so that each one finds idle sockets. */
-const PACE = 4
+const INTERVAL = 4
 const BODY = 'x'.repeat(1_000)
 
 /**
@@ -36,8 +36,8 @@ interface Task {
   readonly readers: number
 }
 
-/** The event contains its creation time; all threads share the clock. */
-const stamped = (): Event => ({
+/** An event that contains its creation time. All threads share the clock. */
+const eventWithTime = (): Event => ({
   kind: 'MessageEvent',
   source: 'environment',
   llm_message: { role: 'user', content: [{ type: 'text', text: `@${process.hrtime.bigint()}@${BODY}` }] },
@@ -45,13 +45,13 @@ const stamped = (): Event => ({
 
 const messageText = (data: RawData): string => (data as Buffer).toString('latin1')
 
-const tell = (news: 'ready' | readonly number[]): void => {
+const report = (message: 'ready' | readonly number[]): void => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  parentPort?.postMessage(news)
+  parentPort?.postMessage(message)
 }
 
 /** Runs the readers, in their own thread. */
-function read({ url, readers }: Task): void {
+function runReaders({ url, readers }: Task): void {
   const latencies: number[] = []
   let open = 0
   let remaining = readers * EVENTS
@@ -60,14 +60,14 @@ function read({ url, readers }: Task): void {
     socket.on('message', (data) => {
       const now = process.hrtime.bigint()
       const text = messageText(data)
-      const output = /@(\d+)@/.exec(text)?.[1]
-      if (output === undefined) {
+      const sentAt = /@(\d+)@/.exec(text)?.[1]
+      if (sentAt === undefined) {
         // The service reports the end of the replay; a bare socket sends hello.
-        if (text.includes('caught_up') && (open += 1) === readers) tell('ready')
+        if (text.includes('caught_up') && (open += 1) === readers) report('ready')
         return
       }
-      latencies.push(Number(now - BigInt(output)) / 1_000)
-      if ((remaining -= 1) === 0) tell(latencies)
+      latencies.push(Number(now - BigInt(sentAt)) / 1_000)
+      if ((remaining -= 1) === 0) report(latencies)
     })
   }
 }
@@ -75,12 +75,12 @@ function read({ url, readers }: Task): void {
 /** Sends events one after the other. Returns the readers' latencies, ascending. */
 async function time(url: string, readers: number, send: () => Promise<void> | void): Promise<number[]> {
   const worker = new Worker(import.meta.filename, { workerData: { url, readers } satisfies Task })
-  const report = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
-  await report()
-  const done = report()
+  const nextMessage = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
+  await nextMessage()
+  const done = nextMessage()
   for (let index = 0; index < EVENTS; index += 1) {
     await send()
-    await new Promise((resolve) => setTimeout(resolve, PACE))
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL))
   }
   const latencies = (await done) as number[]
   await worker.terminate()
@@ -100,7 +100,7 @@ async function timeService(store: Store, readers: number): Promise<number[]> {
   const conversation = await engine.create()
   const url = `${server.url.replace('http', 'ws')}/sockets/events/${conversation.id}`
   const latencies = await time(url, readers, async () => {
-    await conversation.append(stamped())
+    await conversation.append(eventWithTime())
   })
   await server.close()
   await engine.close()
@@ -116,7 +116,7 @@ async function timeBare(readers: number): Promise<number[]> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const latencies = await time(`ws://127.0.0.1:${port}`, readers, () => {
-    const text = JSON.stringify(stamped())
+    const text = JSON.stringify(eventWithTime())
     for (const socket of sockets.clients) socket.send(text)
   })
   for (const socket of sockets.clients) socket.terminate()
@@ -124,8 +124,8 @@ async function timeBare(readers: number): Promise<number[]> {
   return latencies
 }
 
-const index = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 
 const cell = (micros: number): string => `${(micros / 1_000).toFixed(2)} ms`.padStart(10)
 
@@ -133,10 +133,10 @@ async function main(): Promise<void> {
   noArguments()
   console.log(machine())
   console.log(
-    `From the append to the reader: ${EVENTS} events of 1 kB, one each ${PACE} ms, readers in a thread of their own\n`,
+    `Time from the append to the reader: ${EVENTS} events of 1 kB, one every ${INTERVAL} ms, readers in a separate thread\n`,
   )
   console.log(
-    `${'sockets'.padStart(7)}  ${''.padEnd(16)}${'median'.padStart(10)}${'p99'.padStart(10)}${'most'.padStart(10)}`,
+    `${'sockets'.padStart(7)}  ${''.padEnd(16)}${'median'.padStart(10)}${'p99'.padStart(10)}${'maximum'.padStart(10)}`,
   )
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
   try {
@@ -149,7 +149,7 @@ async function main(): Promise<void> {
       for (const [name, run] of rows) {
         const sorted = await run()
         console.log(
-          `${String(readers).padStart(7)}  ${name.padEnd(16)}${cell(index(sorted, 0.5))}${cell(index(sorted, 0.99))}${cell(index(sorted, 1))}`,
+          `${String(readers).padStart(7)}  ${name.padEnd(16)}${cell(quantile(sorted, 0.5))}${cell(quantile(sorted, 0.99))}${cell(quantile(sorted, 1))}`,
         )
       }
     }
@@ -159,4 +159,4 @@ async function main(): Promise<void> {
 }
 
 if (isMainThread) await main()
-else read(workerData as Task)
+else runReaders(workerData as Task)

@@ -14,7 +14,7 @@ export interface Piece {
 /** Microseconds per unit of work. */
 export interface Timing {
   readonly name: string
-  readonly least: number
+  readonly minimum: number
   readonly median: number
 }
 
@@ -38,7 +38,7 @@ export function measure(pieces: readonly Piece[], rounds: number): Timing[] {
   }
   return pieces.map(({ name }, index) => {
     const all = times[index] ?? []
-    return { name, least: Math.min(...all), median: median(all) }
+    return { name, minimum: Math.min(...all), median: median(all) }
   })
 }
 
@@ -47,7 +47,7 @@ export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 
 /** Bytes in use, after the event loop has turned often enough to release garbage. */
-async function used(): Promise<number> {
+async function memoryInUse(): Promise<number> {
   for (let turn = 0; turn < 4; turn += 1) {
     await new Promise((resolve) => setTimeout(resolve, 5))
     globalThis.gc?.()
@@ -58,10 +58,10 @@ async function used(): Promise<number> {
 
 /** Bytes of heap and buffers that a value retains. */
 export async function estimateMemory(make: () => unknown): Promise<number> {
-  const before = await used()
-  const current = [await make()]
-  const after = await used()
-  current.length = 0
+  const before = await memoryInUse()
+  const values = [await make()]
+  const after = await memoryInUse()
+  values.length = 0
   return after - before
 }
 

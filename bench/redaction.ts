@@ -1,4 +1,4 @@
-/** Prints what redacting an event costs, next to serializing it as JSON: `npm run bench:redaction`. */
+/** Compares the cost of redacting an event with serializing it as JSON: `npm run bench:redaction`. */
 
 import { redact } from '../src/context/redaction/redact.ts'
 import { redactionRules } from '../src/context/redaction/rules.ts'
@@ -13,7 +13,7 @@ const secrets = Array.from({ length: 20 }, (_, i) => `the secret value number ${
 const RULES = redactionRules({ secrets, key: 'bench' })
 
 const fill = (part: string): string => part.repeat(Math.ceil(MEGABYTE / part.length)).slice(0, MEGABYTE)
-const steps = Array.from({ length: MEGABYTE / 60 }, (_, i) => ({
+const items = Array.from({ length: MEGABYTE / 60 }, (_, i) => ({
   name: `item ${i}`,
   value: `text\nwith "quotes" ${i}`,
 }))
@@ -22,11 +22,11 @@ const steps = Array.from({ length: MEGABYTE / 60 }, (_, i) => ({
 const TEXTS: Readonly<Record<string, string>> = {
   prose: fill('The quick brown fox jumps over the lazy dog.\n'),
   code: fill('export const answer = (question: string): number => question.length * 42 // "why"\n'),
-  JSON: JSON.stringify(steps),
-  'JSON in JSON': JSON.stringify(JSON.stringify(steps)),
+  JSON: JSON.stringify(items),
+  'JSON in JSON': JSON.stringify(JSON.stringify(items)),
   base64: fill('TWFueSBoYW5kcyBtYWtlIGxpZ2h0IHdvcmsu'),
   'a secret in each line': fill(`key = ${secrets[3]}, and some more words to fill the line\n`),
-  'nothing but secrets': fill(`${secrets[3]} sk-ant-AAAAAAAAAAAAAAA1 `),
+  'only secrets': fill(`${secrets[3]} sk-ant-AAAAAAAAAAAAAAA1 `),
 }
 
 const command = 'grep -rn "redact" src | head -20 && npm test\n'.repeat(16)
@@ -43,15 +43,15 @@ const typical: Event = {
   llm_response_id: 'r',
 }
 
-function row(name: string, event: Event, times: number): void {
-  const [write, take] = measure(
+function printRow(name: string, event: Event, times: number): void {
+  const [serialization, redaction] = measure(
     [
       { name: 'JSON.stringify', count: 1, times, run: () => encodeEvent(event) },
       { name: 'redact', count: 1, times, run: () => redact(event, RULES) },
     ],
     9,
   )
-  const [floor, cost] = [write?.least ?? 0, take?.least ?? 0]
+  const [floor, cost] = [serialization?.minimum ?? 0, redaction?.minimum ?? 0]
   const bytes = `${encodeEvent(event).length.toLocaleString('en')} B`
   const cells = [
     name.padEnd(22),
@@ -64,11 +64,11 @@ function row(name: string, event: Event, times: number): void {
 
 noArguments()
 console.log(machine())
-console.log('20 literal secrets, all built-in patterns and names of fields, masks with a key; least of 9')
+console.log('20 literal secrets, all built-in patterns and field names, masks with a key; minimum of 9')
 console.log(
   `${''.padEnd(22)} ${['as JSON', 'JSON.stringify', 'redact'].map((text) => text.padStart(14)).join(' ')}`,
 )
-row('a typical action', typical, 200)
+printRow('a typical action', typical, 200)
 for (const [name, text] of Object.entries(TEXTS)) {
-  row(name, { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text }, 1)
+  printRow(name, { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text }, 1)
 }

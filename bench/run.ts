@@ -43,8 +43,8 @@ function pieces(lines: readonly string[]): Piece[] {
   const ids = events.map((event) => event.id ?? '')
   const index = new Map(ids.map((id, seq) => [id, seq]))
   const random = seeded(7)
-  const requests = Array.from({ length: LOOKUPS }, () => ids[Math.floor(random() * count)] ?? '')
-  const updates = requests.map((value, index): Event => ({
+  const lookups = Array.from({ length: LOOKUPS }, () => ids[Math.floor(random() * count)] ?? '')
+  const updates = lookups.map((value, index): Event => ({
     kind: 'ConversationStateUpdateEvent',
     id: `move-${index}`,
     timestamp: '2026-02-01T00:00:00Z',
@@ -53,9 +53,9 @@ function pieces(lines: readonly string[]): Piece[] {
   }))
   return [
     { name: 'JSON.parse', count, run: () => lines.map((line) => JSON.parse(line)) },
-    { name: 'Map.get', count: LOOKUPS, times: 9, run: () => requests.map((id) => index.get(id)) },
+    { name: 'Map.get', count: LOOKUPS, times: 9, run: () => lookups.map((id) => index.get(id)) },
     { name: 'decode', count, run: () => lines.map((line) => decodeLine(line)) },
-    { name: 'reduce one at a time', count, run: () => states(events) },
+    { name: 'reduce one at a time', count, run: () => reduceEach(events) },
     { name: 'replay', count, run: () => replay(events) },
     { name: 'view after each append', count, run: () => readEach(events) },
     { name: 'messages of the whole view', count, run: () => toMessages(state) },
@@ -63,9 +63,9 @@ function pieces(lines: readonly string[]): Piece[] {
       name: 'state at a random event',
       count: LOOKUPS,
       times: 9,
-      run: () => requests.map((id) => stateAt(state, id)),
+      run: () => lookups.map((id) => stateAt(state, id)),
     },
-    { name: 'branch switch', count: LOOKUPS, times: 9, run: () => requests.map((id) => switchTo(state, id)) },
+    { name: 'branch switch', count: LOOKUPS, times: 9, run: () => lookups.map((id) => switchTo(state, id)) },
     {
       name: 'branch switch, appended',
       count: LOOKUPS,
@@ -75,7 +75,7 @@ function pieces(lines: readonly string[]): Piece[] {
 }
 
 /** Keeps every state of a log. */
-function states(events: readonly Event[]): State[] {
+function reduceEach(events: readonly Event[]): State[] {
   let state = initialState()
   return events.map((event) => (state = reduce(state, event)))
 }
@@ -90,18 +90,20 @@ function readEach(events: readonly Event[]): number {
   return seen
 }
 
-const show = (value: number): string => value.toFixed(value < 10 ? 3 : 1).padStart(9)
+const formatNumber = (value: number): string => value.toFixed(value < 10 ? 3 : 1).padStart(9)
 
 function print(length: number, lines: readonly string[], timings: readonly Timing[]): void {
   const bytes = lines.reduce((sum, line) => sum + line.length, 0)
   console.log(`\n${length.toLocaleString('en')} events, ${(bytes / length / 1_000).toFixed(1)} kB each`)
-  console.log(`${'µs per unit'.padEnd(30)}${'least'.padStart(9)}${'median'.padStart(9)}  beside its floor`)
-  for (const { name, least, median } of timings) {
+  console.log(
+    `${'µs per unit'.padEnd(30)}${'minimum'.padStart(9)}${'median'.padStart(9)}  ratio to its floor`,
+  )
+  for (const { name, minimum, median } of timings) {
     const row = ROWS.find((candidate) => candidate.name === name)
     const floor = timings.find((timing) => timing.name === row?.floor)
-    const ratio = floor === undefined ? '' : `${(least / floor.least).toFixed(2)} x ${floor.name}`
+    const ratio = floor === undefined ? '' : `${(minimum / floor.minimum).toFixed(2)} x ${floor.name}`
     const target = row?.target === null || row === undefined ? '' : ` (target ${row.target})`
-    console.log(`${name.padEnd(30)}${show(least)}${show(median)}  ${ratio}${target}`)
+    console.log(`${name.padEnd(30)}${formatNumber(minimum)}${formatNumber(median)}  ${ratio}${target}`)
   }
 }
 

@@ -1,8 +1,7 @@
 /**
  * Compares a page of `searchText` with the database's own query for the same page over the same texts in a
  * plain table (FTS5 with `snippet`, `tsvector` with `ts_headline`): the columns of a hit, no results of tools,
- * and a row more than the page, which shows that there is a next one. Compares an append with the index to one
- * without. Medians of interleaved rounds, at least `--rounds` of them and for at least 0.3 seconds.
+ * and one row more than the page, to detect a next page. Compares an append with the index to one without. Medians of interleaved rounds, at least `--rounds` of them and for at least 0.3 seconds.
  *
  * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--only sqlite] [--postgres URL]
  * Without a URL it starts its own PostgreSQL. 100,000 events take about a minute, 1,000,000 about six.
@@ -44,7 +43,7 @@ const [WARM_UP, MIN_TIME] = [100, 300]
 
 const random = seeded(7)
 const vocabulary = Array.from({ length: 20_000 }, (_, n) => `${'abcdefghij'[n % 10]}${n.toString(36)}`)
-/** Few words are in most texts; most words are in few. */
+/** Returns a random word. A few words appear in most texts, and most words in few. */
 const word = (): string => vocabulary[Math.floor(20_000 * random() ** 4)] ?? ''
 const textOf = (n: number): string =>
   `${Array.from({ length: WORDS }, word).join(' ')}${n % 7 === 0 ? ' deploy the database' : ''}${n % 5_000 === 0 ? ' zebra' : ''}`
@@ -59,8 +58,8 @@ const eventOf = (n: number, text: string): Event => ({
 
 const QUERIES = [
   { name: 'a word in most texts', query: vocabulary[0] ?? '', fts: `"${vocabulary[0]}"` },
-  { name: 'a word in a seventh', query: 'deploy', fts: '"deploy"' },
-  { name: 'a word in few', query: 'zebra', fts: '"zebra"' },
+  { name: 'a word in a seventh of the texts', query: 'deploy', fts: '"deploy"' },
+  { name: 'a word in few texts', query: 'zebra', fts: '"zebra"' },
   { name: 'two words', query: `deploy ${vocabulary[40]}`, fts: `"deploy" AND "${vocabulary[40]}"` },
   { name: 'a phrase', query: '"deploy the database"', fts: '"deploy the database"' },
 ] as const
@@ -68,7 +67,7 @@ const QUERIES = [
 type Query = (typeof QUERIES)[number]
 type Order = 'time' | 'rank'
 
-interface Measured {
+interface Candidate {
   readonly name: string
   readonly store: Store
   insert(texts: readonly string[]): unknown
@@ -77,7 +76,7 @@ interface Measured {
   bareQuery(query: Query, order: Order): unknown
 }
 
-async function fill({ store, insert, finish }: Measured): Promise<void> {
+async function fill({ store, insert, finish }: Candidate): Promise<void> {
   for (let start = 0; start < EVENTS; start += BATCH) {
     const texts = Array.from({ length: Math.min(BATCH, EVENTS - start) }, (_, n) => textOf(start + n))
     const id = `c${Math.floor(start / PER_CONVERSATION)}`
@@ -102,51 +101,51 @@ const ms = (value: number): string => `${value.toFixed(2)} ms`.padStart(12)
 const verdict = (ratio: number, limit: number): string =>
   `${ratio.toFixed(2).padStart(8)}  (at most ${limit})  ${ratio <= limit ? 'holds' : 'MISSES'}`
 
-async function measurePages({ name, store, bareQuery: ownValue }: Measured): Promise<boolean> {
+async function measurePages({ name, store, bareQuery }: Candidate): Promise<boolean> {
   let holds = true
   // Warm up, as in a server that has run for a while.
   for (let round = 0; round < 300; round += 1) {
     for (const { query } of QUERIES) await store.searchText({ query })
     await store.searchText({ query: QUERIES[2].query, order: 'rank' })
-    for (const order of ['time', 'rank'] as const) await ownValue(QUERIES[2], order)
+    for (const order of ['time', 'rank'] as const) await bareQuery(QUERIES[2], order)
   }
   for (const order of ['time', 'rank'] as const)
     for (const query of QUERIES) {
       const [ours, bare]: [number[], number[]] = [[], []]
-      const begun = performance.now()
-      while (ours.length < ROUNDS || performance.now() - begun < WARM_UP + MIN_TIME) {
-        const one = await timed(() => store.searchText({ query: query.query, order }))
-        const other = await timed(() => ownValue(query, order))
+      const start = performance.now()
+      while (ours.length < ROUNDS || performance.now() - start < WARM_UP + MIN_TIME) {
+        const oursTime = await timed(() => store.searchText({ query: query.query, order }))
+        const bareTime = await timed(() => bareQuery(query, order))
         // The first rounds read what the previous query displaced from the caches.
-        if (performance.now() - begun < WARM_UP) continue
-        ours.push(one)
-        bare.push(other)
+        if (performance.now() - start < WARM_UP) continue
+        ours.push(oursTime)
+        bare.push(bareTime)
       }
       const ratio = median(ours) / median(bare)
       holds &&= ratio <= MAX_PAGE
       console.log(
-        `${name.padEnd(12)}${`${query.name}, by ${order}`.padEnd(32)}${ms(median(bare))}${ms(median(ours))}${verdict(ratio, MAX_PAGE)}`,
+        `${name.padEnd(12)}${`${query.name}, by ${order}`.padEnd(42)}${ms(median(bare))}${ms(median(ours))}${verdict(ratio, MAX_PAGE)}`,
       )
     }
   return holds
 }
 
 const lines = makeLines(2_000, { sizes: ONE_KB })
-let made = 0
+let appendCount = 0
 function nextEvent(): Event {
-  const event = decoded(lines[made % lines.length] as string)
+  const event = decoded(lines[appendCount % lines.length] as string)
   const { parent_id: _, ...rest } = event as Event & Record<string, unknown>
   // An engine stamps events. Without a time, all texts would compete for the same positions.
-  return { ...rest, id: `a${(made += 1)}`, timestamp: new Date().toISOString() } as Event
+  return { ...rest, id: `a${(appendCount += 1)}`, timestamp: new Date().toISOString() } as Event
 }
 
 /** Appends the measured mix event by event, in turn to a store with an index and to one without. */
 async function measureAppends(name: string, indexed: Store, plain: Store): Promise<boolean> {
-  const [withIndex, without]: [number[], number[]] = [[], []]
+  const [withIndex, withoutIndex]: [number[], number[]] = [[], []]
   for (let round = 0; round < 40; round += 1)
     for (const [store, times] of [
       [indexed, withIndex],
-      [plain, without],
+      [plain, withoutIndex],
     ] as const) {
       await store.createConversation({ id: `append ${round}` })
       for (let n = 0; n < 25; n += 1) {
@@ -154,16 +153,16 @@ async function measureAppends(name: string, indexed: Store, plain: Store): Promi
         times.push(await timed(() => store.append(`append ${round}`, [event])))
       }
     }
-  const ratio = median(withIndex) / median(without)
+  const ratio = median(withIndex) / median(withoutIndex)
   console.log(
-    `${name.padEnd(12)}${'an append'.padEnd(32)}${ms(median(without))}${ms(median(withIndex))}${verdict(ratio, MAX_APPEND)}`,
+    `${name.padEnd(12)}${'append'.padEnd(32)}${ms(median(withoutIndex))}${ms(median(withIndex))}${verdict(ratio, MAX_APPEND)}`,
   )
   return ratio <= MAX_APPEND
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-search-'))
 
-function sqlite(): Measured {
+function sqlite(): Candidate {
   const store = sqliteStore({ file: join(folder, 'store.db'), synchronous: 'normal', fullText: true })
   const database = new DatabaseSync(join(folder, 'plain.db'))
   database.exec(
@@ -197,7 +196,7 @@ function sqlite(): Measured {
   }
 }
 
-async function postgres(url: string): Promise<Measured> {
+async function postgres(url: string): Promise<Candidate> {
   const pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
   // The server ends before the pool.
   pool.on('error', () => undefined)
@@ -220,7 +219,7 @@ async function postgres(url: string): Promise<Measured> {
       SELECT * FROM bench_search.plain, phraseto_tsquery('simple', $1) AS q
       WHERE words @@ q AND role <> 'tool' ORDER BY ${order} LIMIT 21
     ) AS hit`
-  const together = (order: string): string => page(order).replace('phraseto_tsquery', 'plainto_tsquery')
+  const allWords = (order: string): string => page(order).replace('phraseto_tsquery', 'plainto_tsquery')
   const orders = { time: 'id DESC', rank: 'ts_rank(words, q) DESC' }
   let count = 0
   return {
@@ -243,7 +242,7 @@ async function postgres(url: string): Promise<Measured> {
         await pool.query(`VACUUM (ANALYZE) ${table}`)
     },
     bareQuery: ({ query }, order) => {
-      const text = query.startsWith('"') ? page(orders[order]) : together(orders[order])
+      const text = query.startsWith('"') ? page(orders[order]) : allWords(orders[order])
       return pool.query({
         name: `${order} ${query.startsWith('"')}`,
         text,
@@ -255,7 +254,7 @@ async function postgres(url: string): Promise<Measured> {
 
 console.log(machine())
 console.log(
-  `${EVENTS.toLocaleString('en')} events; medians of ${ROUNDS} rounds or more: the engine's own, ours, ratio`,
+  `${EVENTS.toLocaleString('en')} events; medians of at least ${ROUNDS} rounds: the database's query, searchText, ratio`,
 )
 const needsServer = args.postgres === undefined && args.only !== 'sqlite'
 const server = needsServer ? await startServer({ durable: true }) : null
@@ -265,25 +264,25 @@ try {
   const all = { sqlite, postgres: () => postgres(url) }
   for (const [name, make] of Object.entries(all)) {
     if (args.only !== undefined && args.only !== name) continue
-    const measured = await make()
+    const candidate = await make()
     const start = performance.now()
-    await fill(measured)
+    await fill(candidate)
     for (let isReady = false; !isReady;) {
-      const { indexed, total } = await measured.store.textIndex()
+      const { indexed, total } = await candidate.store.textIndex()
       isReady = indexed === total
     }
     // The index is completed while idle.
     await new Promise((resolve) => setTimeout(resolve, 3_000))
-    console.log(`${measured.name}: filled in ${((performance.now() - start) / 1000).toFixed(0)} s`)
-    holds = (await measurePages(measured)) && holds
-    await measured.store.close()
-    const isSqlite = measured.name === 'SQLite'
+    console.log(`${candidate.name}: filled in ${((performance.now() - start) / 1000).toFixed(0)} s`)
+    holds = (await measurePages(candidate)) && holds
+    await candidate.store.close()
+    const isSqlite = candidate.name === 'SQLite'
     const [indexed, plain] = [true, false].map((fullText): Store =>
       isSqlite
         ? sqliteStore({ file: join(folder, `append-${fullText}.db`), synchronous: 'normal', fullText })
         : postgresStore({ url, schema: `bench_search_append_${fullText}`, fullText }),
     ) as [Store, Store]
-    holds = (await measureAppends(measured.name, indexed, plain)) && holds
+    holds = (await measureAppends(candidate.name, indexed, plain)) && holds
     await indexed.close()
     await plain.close()
   }

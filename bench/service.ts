@@ -1,19 +1,19 @@
-/** Prints what a service costs: `npm run bench:service -- --help`. */
+/** Measures the costs of a service: `npm run bench:service -- --help`. */
 
 import { parseArgs } from 'node:util'
 import { orUsage } from '../test/usage.ts'
 
 const HELP = `Usage: npm run bench:service -- [options]
 
-Without options: pages of events over HTTP, beside the bare store and a trivial route.
+Without options: pages of events over HTTP, compared with the bare store and a trivial route.
 
-  --conversations N,…   what a service costs with so many conversations, each beside the first; ends with 1
-                        where anything costs more than 1.5 times as much, or takes 64 MB more memory
-  --posts               messages a second into PostgreSQL, beside a trivial route
-  --adapter NAME        sqlite or postgres; may be given more than once (default: both)
+  --conversations N,…   costs of a service with N conversations, compared with the first N; exits with 1
+                        when a cost is more than 1.5 times as high, or memory grows by more than 64 MB
+  --posts               messages per second into PostgreSQL, compared with a trivial route
+  --adapter NAME        sqlite or postgres; may be repeated (default: both)
   --no-webhooks         sends no webhooks
 
-A million conversations need about 3 GB in the folder for temporary files for each adapter, until the run ends.`
+A million conversations need about 3 GB of temporary files per adapter until the run ends.`
 
 const { sizes, posts, ...options } = orUsage(() => {
   const { values } = parseArgs({
@@ -28,7 +28,7 @@ const { sizes, posts, ...options } = orUsage(() => {
   })
   const counts = values.conversations?.split(',').map(Number)
   if (counts?.every((size) => Number.isSafeInteger(size) && size >= 1_000) === false)
-    throw new Error('--conversations must be numbers of 1000 or more, with commas between')
+    throw new Error('--conversations: must be comma-separated numbers of at least 1000')
   for (const name of values.adapter)
     if (!['sqlite', 'postgres'].includes(name))
       throw new Error(`--adapter ${name}: must be sqlite or postgres`)

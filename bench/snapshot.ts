@@ -22,18 +22,18 @@ const TAIL = 1_000
 
 interface Row {
   readonly name: string
-  /** How many times as much folding `JUDGED` events must cost at least; null without a target. */
+  /** Minimum cost of folding `TARGET_LENGTH` events as a multiple of this; null without a target. */
   readonly target: number | null
 }
 
 /** Length at which targets are checked. */
-const JUDGED = 100_000
+const TARGET_LENGTH = 100_000
 
 const FOLD = 'JSON.parse and replay'
 const ROWS: readonly Row[] = [
   { name: 'decodeSnapshot', target: 20 },
-  { name: 'the same, and one event', target: null },
-  { name: 'the same, and messages', target: null },
+  { name: 'decodeSnapshot and one event', target: null },
+  { name: 'decodeSnapshot and messages', target: null },
   { name: 'encodeSnapshot, whole', target: null },
   { name: `encodeSnapshot, last ${TAIL}`, target: null },
   { name: 'compact, whole', target: null },
@@ -50,7 +50,7 @@ const message: Event = {
 
 const parse = (lines: readonly string[]): Event[] => lines.map((line) => JSON.parse(line) as Event)
 
-function opened(state: State | null): State {
+function requireState(state: State | null): State {
   if (state === null) throw new Error('a snapshot does not open')
   return state
 }
@@ -61,18 +61,18 @@ function pieces(lines: readonly string[]): Piece[] {
   const since = Math.max(0, lines.length - TAIL)
   let folded = evict(replay(parse(lines.slice(0, since))))
   for (const event of parse(lines.slice(since))) folded = reduce(folded, event)
-  const small = evict(folded)
-  const decode = () => opened(decodeSnapshot(parts, ''))
+  const compacted = evict(folded)
+  const decode = () => requireState(decodeSnapshot(parts, ''))
   return [
     { name: FOLD, count: 1, run: () => replay(parse(lines)) },
     { name: 'decodeSnapshot', count: 1, times: 5, run: decode },
-    { name: 'the same, and one event', count: 1, times: 5, run: () => reduce(decode(), message) },
-    { name: 'the same, and messages', count: 1, times: 5, run: () => toMessages(decode()) },
+    { name: 'decodeSnapshot and one event', count: 1, times: 5, run: () => reduce(decode(), message) },
+    { name: 'decodeSnapshot and messages', count: 1, times: 5, run: () => toMessages(decode()) },
     { name: 'encodeSnapshot, whole', count: 1, run: () => encodeSnapshot(state) },
     { name: `encodeSnapshot, last ${TAIL}`, count: 1, times: 5, run: () => encodeSnapshot(folded, since) },
     { name: 'compact, whole', count: 1, run: () => evict(state) },
     { name: 'compact, last parts', count: 1, times: 5, run: () => evict(folded) },
-    { name: 'leaves, compacted', count: 1, times: 5, run: () => listLeavesIn(small.log) },
+    { name: 'leaves, compacted', count: 1, times: 5, run: () => listLeavesIn(compacted.log) },
   ]
 }
 
@@ -106,12 +106,12 @@ for (const length of LENGTHS) {
   console.log(
     `\n${length.toLocaleString('en')} events of 1 kB, at most ${VIEW.toLocaleString('en')} in the view`,
   )
-  console.log(`${'ms'.padEnd(38)}${'least'.padStart(9)}${'median'.padStart(9)}  folding costs`)
-  for (const { name, least, median } of timings) {
+  console.log(`${'ms'.padEnd(38)}${'minimum'.padStart(9)}${'median'.padStart(9)}  folding costs`)
+  for (const { name, minimum, median } of timings) {
     const row = ROWS.find((candidate) => candidate.name === name)
-    const times = [least, median].map((us) => (us / 1e3).toFixed(2).padStart(9)).join('')
-    const ratio = (fold?.least ?? 0) / least
-    const target = length === JUDGED ? (row?.target ?? null) : null
+    const times = [minimum, median].map((us) => (us / 1e3).toFixed(2).padStart(9)).join('')
+    const ratio = (fold?.minimum ?? 0) / minimum
+    const target = length === TARGET_LENGTH ? (row?.target ?? null) : null
     const verdict = target === null ? '' : `  (at least ${target})  ${ratio >= target ? 'holds' : 'MISSES'}`
     console.log(`${name.padEnd(38)}${times}${row === undefined ? '' : `  ${ratio.toFixed(1)} x${verdict}`}`)
   }

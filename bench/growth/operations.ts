@@ -38,7 +38,7 @@ const ID = 'grown'
 /** Condensations keep the view short, as in a long conversation. */
 export const logOf = (length: number): Event[] => makeEvents(length, { sizes: SMALL, condenseAt: 80 })
 
-const more = (n: number): Event => ({
+const nextMessage = (n: number): Event => ({
   kind: 'MessageEvent',
   id: `more-${n}`,
   timestamp: '2027-01-01T00:00:00Z',
@@ -52,28 +52,28 @@ export function foldOperations(events: readonly Event[]): Operation[] {
   const state = replay(events, { conversationId: ID })
   const line = JSON.stringify(events[length >> 1])
   const random = seeded(5)
-  const requests = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
-  const index = (n: number): string => requests[n % requests.length] ?? ''
+  const ids = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const idAt = (n: number): string => ids[n % ids.length] ?? ''
   const saved = encodeSnapshot(state)
   const messages = toMessages(state)
   return [
     { name: 'decode a line', growth: 'constant', run: () => decodeLine(line) },
-    { name: 'import a line: decode and reduce', growth: 'logarithmic', run: () => imported(line, state) },
-    { name: 'reduce one event', growth: 'logarithmic', run: (n) => reduce(state, more(n)) },
+    { name: 'import a line: decode and reduce', growth: 'logarithmic', run: () => importLine(line, state) },
+    { name: 'reduce one event', growth: 'logarithmic', run: (n) => reduce(state, nextMessage(n)) },
     {
       name: 'view after an event',
       growth: 'logarithmic',
-      run: (n) => readTail(reduce(state, more(n)).branch.view),
+      run: (n) => readTail(reduce(state, nextMessage(n)).branch.view),
     },
-    { name: 'state at an event', growth: 'logarithmic', run: (n) => stateAt(state, index(n)) },
-    { name: 'switch to an event', growth: 'logarithmic', run: (n) => switchTo(state, index(n)) },
+    { name: 'state at an event', growth: 'logarithmic', run: (n) => stateAt(state, idAt(n)) },
+    { name: 'switch to an event', growth: 'logarithmic', run: (n) => switchTo(state, idAt(n)) },
     { name: 'messages, neutral', growth: 'constant', run: () => toMessages(state) },
     ...Object.entries(GRAMMARS).map(([name, { write }]): Operation => ({
       name: `messages, ${name}`,
       growth: 'constant',
       run: () => write(messages),
     })),
-    { name: 'explain an event', growth: 'linear', run: (n) => explain(state, index(n)) },
+    { name: 'explain an event', growth: 'linear', run: (n) => explain(state, idAt(n)) },
     {
       name: 'snapshot, save the last 100',
       growth: 'constant',
@@ -82,9 +82,9 @@ export function foldOperations(events: readonly Event[]): Operation[] {
     },
     { name: 'snapshot, save all', growth: 'linear', run: () => encodeSnapshot(state) },
     { name: 'snapshot, open', growth: 'linear', run: () => decodeSnapshot(saved, ID) },
-    // A floor: a map slows down by itself once it outgrows the processor's caches.
+    // A baseline: a map slows down by itself once it outgrows the processor's caches.
     {
-      name: 'a map of its ids',
+      name: 'map of the ids',
       growth: 'linear',
       run: () => new Map(events.map(({ id }, seq) => [id, seq])),
     },
@@ -108,7 +108,7 @@ export function viewOperations(events: readonly Event[]): Operation[] {
   ]
 }
 
-function imported(line: string, state: ReturnType<typeof replay>): unknown {
+function importLine(line: string, state: ReturnType<typeof replay>): unknown {
   const decoded = decodeLine(line)
   return decoded.ok ? reduce(state, { ...decoded.event, id: 'imported' }) : null
 }
@@ -123,18 +123,18 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
   const conversation = await engine.open(ID)
   await conversation.state()
   const random = seeded(5)
-  const requests = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const ids = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
   const middle = events[length >> 1]
   const search = (query: object) => () => store.search({ conversationId: ID, limit: 20, ...query })
   const { cursor } = await store.search({ conversationId: ID, limit: Math.min(100, length >> 1) })
   const end = await store.feed({ from: 'end' })
   return [
-    { name: 'append', growth: 'logarithmic', run: (n) => store.append(ID, [more(n)]) },
+    { name: 'append', growth: 'logarithmic', run: (n) => store.append(ID, [nextMessage(n)]) },
     { name: 'send a message', growth: 'logarithmic', run: () => conversation.sendMessage('And then?') },
     {
       name: 'read one',
       growth: 'logarithmic',
-      run: (n) => store.get(ID, requests[n % requests.length] ?? ''),
+      run: (n) => store.get(ID, ids[n % ids.length] ?? ''),
     },
     { name: 'page, first', growth: 'logarithmic', run: search({}) },
     { name: 'page, last', growth: 'logarithmic', run: search({ order: 'timestamp_desc' }) },
@@ -148,11 +148,11 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
       growth: 'logarithmic',
       run: search({ cursor, limit: Math.min(100, length >> 1) }),
     },
-    { name: 'page, of a kind', growth: 'logarithmic', run: search({ kinds: ['ObservationEvent'] }) },
-    // The shortest log has 8 messages of the user. A page of more would not be full there.
-    { name: 'page, of a source', growth: 'logarithmic', run: search({ source: 'user', limit: 8 }) },
-    { name: 'page, of a path', growth: 'logarithmic', run: search({ leafId: events.at(-1)?.id }) },
-    { name: 'follow: what is new', growth: 'logarithmic', run: () => store.feed({ after: end.next }) },
+    { name: 'page of a kind', growth: 'logarithmic', run: search({ kinds: ['ObservationEvent'] }) },
+    // The shortest log has 8 user messages, so a larger page would not be full.
+    { name: 'page of a source', growth: 'logarithmic', run: search({ source: 'user', limit: 8 }) },
+    { name: 'page of a path', growth: 'logarithmic', run: search({ leafId: events.at(-1)?.id }) },
+    { name: 'follow: new events', growth: 'logarithmic', run: () => store.feed({ after: end.next }) },
     {
       name: 'open again',
       growth: 'linear',

@@ -20,11 +20,11 @@ const LOOPS: readonly (readonly [owner: object, names: readonly (string | symbol
   [Uint8Array.prototype, ['slice', 'set']],
   [StatementSync.prototype, ['all', 'get', 'run', 'iterate']],
 ]
-/** Calls that read the whole list whatever they return. */
+/** Calls that read the whole list, whatever their result. */
 const READ_ALL: ReadonlySet<unknown> = new Set(['indexOf', 'lastIndexOf', 'includes', Symbol.iterator])
 
 const session = new Session()
-let native = 0
+let nativeWork = 0
 
 /**
  * Starts counting. Import the code to measure after this: code compiled before is counted only per
@@ -43,44 +43,44 @@ export function stopCounting(): void {
 /** Units of work of `run`: the same on every run. */
 export async function spentOn(run: () => unknown): Promise<number> {
   takeBlocks()
-  native = 0
+  nativeWork = 0
   const unwatch = watchLoops()
   try {
     await run()
   } finally {
     unwatch()
   }
-  return takeBlocks() + native
+  return takeBlocks() + nativeWork
 }
 
 /** Entries into blocks of src since the last call. */
 function takeBlocks(): number {
   let count = 0
-  session.post('Profiler.takePreciseCoverage', (error, taken?: Profiler.TakePreciseCoverageReturnType) => {
+  session.post('Profiler.takePreciseCoverage', (error, coverage?: Profiler.TakePreciseCoverageReturnType) => {
     if (error !== null) throw error
-    for (const { url, functions } of taken?.result ?? [])
+    for (const { url, functions } of coverage?.result ?? [])
       if (url.includes('/src/') && !url.includes('/node_modules/'))
         for (const { ranges } of functions) for (const range of ranges) count += range.count
   })
   return count
 }
 
-/** Counts what passes through hidden loops until the returned function is called. */
+/** Counts elements that pass through hidden loops, until the returned function is called. */
 function watchLoops(): () => void {
-  const undo = LOOPS.flatMap(([owner, names]) =>
+  const restores = LOOPS.flatMap(([owner, names]) =>
     names.map((name) => {
-      const stored = Object.getOwnPropertyDescriptor(owner, name) ?? {}
+      const descriptor = Object.getOwnPropertyDescriptor(owner, name) ?? {}
       const original: Native = Reflect.get(owner, name)
       const value: Native = function (...input) {
-        const made = Reflect.apply(original, this, input)
-        native += 1 + sizeOf(made) + sizeOf(input[0]) + (READ_ALL.has(name) ? sizeOf(this) : 0)
-        return made
+        const result = Reflect.apply(original, this, input)
+        nativeWork += 1 + sizeOf(result) + sizeOf(input[0]) + (READ_ALL.has(name) ? sizeOf(this) : 0)
+        return result
       }
-      Reflect.defineProperty(owner, name, { ...stored, value })
-      return () => Reflect.defineProperty(owner, name, stored)
+      Reflect.defineProperty(owner, name, { ...descriptor, value })
+      return () => Reflect.defineProperty(owner, name, descriptor)
     }),
   )
-  return () => undo.forEach((restore) => restore())
+  return () => restores.forEach((restore) => restore())
 }
 
 function sizeOf(value: unknown): number {

@@ -6,28 +6,28 @@
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/index.ts'
 import { listen } from '../../src/service/node/server.ts'
-import { type Place, storeAt } from './fill.ts'
+import { type Location, openStore } from './fill.ts'
 
 export interface ChildConfig {
-  readonly database: Place
+  readonly database: Location
   /** Webhook URL, or null. */
   readonly webhook: string | null
-  /** Whether it follows the feed. */
-  readonly follows: boolean
+  /** Whether the service follows the feed. */
+  readonly followsFeed: boolean
 }
 
-/** Operations of the channel. */
-export type Ask = 'claim' | 'cpu' | 'follow' | 'list by parent' | 'memory'
+/** Operations that the parent requests over the channel. */
+export type OperationName = 'claim' | 'cpu' | 'follow' | 'list by parent' | 'memory'
 
-/** The address and start time first, then a number for each operation. */
-export type Said =
+/** Message of the child: first its addresses and start time, then the result of each operation. */
+export type ChildMessage =
   | { readonly url: string; readonly trivial: string; readonly started: number }
   | { readonly value: number }
 
-const say = (text: Said): void => void process.send?.(text)
+const send = (text: ChildMessage): void => void process.send?.(text)
 
 const config = JSON.parse(process.argv[2] ?? '{}') as ChildConfig
-const store = storeAt(config.database)
+const store = openStore(config.database)
 const engine = createEngine({ store })
 const service = createService({
   engine,
@@ -43,12 +43,12 @@ service.lostRuns.start()
 const server = await listen({ fetch: service.fetch, port: 0 })
 const trivial = await listen({ fetch: () => Response.json({ text: 'x' }), port: 0 })
 await (await fetch(`${server.url}/api/conversations/search?limit=1`)).text()
-say({ url: server.url, trivial: trivial.url, started: performance.now() })
+send({ url: server.url, trivial: trivial.url, started: performance.now() })
 
-const heard = new Map<string, () => void>()
-if (config.follows)
+const waiting = new Map<string, () => void>()
+if (config.followsFeed)
   await engine.follow({ name: 'bench', from: 'now', pollInterval: 10 }, (items) => {
-    for (const item of items) if ('id' in item && typeof item.id === 'string') heard.get(item.id)?.()
+    for (const item of items) if ('id' in item && typeof item.id === 'string') waiting.get(item.id)?.()
   })
 
 const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -57,8 +57,8 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
   return performance.now() - start
 }
 
-const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
-  // They are due again at once.
+const OPERATIONS: Readonly<Record<OperationName, () => Promise<number>>> = {
+  // Claimed items are due again at once.
   claim: () => timed(() => store.claimItems('bench', { ttl: 1, limit: 10 })),
   /** Microseconds since the start of the process. */
   async cpu() {
@@ -69,10 +69,10 @@ const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
   follow: () =>
     timed(async () => {
       const id = crypto.randomUUID()
-      const report = new Promise<void>((resolve) => heard.set(id, resolve))
+      const appended = new Promise<void>((resolve) => waiting.set(id, resolve))
       await store.append('c5', [{ kind: 'PauseEvent', id }])
-      await report
-      heard.delete(id)
+      await appended
+      waiting.delete(id)
     }),
   async memory() {
     for (let turn = 0; turn < 4; turn += 1) {
@@ -83,5 +83,5 @@ const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
   },
 }
 
-process.on('message', async (requests: Ask) => say({ value: await WORK[requests]() }))
+process.on('message', async (operation: OperationName) => send({ value: await OPERATIONS[operation]() }))
 process.on('disconnect', () => process.exit())

@@ -10,18 +10,18 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
 /** The database of a store. */
-export type Place = { readonly file: string } | { readonly url: string; readonly schema: string }
+export type Location = { readonly file: string } | { readonly url: string; readonly schema: string }
 
 /** Opens the store, which waits for the disk as by default. */
-export const storeAt = (backend: Place): Store =>
-  'file' in backend
-    ? sqliteStore({ file: backend.file })
-    : postgresStore({ url: backend.url, schema: backend.schema })
+export const openStore = (location: Location): Store =>
+  'file' in location
+    ? sqliteStore({ file: location.file })
+    : postgresStore({ url: location.url, schema: location.schema })
 
 /** Microseconds between the creation of two conversations. */
 const STEP = 1_000_000n
 
-export const madeAt = (nth: number): bigint => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + BigInt(nth) * STEP
+export const createdAt = (nth: number): bigint => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + BigInt(nth) * STEP
 
 /** One event finishes a conversation, the other pauses it. */
 const REPLY =
@@ -34,18 +34,18 @@ const PAUSE = '{"kind":"PauseEvent","id":"e0","source":"user"}'
  */
 const SHARE = 100
 
-export async function fill(backend: Place, count: number): Promise<void> {
-  const store = storeAt(backend)
+export async function fill(location: Location, count: number): Promise<void> {
+  const store = openStore(location)
   // Creates the tables.
   await store.getConversation('none')
   await store.close()
-  if ('file' in backend) fillSqlite(backend.file, count)
-  else await fillPostgres(backend.url, backend.schema, count)
+  if ('file' in location) fillSqlite(location.file, count)
+  else await fillPostgres(location.url, location.schema, count)
 }
 
 function fillSqlite(file: string, count: number): void {
   const database = new DatabaseSync(file)
-  const time = `${madeAt(0)} + i * ${STEP}`
+  const time = `${createdAt(0)} + i * ${STEP}`
   const rare = `i % ${SHARE} = 0`
   database.exec(`PRAGMA foreign_keys = OFF; PRAGMA cache_size = -200000; BEGIN;
     CREATE TEMP TABLE n (i INTEGER PRIMARY KEY);
@@ -74,7 +74,7 @@ async function fillPostgres(url: string, schema: string, count: number): Promise
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const n = `generate_series(0, ${count - 1}) AS i`
-  const time = `(${madeAt(0)} + i * ${STEP}::bigint)`
+  const time = `(${createdAt(0)} + i * ${STEP}::bigint)`
   const rare = `i % ${SHARE} = 0`
   for (const statement of [
     `INSERT INTO ${schema}.conversation (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id,

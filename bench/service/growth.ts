@@ -11,12 +11,12 @@ import { MOST_COUNTED } from '../../src/store/contract/query.ts'
 import { formatInstant } from '../../src/store/kit/record.ts'
 import { startServer, type TestServer } from '../../test/postgres/server.ts'
 import { machine, median } from '../measure.ts'
-import type { Ask, ChildConfig, Said } from './child.ts'
-import { fill, madeAt, type Place } from './fill.ts'
+import type { OperationName, ChildConfig, ChildMessage } from './child.ts'
+import { fill, createdAt, type Location } from './fill.ts'
 
 /** Maximum growth over the smallest size, in time and in memory. */
-const MOST_TIMES = 1.5
-const MOST_MEGABYTES = 64
+const MAX_RATIO = 1.5
+const MAX_MEGABYTES = 64
 
 const ROUNDS = 51
 /**
@@ -25,9 +25,9 @@ const ROUNDS = 51
  */
 const WARM_UP = 11
 const STARTS = 5
-/** Seconds of counting POSTs, and how many are open at a time. */
+/** Seconds of counting POSTs, and the number of concurrent ones. */
 const SECONDS = 4
-const AT_ONCE = 32
+const CONCURRENCY = 32
 
 export interface GrowthOptions {
   readonly sizes: readonly number[]
@@ -37,15 +37,15 @@ export interface GrowthOptions {
 }
 
 /** A service over a database of one size. */
-export interface Running {
+export interface ServiceProcess {
   readonly size: number
-  readonly database: Place
+  readonly database: Location
   readonly child: ChildProcess
   readonly url: string
   readonly trivial: string
   /** Milliseconds from the start of its process to its first list. */
   readonly started: number
-  readonly ask: (what: Ask) => Promise<number>
+  readonly perform: (operation: OperationName) => Promise<number>
 }
 
 /** Waits for webhooks about a conversation. */
@@ -66,7 +66,7 @@ class Listener {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  heard(id: string): Promise<void> {
+  waitFor(id: string): Promise<void> {
     return new Promise((resolve) => this.#waiting.set(id, resolve))
   }
 
@@ -76,32 +76,32 @@ class Listener {
   }
 }
 
-export async function start(size: number, config: ChildConfig): Promise<Running> {
+export async function start(size: number, config: ChildConfig): Promise<ServiceProcess> {
   const child = fork(join(import.meta.dirname, 'child.ts'), [JSON.stringify(config)], {
     execArgv: ['--expose-gc'],
   })
-  const next = (): Promise<Said> =>
+  const next = (): Promise<ChildMessage> =>
     new Promise((resolve, reject) => {
-      child.once('message', (text: Said) => resolve(text))
-      child.once('exit', (code) => reject(new Error(`a service ended by itself, with ${code}`)))
+      child.once('message', (text: ChildMessage) => resolve(text))
+      child.once('exit', (code) => reject(new Error(`a service process exited with ${code}`)))
     })
   const text = await next()
-  if (!('url' in text)) throw new Error('a service said where it is no more')
-  const ask = async (what: Ask): Promise<number> => {
+  if (!('url' in text)) throw new Error('a service process reported no address')
+  const perform = async (operation: OperationName): Promise<number> => {
     const reply = next()
-    child.send(what)
+    child.send(operation)
     const answer = await reply
     child.removeAllListeners('exit')
     return 'value' in answer ? answer.value : 0
   }
-  return { size, database: config.database, child, ...text, ask }
+  return { size, database: config.database, child, ...text, perform }
 }
 
-export async function stop({ child }: Running): Promise<void> {
+export async function stop({ child }: ServiceProcess): Promise<void> {
   child.removeAllListeners('exit')
-  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const exited = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGKILL')
-  await gone
+  await exited
 }
 
 async function send(url: string, body?: object): Promise<void> {
@@ -117,13 +117,13 @@ async function send(url: string, body?: object): Promise<void> {
 
 const message = { role: 'user', content: [{ type: 'text', text: 'Hello' }], run: false }
 
-/** Returns the milliseconds of one operation. */
-type Operation = readonly [name: string, run: (service: Running) => Promise<number>]
+/** An operation that returns its duration in milliseconds. */
+type Operation = readonly [name: string, run: (service: ServiceProcess) => Promise<number>]
 
 const timed = async (work: () => Promise<unknown>): Promise<number> => {
-  const begun = performance.now()
+  const startTime = performance.now()
   await work()
-  return performance.now() - begun
+  return performance.now() - startTime
 }
 
 const request = (name: string, path: string): Operation => [
@@ -131,12 +131,12 @@ const request = (name: string, path: string): Operation => [
   ({ url }) => timed(() => send(`${url}${path}`)),
 ]
 
-const requests = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
+const viaChannel = (name: OperationName): Operation => [name, ({ perform }) => perform(name)]
 
 /** Each list shows ten items; each linear comparison checks 1,000. */
 const OPERATIONS: readonly Operation[] = [
   ['create', ({ url }) => timed(() => send(`${url}/api/conversations`, {}))],
-  requests('follow'),
+  viaChannel('follow'),
   request('list', '/api/conversations/search?limit=10'),
   request('list by change', '/api/conversations/search?limit=10&sort_order=UPDATED_AT_DESC'),
   request('list by status', '/api/conversations/search?limit=10&sort_order=CREATED_AT&status=paused'),
@@ -144,16 +144,16 @@ const OPERATIONS: readonly Operation[] = [
   request('list by sandbox', '/api/v1/app-conversations/search?limit=10&sandbox_id__eq=s11'),
   request(
     'list by creation',
-    `/api/v1/app-conversations/search?limit=10&created_at__lt=${formatInstant(madeAt(500))}`,
+    `/api/v1/app-conversations/search?limit=10&created_at__lt=${formatInstant(createdAt(500))}`,
   ),
   request(
     'list by time of change',
-    `/api/v1/app-conversations/search?limit=10&updated_at__gte=${formatInstant(madeAt(0))}`,
+    `/api/v1/app-conversations/search?limit=10&updated_at__gte=${formatInstant(createdAt(0))}`,
   ),
   request('list by title', '/api/v1/app-conversations/search?limit=10&title__contains=no+such'),
-  requests('list by parent'),
+  viaChannel('list by parent'),
   // Before the counts, which fill the processor's caches more the larger the database is.
-  requests('claim'),
+  viaChannel('claim'),
   request('count', '/api/conversations/count'),
   request('count by status', '/api/conversations/count?status=finished'),
   request('count by title', '/api/v1/app-conversations/count?title__contains=no+such'),
@@ -165,7 +165,7 @@ const OPERATIONS: readonly Operation[] = [
  * writes.
  */
 const REST = 100
-const RESTED: ReadonlySet<string> = new Set(['follow', 'list', 'webhook'])
+const AFTER_REST: ReadonlySet<string> = new Set(['follow', 'list', 'webhook'])
 
 /** A count stops at 10,000, so its base is the first size of at least that many. */
 const isCount = (name: string): boolean => name.startsWith('count')
@@ -184,7 +184,7 @@ const ratioOf = (times: readonly number[], base: readonly number[]): number =>
  * Times each operation at each size in turn. Each round starts with another size, since deferred work,
  * such as webhooks, slows down the next operation.
  */
-async function measure(running: readonly Running[], operations: readonly Operation[]): Promise<Row[]> {
+async function measure(running: readonly ServiceProcess[], operations: readonly Operation[]): Promise<Row[]> {
   const times = operations.map(() => running.map((): number[] => []))
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
     for (const [nth, [name, run]] of operations.entries()) {
@@ -192,9 +192,9 @@ async function measure(running: readonly Running[], operations: readonly Operati
         const index = (turn + round + running.length) % running.length
         const service = running[index]
         if (service === undefined) continue
-        if (RESTED.has(name)) await setTimeout(REST)
-        const took = await run(service)
-        if (round >= 0) times[nth]?.[index]?.push(took)
+        if (AFTER_REST.has(name)) await setTimeout(REST)
+        const duration = await run(service)
+        if (round >= 0) times[nth]?.[index]?.push(duration)
       }
     }
   }
@@ -206,7 +206,7 @@ const baseOf = (name: string, sizes: readonly number[]): number =>
   isCount(name) ? sizes.findIndex((size) => size >= MOST_COUNTED) : 0
 
 function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
-  const wrong: string[] = []
+  const failures: string[] = []
   console.log(
     `  ${'milliseconds (median)'.padEnd(26)}${sizes.map((size) => String(size).padStart(11)).join('')}`,
   )
@@ -214,12 +214,12 @@ function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
     const base = baseOf(name, sizes)
     const compared = base < 0 ? [] : times.slice(base).map((all) => ratioOf(all, times[base] ?? []))
     const limit = Math.max(0, ...compared)
-    if (limit > MOST_TIMES) wrong.push(`${name} costs ${limit.toFixed(2)} times as much`)
+    if (limit > MAX_RATIO) failures.push(`${name} costs ${limit.toFixed(2)} times as much`)
     console.log(
       `  ${name.padEnd(26)}${times.map((all) => median(all).toFixed(2).padStart(11)).join('')}   ${limit === 0 ? '' : `${limit.toFixed(2)} x`}`,
     )
   }
-  return wrong
+  return failures
 }
 
 /** POSTs per second over services that share a database. */
@@ -230,71 +230,71 @@ async function throughput(
 ): Promise<number> {
   let done = 0
   const until = performance.now() + SECONDS * 1_000
-  const one = async (nth: number): Promise<void> => {
+  const sendRepeatedly = async (nth: number): Promise<void> => {
     while (performance.now() < until) {
       await send(`${urls[nth % urls.length]}${path(nth)}`, body)
       done += 1
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, (_, nth) => one(nth)))
+  await Promise.all(Array.from({ length: CONCURRENCY }, (_, nth) => sendRepeatedly(nth)))
   return done / SECONDS
 }
 
-/** Measures and prints one adapter at every size. Returns what costs too much. */
+/** Measures and prints one adapter at every size. Returns the costs that exceed a limit. */
 async function measureAdapter(
   adapter: string,
   { sizes, webhooks }: GrowthOptions,
   folder: string,
   server: TestServer | null,
 ): Promise<string[]> {
-  const placeOf = (size: number): Place =>
+  const locationOf = (size: number): Location =>
     server === null ? { file: join(folder, `${size}.db`) } : { url: server.url, schema: `n${size}` }
   for (const size of sizes) {
-    const took = await timed(() => fill(placeOf(size), size))
-    console.log(`${adapter}: ${size} conversations filled in ${(took / 1_000).toFixed(1)} s`)
+    const duration = await timed(() => fill(locationOf(size), size))
+    console.log(`${adapter}: ${size} conversations filled in ${(duration / 1_000).toFixed(1)} s`)
   }
   const starts = sizes.map((): number[] => [])
   for (let round = -1; round < STARTS; round += 1) {
     for (const [index, size] of sizes.entries()) {
-      const service = await start(size, { database: placeOf(size), webhook: null, follows: false })
+      const service = await start(size, { database: locationOf(size), webhook: null, followsFeed: false })
       if (round >= 0) starts[index]?.push(service.started)
       await stop(service)
     }
   }
   const listener = new Listener()
   const webhook = webhooks ? await listener.listen() : null
-  const running: Running[] = []
+  const running: ServiceProcess[] = []
   for (const size of sizes)
-    running.push(await start(size, { database: placeOf(size), webhook, follows: true }))
-  const delay: Operation = [
+    running.push(await start(size, { database: locationOf(size), webhook, followsFeed: true }))
+  const webhookOperation: Operation = [
     'webhook',
     ({ url }) =>
       timed(async () => {
-        const heard = listener.heard('c9')
+        const delivery = listener.waitFor('c9')
         await send(`${url}/api/conversations/c9/events`, message)
-        await heard
+        await delivery
       }),
   ]
-  const operations = [...OPERATIONS, ...(webhooks ? [delay] : [])]
+  const operations = [...OPERATIONS, ...(webhooks ? [webhookOperation] : [])]
   const rows = await measure(running, operations)
   rows.push({ name: 'start', times: starts })
   const memory: number[] = []
-  for (const { ask } of running) memory.push(await ask('memory'))
-  const wrong = printRows(rows, sizes)
+  for (const { perform } of running) memory.push(await perform('memory'))
+  const failures = printRows(rows, sizes)
   console.log(`  ${'RSS (MB)'.padEnd(26)}${memory.map((mb) => mb.toFixed(0).padStart(11)).join('')}`)
-  const grown = Math.max(...memory) - (memory[0] ?? 0)
-  if (grown > MOST_MEGABYTES) wrong.push(`RSS grows by ${grown.toFixed(0)} MB`)
+  const memoryGrowth = Math.max(...memory) - (memory[0] ?? 0)
+  if (memoryGrowth > MAX_MEGABYTES) failures.push(`RSS grows by ${memoryGrowth.toFixed(0)} MB`)
   await printThroughput(adapter, running[0], server !== null)
   for (const service of running) await stop(service)
   listener.close()
-  return wrong.map((what) => `${adapter}: ${what}`)
+  return failures.map((failure) => `${adapter}: ${failure}`)
 }
 
 const eventsOf = (nth: number): string => `/api/conversations/c${nth}/events`
 
 async function printThroughput(
   adapter: string,
-  first: Running | undefined,
+  first: ServiceProcess | undefined,
   isShared: boolean,
 ): Promise<void> {
   if (first === undefined) return
@@ -303,7 +303,7 @@ async function printThroughput(
   const services = [first]
   for (const processes of isShared ? [1, 2, 4] : [1]) {
     while (services.length < processes)
-      services.push(await start(first.size, { database: first.database, webhook: null, follows: false }))
+      services.push(await start(first.size, { database: first.database, webhook: null, followsFeed: false }))
     const rate = await throughput(
       services.map(({ url }) => url),
       eventsOf,
@@ -318,12 +318,12 @@ async function printThroughput(
 export async function measureGrowth(options: GrowthOptions): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
   console.log(`${machine()}; ${ROUNDS} rounds\n`)
-  const wrong: string[] = []
+  const failures: string[] = []
   try {
     for (const adapter of options.adapters) {
       const server = adapter === 'postgres' ? await startServer({ durable: true }) : null
       try {
-        wrong.push(...(await measureAdapter(adapter, options, folder, server)))
+        failures.push(...(await measureAdapter(adapter, options, folder, server)))
       } finally {
         await server?.stop()
       }
@@ -331,6 +331,6 @@ export async function measureGrowth(options: GrowthOptions): Promise<boolean> {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  for (const what of wrong) console.log(`too much: ${what}`)
-  return wrong.length === 0
+  for (const failure of failures) console.log(`over the limit: ${failure}`)
+  return failures.length === 0
 }

@@ -21,7 +21,7 @@ import { decoded, makeLines } from '../workload.ts'
 const EVENTS = 10_000
 const LIMITS = [10, 100]
 /** Open requests at any time. */
-const AT_ONCE = 16
+const CONCURRENCY = 16
 const REQUESTS = 2_000
 /** Rounds of all rows in turns after a warm-up, so that noise affects all alike. */
 const ROUNDS = 5
@@ -32,9 +32,9 @@ interface Task {
   readonly requests: number
 }
 
-interface Took {
+interface Timing {
   /** Milliseconds. */
-  readonly whole: number
+  readonly total: number
   readonly each: readonly number[]
 }
 
@@ -42,11 +42,11 @@ interface Took {
  * The client, in its own thread, with the maximum number of concurrent requests over kept-alive
  * connections.
  */
-async function ask({ urls, requests }: Task): Promise<Took> {
-  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
+async function requestPages({ urls, requests }: Task): Promise<Timing> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY })
   const each: number[] = []
   let next = 0
-  const one = async (): Promise<void> => {
+  const requestRepeatedly = async (): Promise<void> => {
     while (next < requests) {
       const url = urls[next % urls.length] ?? ''
       next += 1
@@ -61,33 +61,33 @@ async function ask({ urls, requests }: Task): Promise<Took> {
     }
   }
   const start = performance.now()
-  await Promise.all(Array.from({ length: AT_ONCE }, one))
+  await Promise.all(Array.from({ length: CONCURRENCY }, requestRepeatedly))
   agent.destroy()
-  return { whole: performance.now() - start, each }
+  return { total: performance.now() - start, each }
 }
 
 interface Row {
   readonly name: string
-  readonly run: () => Promise<Took>
+  readonly run: () => Promise<Timing>
 }
 
-/** Calls one after the other, in this thread. */
-async function callInTurn(calls: readonly (() => Promise<unknown>)[]): Promise<Took> {
+/** Makes the calls one after the other, in this thread. */
+async function callInTurn(calls: readonly (() => Promise<unknown>)[]): Promise<Timing> {
   const each: number[] = []
   const start = performance.now()
   for (let index = 0; index < REQUESTS; index += 1) {
-    const begun = performance.now()
+    const callStart = performance.now()
     await calls[index % calls.length]?.()
-    each.push(performance.now() - begun)
+    each.push(performance.now() - callStart)
   }
-  return { whole: performance.now() - start, each }
+  return { total: performance.now() - start, each }
 }
 
 async function rowsOver(
   name: string,
   store: Store,
   limit: number,
-  viaHttp: (urls: readonly string[]) => Promise<Took>,
+  viaHttp: (urls: readonly string[]) => Promise<Timing>,
 ): Promise<{ readonly rows: readonly Row[]; readonly bytes: number; readonly close: () => Promise<void> }> {
   const engine = createEngine({ store })
   const service = createService({ engine })
@@ -138,14 +138,14 @@ async function main(): Promise<void> {
   client.on('error', (error) => {
     throw error
   })
-  const viaHttp = (urls: readonly string[]): Promise<Took> =>
+  const viaHttp = (urls: readonly string[]): Promise<Timing> =>
     new Promise((resolve) => {
       client.once('message', resolve)
       client.postMessage({ urls, requests: REQUESTS } satisfies Task, [])
     })
   const events = makeLines(EVENTS).map(decoded)
   console.log(
-    `${machine()}; ${EVENTS} events, ${AT_ONCE} requests at once, ${ROUNDS} rounds of ${REQUESTS}\n`,
+    `${machine()}; ${EVENTS} events, ${CONCURRENCY} requests at once, ${ROUNDS} rounds of ${REQUESTS}\n`,
   )
   for (const [name, store] of [
     ['memory', memoryStore()],
@@ -159,9 +159,9 @@ async function main(): Promise<void> {
       const slowest = rows.map((): number[] => [])
       for (let round = -1; round < ROUNDS; round += 1) {
         for (const [index, row] of rows.entries()) {
-          const { whole, each } = await row.run()
+          const { total, each } = await row.run()
           if (round < 0) continue
-          rates[index]?.push((REQUESTS * 1_000) / whole)
+          rates[index]?.push((REQUESTS * 1_000) / total)
           slowest[index]?.push(p99(each))
         }
       }
@@ -182,4 +182,4 @@ async function main(): Promise<void> {
 }
 
 if (isMainThread) await main()
-else parentPort?.on('message', async (task: Task) => parentPort?.postMessage(await ask(task), []))
+else parentPort?.on('message', async (task: Task) => parentPort?.postMessage(await requestPages(task), []))

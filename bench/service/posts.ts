@@ -8,20 +8,20 @@ import { Agent, request } from 'node:http'
 import { readFileSync } from 'node:fs'
 import { startServer } from '../../test/postgres/server.ts'
 import { machine, median } from '../measure.ts'
-import { type Running, start, stop } from './growth.ts'
-import { storeAt, type Place } from './fill.ts'
+import { type ServiceProcess, start, stop } from './growth.ts'
+import { openStore, type Location } from './fill.ts'
 
 const ROUNDS = 9
 const SECONDS = 2
-/** Open requests, each to a conversation of its own. */
-const AT_ONCE = 32
+/** Concurrent requests, each to a separate conversation. */
+const CONCURRENCY = 32
 const PROCESSES = [1, 2, 4]
 /** Smallest share of the trivial route's rate. */
-const LEAST_SHARE = 0.4
+const MIN_SHARE = 0.4
 
 const MESSAGE = JSON.stringify({ role: 'user', content: [{ type: 'text', text: 'Hello' }], run: false })
 
-const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
+const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY })
 
 const post = (url: string, body: string): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -42,24 +42,24 @@ interface Rate {
 }
 
 async function measureRate(
-  services: readonly Running[],
+  services: readonly ServiceProcess[],
   server: number,
-  urlOf: (service: Running, nth: number) => string,
+  urlOf: (service: ServiceProcess, nth: number) => string,
   body: string,
 ): Promise<Rate> {
   const cpu = async (): Promise<number> =>
-    (await Promise.all(services.map(({ ask }) => ask('cpu')))).reduce((sum, one) => sum + one, 0)
+    (await Promise.all(services.map(({ perform }) => perform('cpu')))).reduce((sum, time) => sum + time, 0)
   const before = [await cpu(), databaseCpu(server)] as const
-  const begun = performance.now()
+  const startTime = performance.now()
   let done = 0
-  const one = async (nth: number): Promise<void> => {
-    while (performance.now() < begun + SECONDS * 1_000) {
-      await post(urlOf(services[nth % services.length] as Running, nth), body)
+  const postRepeatedly = async (nth: number): Promise<void> => {
+    while (performance.now() < startTime + SECONDS * 1_000) {
+      await post(urlOf(services[nth % services.length] as ServiceProcess, nth), body)
       done += 1
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, (_, nth) => one(nth)))
-  const seconds = (performance.now() - begun) / 1_000
+  await Promise.all(Array.from({ length: CONCURRENCY }, (_, nth) => postRepeatedly(nth)))
+  const seconds = (performance.now() - startTime) / 1_000
   return {
     rate: done / seconds,
     service: ((await cpu()) - before[0]) / done,
@@ -77,7 +77,7 @@ function ticksOf(process: string): number {
   }
 }
 
-/** Microseconds of processor time of a server and its backends, which live while their connections do. */
+/** Microseconds of processor time of a server and the backends of its open connections. */
 function databaseCpu(server: number): number {
   const ids = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server)], { encoding: 'utf8' })
   const ticks = ids
@@ -89,11 +89,11 @@ function databaseCpu(server: number): number {
 
 /** Prints the rates. Returns whether one process reaches its share of the trivial route's rate. */
 export async function measurePosts(): Promise<boolean> {
-  console.log(`${machine()}; ${ROUNDS} rounds of ${SECONDS} s, ${AT_ONCE} requests at once\n`)
+  console.log(`${machine()}; ${ROUNDS} rounds of ${SECONDS} s, ${CONCURRENCY} requests at once\n`)
   const server = await startServer({ durable: true })
-  const database: Place = { url: server.url, schema: 'posts' }
-  const store = storeAt(database)
-  for (let nth = 0; nth < AT_ONCE; nth += 1) await store.createConversation({ id: `c${nth}` })
+  const database: Location = { url: server.url, schema: 'posts' }
+  const store = openStore(database)
+  for (let nth = 0; nth < CONCURRENCY; nth += 1) await store.createConversation({ id: `c${nth}` })
   const [{ pid }] = (await import('pg').then(async ({ default: pg }) => {
     const client = new pg.Client({ connectionString: server.url })
     await client.connect()
@@ -104,16 +104,20 @@ export async function measurePosts(): Promise<boolean> {
     return rows
   })) as [{ pid: number }]
   await store.close()
-  const services: Running[] = []
+  const services: ServiceProcess[] = []
   try {
     for (let nth = 0; nth < Math.max(...PROCESSES); nth += 1)
-      services.push(await start(AT_ONCE, { database, webhook: null, follows: false }))
+      services.push(await start(CONCURRENCY, { database, webhook: null, followsFeed: false }))
     const rows = [
-      { name: 'trivial route', services: services.slice(0, 1), urlOf: (one: Running) => one.trivial },
+      {
+        name: 'trivial route',
+        services: services.slice(0, 1),
+        urlOf: (service: ServiceProcess) => service.trivial,
+      },
       ...PROCESSES.map((count) => ({
         name: `messages to ${count} processes`,
         services: services.slice(0, count),
-        urlOf: (one: Running, nth: number) => `${one.url}/api/conversations/c${nth}/events`,
+        urlOf: (service: ServiceProcess, nth: number) => `${service.url}/api/conversations/c${nth}/events`,
       })),
     ]
     const rates = rows.map((): Rate[] => [])
@@ -122,8 +126,8 @@ export async function measurePosts(): Promise<boolean> {
         const rate = await measureRate(row.services, pid, row.urlOf, MESSAGE)
         if (round >= 0) rates[index]?.push(rate)
       }
-    const middle = (index: number, of: keyof Rate): number =>
-      median((rates[index] ?? []).map((one) => one[of]))
+    const medianOf = (index: number, of: keyof Rate): number =>
+      median((rates[index] ?? []).map((rate) => rate[of]))
     console.log(
       `${''.padEnd(26)}${'a second'.padStart(10)}${'share'.padStart(8)}   processor µs each: service, PostgreSQL`,
     )
@@ -131,10 +135,10 @@ export async function measurePosts(): Promise<boolean> {
       median((rates[index] ?? []).map(({ rate }, round) => rate / (rates[0]?.[round]?.rate ?? rate)))
     for (const [index, { name }] of rows.entries())
       console.log(
-        `${name.padEnd(26)}${middle(index, 'rate').toFixed(0).padStart(10)}${share(index).toFixed(2).padStart(8)}${middle(index, 'service').toFixed(0).padStart(12)}${middle(index, 'database').toFixed(0).padStart(10)}`,
+        `${name.padEnd(26)}${medianOf(index, 'rate').toFixed(0).padStart(10)}${share(index).toFixed(2).padStart(8)}${medianOf(index, 'service').toFixed(0).padStart(12)}${medianOf(index, 'database').toFixed(0).padStart(10)}`,
       )
     console.log(`load after: ${machine().split('load ')[1]}`)
-    return share(1) >= LEAST_SHARE
+    return share(1) >= MIN_SHARE
   } finally {
     for (const service of services) await stop(service)
     agent.destroy()
