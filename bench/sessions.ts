@@ -1,10 +1,10 @@
 /**
- * Prints what reading another agent's session costs at growing lengths: `npm run bench:sessions`. Pass a
- * form, or `all`, and optionally files to read as they are; `--quick` reads less.
+ * Prints the cost of reading another agent's session at growing lengths: `npm run bench:sessions`. Pass a
+ * format, or `all`, and optionally files of recorded sessions; `--quick` reads less.
  *
- * The floors: parsing the lines and keeping the values; the least work of any reader, which copies and
- * freezes the objects and lists of the events; and parsing, checking and freezing the same log in lines
- * of our own. All times are CPU times of the reading thread, so other load matters little.
+ * There are three baselines: parsing the lines and keeping the values; the least work of any reader, which
+ * copies and freezes the objects and lists of the events; and loading the same log from Colloquy's own
+ * lines. All times are CPU times of the reading thread, so other load matters little.
  */
 
 import { readFileSync } from 'node:fs'
@@ -28,10 +28,10 @@ const TARGET = 1.5
 const isQuick = process.argv.includes('--quick')
 
 /**
- * Forms with their maximum number of lines: one message of a user interface contains what others write in
- * ten lines.
+ * Formats with their maximum number of lines. One UI message contains as much as ten lines of other
+ * formats.
  */
-const FORMS: readonly (readonly [SessionFormat, number, (script: Script) => unknown[]])[] = [
+const FORMATS: readonly (readonly [SessionFormat, number, (script: Script) => unknown[]])[] = [
   ['claude-code', 100_000, claudeCode],
   ['codex', 100_000, codex],
   ['pi', 100_000, (script) => pi(script, 3)],
@@ -71,56 +71,57 @@ function scriptOf(turns: number): Script {
 const linesOf = (values: readonly unknown[]): string[] => values.map((value) => JSON.stringify(value))
 
 function session(write: (script: Script) => unknown[], length: number): string[] {
-  const per = write(scriptOf(20)).length / 20
-  return linesOf(write(scriptOf(Math.ceil((length / per) * 1.1))).slice(0, length))
+  const linesPerTurn = write(scriptOf(20)).length / 20
+  return linesOf(write(scriptOf(Math.ceil((length / linesPerTurn) * 1.1))).slice(0, length))
 }
 
 const parse = (lines: readonly string[]): SessionRecord[] =>
   lines.map((raw, index) => ({ line: index + 1, raw, value: JSON.parse(raw) as JsonValue }))
 
 /** Copies and freezes objects and lists; strings are shared. */
-function madeAnew(value: unknown): unknown {
+function copyFrozen(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return Object.freeze(value.map(madeAnew))
-  const made: Record<string, unknown> = { ...value }
-  for (const key in made) {
-    const current = made[key]
-    if (typeof current === 'object' && current !== null) made[key] = madeAnew(current)
+  if (Array.isArray(value)) return Object.freeze(value.map(copyFrozen))
+  const copied: Record<string, unknown> = { ...value }
+  for (const key in copied) {
+    const member = copied[key]
+    if (typeof member === 'object' && member !== null) copied[key] = copyFrozen(member)
   }
-  return Object.freeze(made)
+  return Object.freeze(copied)
 }
 
 /** Minimum microseconds per line for each piece, timed in turns. */
 function times(count: number, pieces: readonly (() => unknown)[]): number[] {
   const rounds = isQuick ? 3 : 5
   // CPU time has millisecond resolution, so short pieces run more often.
-  const often = Math.ceil(20_000 / count)
-  const least = pieces.map(() => Infinity)
+  const repetitions = Math.ceil(20_000 / count)
+  const minimum = pieces.map(() => Infinity)
   for (let round = 0; round <= rounds; round += 1)
     for (const [index, run] of pieces.entries()) {
       globalThis.gc?.()
       const start = process.threadCpuUsage()
-      for (let number = 0; number < often; number += 1) current[0] = run()
+      for (let number = 0; number < repetitions; number += 1) retained[0] = run()
       const { user, system } = process.threadCpuUsage(start)
-      current.length = 0
+      retained.length = 0
       // The first round compiles.
-      if (round > 0) least[index] = Math.min(least[index] ?? Infinity, (user + system) / count / often)
+      if (round > 0)
+        minimum[index] = Math.min(minimum[index] ?? Infinity, (user + system) / count / repetitions)
     }
-  return least
+  return minimum
 }
 
-/** Retains the timed value as long as its caller would. */
-const current: unknown[] = []
+/** Retains the timed value as a caller would. */
+const retained: unknown[] = []
 
-function row(name: string, from: SessionFormat | undefined, lines: readonly string[]): void {
+function printRow(name: string, from: SessionFormat | undefined, lines: readonly string[]): void {
   const count = lines.length
   const options = from === undefined ? {} : { from }
   const facts = readSession(parse(lines), options).facts.map(({ fact }) => fact)
-  const ownValue = facts.map((fact) => JSON.stringify(fact))
-  const [parsed = 0, made = 0, decoded = 0, read = 0, folded = 0] = times(count, [
+  const ownLines = facts.map((fact) => JSON.stringify(fact))
+  const [parsed = 0, copied = 0, decoded = 0, read = 0, folded = 0] = times(count, [
     () => lines.map((line) => JSON.parse(line) as unknown),
-    () => [lines.map((line) => JSON.parse(line) as unknown), facts.map(madeAnew)],
-    () => ownValue.map((line) => loadLine(line)),
+    () => [lines.map((line) => JSON.parse(line) as unknown), facts.map(copyFrozen)],
+    () => ownLines.map((line) => loadLine(line)),
     () => readSession(parse(lines), options),
     () => replay(facts),
   ])
@@ -131,8 +132,8 @@ function row(name: string, from: SessionFormat | undefined, lines: readonly stri
       name.padEnd(30),
       count.toLocaleString('en').padStart(8),
       bytes.toFixed(0).padStart(8),
-      ...[parsed, made, decoded, read].map((time) => time.toFixed(2).padStart(8)),
-      (made / parsed).toFixed(2).padStart(8),
+      ...[parsed, copied, decoded, read].map((time) => time.toFixed(2).padStart(8)),
+      (copied / parsed).toFixed(2).padStart(8),
       `${ratio.toFixed(2)}${ratio > TARGET ? ' >' : '  '}`.padStart(9),
       (read / decoded).toFixed(2).padStart(8),
       folded.toFixed(2).padStart(8),
@@ -142,25 +143,27 @@ function row(name: string, from: SessionFormat | undefined, lines: readonly stri
 
 console.log(machine())
 console.log(
-  `Microseconds for a line. Reading is parsing the lines and reading them as a log; at most ${TARGET} times parsing is wanted.
-Made are the objects of its events alone, beside parsing.`,
+  `Microseconds per line. "read" parses the lines and reads them as a log; the target is ${TARGET} times "parse".
+"copy" parses the lines and copies the objects of the events; "own" loads Colloquy's own lines.`,
 )
-const COLUMNS = ['lines', 'bytes', 'parse', 'made', 'own', 'read', 'm/parse', 'r/parse', 'r/own', 'fold']
-console.log(`${'form'.padEnd(30)}${COLUMNS.map((name) => name.padStart(name === 'r/own' ? 9 : 8)).join('')}`)
+const COLUMNS = ['lines', 'bytes', 'parse', 'copy', 'own', 'read', 'c/parse', 'r/parse', 'r/own', 'fold']
+console.log(
+  `${'format'.padEnd(30)}${COLUMNS.map((name) => name.padStart(name === 'r/own' ? 9 : 8)).join('')}`,
+)
 const [only, ...files] = process.argv.slice(2).filter((word) => word !== '--quick')
 orUsage(() => {
-  const forms = ['all', ...FORMS.map(([form]) => form)]
-  if (only !== undefined && !forms.includes(only))
-    throw new Error(`${only}: must be one of ${forms.join(', ')}`)
+  const formats = ['all', ...FORMATS.map(([format]) => format)]
+  if (only !== undefined && !formats.includes(only))
+    throw new Error(`${only}: must be one of ${formats.join(', ')}`)
 })
-for (const [form, limit, write] of FORMS) {
-  if (only !== undefined && only !== form && only !== 'all') continue
+for (const [format, limit, write] of FORMATS) {
+  if (only !== undefined && only !== format && only !== 'all') continue
   for (const length of isQuick ? [2_000, 20_000] : [2_000, limit / 5, limit])
-    row(form, form, session(write, length))
+    printRow(format, format, session(write, length))
 }
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
-  row(
+  printRow(
     basename(file),
     undefined,
     text.split('\n').filter((line) => line.trim() !== ''),

@@ -1,4 +1,4 @@
-/** Prints how much a browser loads for what a program uses, and the limit of each: `npm run sizes`. */
+/** Prints the size of the code that a browser loads for some exports, and its limit: `npm run sizes`. */
 
 import { join, relative, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -6,7 +6,7 @@ import { rolldown } from 'rolldown'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** What a program imports from an entry, and its maximum size. */
+/** Exports that a program imports from an entry, and their maximum size. */
 export interface Part {
   readonly entry: string
   readonly names: readonly string[]
@@ -15,8 +15,8 @@ export interface Part {
 }
 
 /**
- * Limits slightly above the current sizes, against accidents such as an import of the schema library where
- * nothing decodes.
+ * Limits slightly above the current sizes. They detect accidents such as an import of the schema library
+ * by code that decodes nothing.
  */
 export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['replay'], max: 9_250 },
@@ -57,7 +57,7 @@ export async function bundle(entry: string, names: readonly string[] = []): Prom
   // A program's own build removes the comments that mark pure calls.
   const { output } = await build.generate({ format: 'iife', name: 'colloquy', minify: true, comments: false })
   await build.close()
-  if (output.length !== 1) throw new Error(`${entry} makes ${output.length} files`)
+  if (output.length !== 1) throw new Error(`${entry} was bundled into ${output.length} files`)
   const [{ code, modules }] = output
   const used = Object.entries(modules).filter(([, { renderedLength }]) => renderedLength > 0)
   return { code, files: used.map(([file]) => relative(SRC, file)) }
@@ -67,7 +67,7 @@ export async function bundle(entry: string, names: readonly string[] = []): Prom
 export const weigh = (code: string): number => gzipSync(code).length
 
 if (import.meta.main) {
-  console.log('bytes, minified: as they are, compressed by gzip, and at most')
+  console.log('bytes: minified, gzipped, limit of gzipped')
   for (const { entry, names, max: limit } of PARTS) {
     const { code } = await bundle(entry, names)
     const size = weigh(code)

@@ -1,4 +1,4 @@
-/** Prints what opening a tree of conversations costs, next to folding its logs: `npm run bench:tree`. */
+/** Compares the cost of opening a tree of conversations with folding its logs: `npm run bench:tree`. */
 
 import { createEngine } from '../src/conversation/engine.ts'
 import { toTreeTimeline } from '../src/messages/index.ts'
@@ -76,7 +76,7 @@ for (const [name, store] of [
 ] as const) {
   const ids = await fill(store)
   const tree = await open(store)
-  const works = {
+  const operations = {
     tree: () => open(store),
     each: () => foldEach(store, ids),
     fold: () => foldOnly(store, ids),
@@ -84,19 +84,23 @@ for (const [name, store] of [
   const times = { tree: [] as number[], each: [] as number[], fold: [] as number[] }
   for (let round = -1; round < ROUNDS; round += 1)
     for (const key of ['tree', 'each', 'fold'] as const) {
-      const spent = await time<unknown>(works[key])
+      const spent = await time<unknown>(operations[key])
       if (round >= 0) times[key].push(spent)
     }
-  const [whole, each, fold] = [times.tree, times.each, times.fold].map(median) as [number, number, number]
+  const [treeTime, eachTime, foldTime] = [times.tree, times.each, times.fold].map(median) as [
+    number,
+    number,
+    number,
+  ]
   console.log(
     `\n${name}: ${ids.length} conversations on ${LEVELS} levels below the root, ${EVENTS} events each`,
   )
-  console.log(`  tree()                            ${whole.toFixed(0).padStart(6)} ms`)
+  console.log(`  tree()                            ${treeTime.toFixed(0).padStart(6)} ms`)
   console.log(
-    `  open and state() of each alone    ${each.toFixed(0).padStart(6)} ms  ${(whole / each).toFixed(2)} x`,
+    `  open() and state() of each        ${eachTime.toFixed(0).padStart(6)} ms  ${(treeTime / eachTime).toFixed(2)} x`,
   )
   console.log(
-    `  read and replay of each alone     ${fold.toFixed(0).padStart(6)} ms  ${(whole / fold).toFixed(2)} x (target 2)`,
+    `  read and replay of each           ${foldTime.toFixed(0).padStart(6)} ms  ${(treeTime / foldTime).toFixed(2)} x (target 2)`,
   )
   console.log(
     `  toTreeTimeline                    ${(await time(async () => toTreeTimeline(tree))).toFixed(0).padStart(6)} ms`,

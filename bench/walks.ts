@@ -1,5 +1,5 @@
 /**
- * Prints how many files and named functions of `src` one warm call passes: `npm run walks`, or `-- --show
+ * Prints how many files and named functions of `src` one warm call enters: `npm run walks`, or `-- --show
  * health` for their names.
  */
 
@@ -41,37 +41,37 @@ const folder = mkdtempSync(join(tmpdir(), 'colloquy-walks-'))
 const walks: Walk[] = []
 const cleanUps: (() => unknown)[] = []
 
-/** Counts what one warm call passes. `prepare` runs before each call, uncounted. */
+/** Counts the functions that one warm call enters. `prepare` runs before each call, uncounted. */
 async function walk<T>(
   name: string,
   call: (prepared: T) => unknown,
   prepare: () => T | Promise<T>,
 ): Promise<void> {
   for (let n = 0; n < WARM_UP; n += 1) await call(await prepare())
-  let limit: readonly PassedFile[] = []
+  let fullest: readonly CalledFile[] = []
   for (let n = 0; n < COUNTED; n += 1) {
-    const files = await passedBy(call, await prepare())
-    if (sumOf(files, () => 1) > sumOf(limit, () => 1)) limit = files
+    const files = await filesCalledBy(call, await prepare())
+    if (sumOf(files, () => 1) > sumOf(fullest, () => 1)) fullest = files
   }
-  const [functions, calls] = [sumOf(limit, () => 1), sumOf(limit, ({ count }) => count)]
-  walks.push({ name, files: limit.length, functions, calls })
+  const [functions, calls] = [sumOf(fullest, () => 1), sumOf(fullest, ({ count }) => count)]
+  walks.push({ name, files: fullest.length, functions, calls })
   if (show === undefined || !name.includes(show)) return
-  for (const { file, functions } of limit)
-    console.log(`${file}: ${functions.map((one) => one.name).join(' ')}`)
+  for (const { file, functions } of fullest)
+    console.log(`${file}: ${functions.map((each) => each.name).join(' ')}`)
 }
 
-interface PassedFunction {
+interface CalledFunction {
   readonly name: string
   readonly count: number
 }
-interface PassedFile {
+interface CalledFile {
   readonly file: string
-  readonly functions: readonly PassedFunction[]
+  readonly functions: readonly CalledFunction[]
 }
-const sumOf = (files: readonly PassedFile[], of: (one: PassedFunction) => number): number =>
-  files.flatMap(({ functions }) => functions.map(of)).reduce((sum, one) => sum + one, 0)
+const sumOf = (files: readonly CalledFile[], valueOf: (each: CalledFunction) => number): number =>
+  files.flatMap(({ functions }) => functions.map(valueOf)).reduce((sum, each) => sum + each, 0)
 
-async function passedBy<T>(call: (prepared: T) => unknown, prepared: T): Promise<readonly PassedFile[]> {
+async function filesCalledBy<T>(call: (prepared: T) => unknown, prepared: T): Promise<readonly CalledFile[]> {
   // Deferred work of earlier calls must not be counted.
   await new Promise((done) => setTimeout(done, 50))
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
@@ -91,7 +91,7 @@ async function passedBy<T>(call: (prepared: T) => unknown, prepared: T): Promise
     .filter(({ functions }) => functions.length > 0)
 }
 
-const nothing = (): null => null
+const noPreparation = (): null => null
 
 /** A service over a store, with one conversation `c` of thirty messages. */
 async function serve(store: Store): Promise<Service> {
@@ -121,11 +121,11 @@ const message = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 const post = '/api/conversations/c/events'
 const page = '/api/conversations/c/events/search?limit=10'
 
-await walk('GET /health', request(memory, '/health'), nothing)
-await walk('POST a message, in memory', request(memory, post, message), nothing)
-await walk('POST a message, SQLite', request(sqlite, post, message), nothing)
-await walk('GET a page of 10, in memory', request(memory, page), nothing)
-await walk('GET a page of 10, SQLite', request(sqlite, page), nothing)
+await walk('GET /health', request(memory, '/health'), noPreparation)
+await walk('POST a message, in memory', request(memory, post, message), noPreparation)
+await walk('POST a message, SQLite', request(sqlite, post, message), noPreparation)
+await walk('GET a page of 10, in memory', request(memory, page), noPreparation)
+await walk('GET a page of 10, SQLite', request(sqlite, page), noPreparation)
 
 const reply = (content: readonly object[], stop_reason: string) => ({
   id: `msg_${stop_reason}`,
@@ -158,8 +158,8 @@ const state = replay([
   },
   user('u2', 'Thanks.'),
 ])
-await walk('a state to an Anthropic request', () => toAnthropic(toMessages(state)), nothing)
-await walk('an Anthropic reply to events', () => fromAnthropic(callReply), nothing)
+await walk('a state to an Anthropic request', () => toAnthropic(toMessages(state)), noPreparation)
+await walk('an Anthropic reply to events', () => fromAnthropic(callReply), noPreparation)
 
 const engine = createEngine({ store: memoryStore() })
 cleanUps.push(() => engine.close())

@@ -1,4 +1,4 @@
-/** Prints what the next request costs, and what proving its prefix costs: `npm run bench:wire`. */
+/** Prints the cost of the next request, and of proving its prefix: `npm run bench:wire`. */
 
 import type { Event } from '../src/event/types.ts'
 import { toAnthropic } from '../src/messages/anthropic/write.ts'
@@ -17,24 +17,26 @@ const EVENTS = [2_000, 20_000]
 const WRITERS = { anthropic: toAnthropic, 'openai-chat': toOpenAIChat } as const
 
 const timed = (run: () => unknown): number => {
-  const begun = performance.now()
+  const start = performance.now()
   run()
-  return performance.now() - begun
+  return performance.now() - start
 }
 
 const quartile = (times: readonly number[]): number =>
-  times.toSorted((one, other) => one - other)[Math.floor(times.length / 4)] ?? 0
+  times.toSorted((left, right) => left - right)[Math.floor(times.length / 4)] ?? 0
 
 noArguments()
 console.log(machine())
-console.log('Targets: seen before at most 1.3 times plain; the first time at most 4 times JSON.parse more.')
+console.log(
+  'Targets: a repeated proof costs at most 1.3 times plain; the first one adds at most 4 times JSON.parse.',
+)
 for (const length of EVENTS) {
   const lines = makeLines(length)
   for (const [name, write] of Object.entries(WRITERS)) {
     const parse: number[] = []
     const plain: number[] = []
     const first: number[] = []
-    const again: number[] = []
+    const repeated: number[] = []
     for (let round = 0; round < ROUNDS; round += 1) {
       // New events each round, so that no digest of the last round is cached.
       let events: Event[] = []
@@ -43,29 +45,29 @@ for (const length of EVENTS) {
       write(messages, { prove: false })
       const before = timed(() => write(messages, { prove: false }))
       first.push(timed(() => write(messages)))
-      const proved = timed(() => write(messages))
+      const proven = timed(() => write(messages))
       plain.push(
         Math.min(
           before,
           timed(() => write(messages, { prove: false })),
         ),
       )
-      again.push(
+      repeated.push(
         Math.min(
-          proved,
+          proven,
           timed(() => write(messages)),
         ),
       )
     }
-    const ratios = again.map((time, round) => time / (plain[round] ?? time))
-    const [floor, more] = [median(parse), median(first) - median(plain)]
+    const ratios = repeated.map((time, round) => time / (plain[round] ?? time))
+    const [floor, firstCost] = [median(parse), median(first) - median(plain)]
     console.log(
       [
         `${length.toLocaleString('en')} events, ${name}`.padEnd(28),
         `JSON.parse ${floor.toFixed(0)} ms`,
         `plain ${median(plain).toFixed(1)} ms`,
-        `seen before ${median(ratios).toFixed(2)} (least ${Math.min(...ratios).toFixed(2)}) times plain`,
-        `first ${(more / floor).toFixed(2)} times JSON.parse more`,
+        `repeated ${median(ratios).toFixed(2)} (minimum ${Math.min(...ratios).toFixed(2)}) times plain`,
+        `first ${(firstCost / floor).toFixed(2)} times JSON.parse added`,
       ].join('   '),
     )
   }
@@ -76,9 +78,11 @@ const TURN = 4
 const TURNS = 41
 const SMALL = { action: 300, observation: 600, systemPrompt: 1_000, message: 300 }
 
-console.log('\nThe next request after one more turn, with a cache, and copying its list of messages.')
-console.log('Target: at most 3 times `list.slice()`, or a tenth of the list with its JSON; "without" is the')
-console.log('time above that of the same turn in a log of its own. The lower quartile of each.')
+console.log('\nThe next request after one more turn, with a cache, and the cost of copying its messages.')
+console.log(
+  'Target: at most 3 times `list.slice()`, or a tenth of copying and serializing it; "net" excludes the',
+)
+console.log('time of the same turn in a separate log. All times are lower quartiles.')
 for (const length of [1_000, 100_000]) {
   const lines = makeLines(length + TURN * TURNS, { sizes: SMALL })
   const events = lines.map(decoded)
@@ -111,7 +115,7 @@ for (const length of [1_000, 100_000]) {
       [
         `${length.toLocaleString('en')} events, ${name}`.padEnd(34),
         `next ${next.toFixed(3)} ms`,
-        `slice ${copy.toFixed(3)} ms (${(next / copy).toFixed(1)} times, without ${((next - alone) / copy).toFixed(1)})`,
+        `slice ${copy.toFixed(3)} ms (${(next / copy).toFixed(1)} times, net ${((next - alone) / copy).toFixed(1)})`,
         `with its JSON ${json.toFixed(2)} ms (${(next / json).toFixed(3)} times)`,
       ].join('   '),
     )

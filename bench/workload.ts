@@ -53,7 +53,7 @@ export const makeLines = (length: number, options: WorkloadOptions = {}): string
 /** Decodes a line as the engine does. */
 export function decoded(line: string): Event {
   const result = decodeLine(line)
-  if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
+  if (!result.ok) throw new Error(`the workload has an invalid line: ${result.issues[0]?.msg ?? ''}`)
   return result.event
 }
 
@@ -69,13 +69,13 @@ export function makeEvents(length: number, options: WorkloadOptions = {}): Event
   const events: Event[] = []
   const ids: string[] = []
   const inView: string[] = []
-  const add = (kind: string, fields: Record<string, unknown>, shown: boolean): string => {
+  const add = (kind: string, fields: Record<string, unknown>, isVisible: boolean): string => {
     const seq = events.length
     const id = `0${Math.floor(random() * 2 ** 50).toString(36)}-${seq.toString(36).padStart(5, '0')}`
     const time = new Date(Date.UTC(2026, 0, 1) + seq * 1_000).toISOString()
     events.push({ id, timestamp: time, ...fields, kind } as Event)
     ids.push(id)
-    if (shown) inView.push(id)
+    if (isVisible) inView.push(id)
     return id
   }
   const prompt = { type: 'text', text: body(sizes.systemPrompt), cache_prompt: true }
@@ -104,14 +104,14 @@ export function makeEvents(length: number, options: WorkloadOptions = {}): Event
     const calls = Array.from({ length: options.parallel ?? 1 }, (_, index) =>
       options.reuseCallIds === true ? `call_${index}` : `call_${turn}_${index}`,
     )
-    const made: (readonly [string, string])[] = []
+    const added: (readonly [string, string])[] = []
     const record = options.steered === true ? { reply: { after: ids.at(-1) } } : {}
     if (options.steered === true && events.length < length) {
       const content = [{ type: 'text', text: body(sizes.message), cache_prompt: false }]
       add('MessageEvent', { source: 'user', llm_message: { role: 'user', content } }, true)
     }
-    for (const id of calls) if (events.length < length) made.push([id, addCall(turn, id, record)])
-    for (const [id, actionId] of made) if (events.length < length) addResult(id, actionId)
+    for (const id of calls) if (events.length < length) added.push([id, addCall(turn, id, record)])
+    for (const [id, actionId] of added) if (events.length < length) addResult(id, actionId)
     if (options.secondAnswers === true && events.length < length) {
       const fields = { source: 'agent', tool_name: 'terminal', tool_call_id: calls[0], error: body(120) }
       add('AgentErrorEvent', fields, false)

@@ -3,7 +3,7 @@
 import { type Figures, type Row, type Work } from './figures.ts'
 import { duration, TITLES } from './tables.ts'
 
-/** Contenders that keep their histories in the same kind of place. */
+/** Contenders that store histories in the same medium. */
 interface Panel {
   readonly title: string
   readonly has: (row: Row) => boolean
@@ -12,7 +12,7 @@ interface Panel {
 interface Line {
   readonly name: string
   readonly colour: number
-  /** Contenders with settings other than the defaults are dashed. */
+  /** Settings other than the default are dashed. */
   readonly isDashed: boolean
   readonly points: readonly (readonly [length: number, micros: number])[]
 }
@@ -37,11 +37,11 @@ const COLOURS = [
 
 const [WIDTH, HEIGHT] = [1_180, 400]
 const [LEFT, TOP, BOTTOM] = [62, 78, 40]
-/** Space for the line names next to each panel. */
-const NAMES = 150
-const PANEL = (WIDTH - LEFT - PANELS.length * NAMES) / PANELS.length
-/** Vertical distance between two names. */
-const APART = 13
+/** Width of the labels next to each panel. */
+const LABEL_WIDTH = 150
+const PANEL = (WIDTH - LEFT - PANELS.length * LABEL_WIDTH) / PANELS.length
+/** Minimum vertical distance between two labels. */
+const LABEL_DISTANCE = 13
 
 /** Returns an SVG that is readable on light and dark pages. */
 export function chartOf(figures: Figures, work: Work): string {
@@ -54,8 +54,8 @@ export function chartOf(figures: Figures, work: Work): string {
   const y = (micros: number): number =>
     TOP + ((high - Math.log10(micros)) / (high - low)) * (HEIGHT - TOP - BOTTOM)
   const decades = Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i))
-  const drawn = panels.map(({ title, lines }, i) => {
-    const left = LEFT + i * (PANEL + NAMES)
+  const drawnPanels = panels.map(({ title, lines }, i) => {
+    const left = LEFT + i * (PANEL + LABEL_WIDTH)
     return drawPanel(title, lines, left, figures.lengths, decades, y, i === 0)
   })
   return [
@@ -68,19 +68,19 @@ export function chartOf(figures: Figures, work: Work): string {
       43,
       `Median, by events in the history. Lower is faster. Dashed: other settings than the defaults.`,
     ),
-    ...drawn.flat(),
+    ...drawnPanels.flat(),
     '</svg>',
     '',
   ].join('\n')
 }
 
 function linesOf({ rows, lengths }: Figures, work: Work, has: Panel['has']): Line[] {
-  const chosen = rows.filter((row) => has(row) && row.times[work] !== undefined)
-  const names = [...new Set(chosen.map(({ family, setting }) => `${family}|${setting}`))]
+  const selected = rows.filter((row) => has(row) && row.times[work] !== undefined)
+  const names = [...new Set(selected.map(({ family, setting }) => `${family}|${setting}`))]
   return names.map((name) => {
     const [family = '', setting = ''] = name.split('|')
     const points = lengths.flatMap((length) => {
-      const row = chosen.find(
+      const row = selected.find(
         (each) => each.family === family && each.setting === setting && each.length === length,
       )
       const micros = row?.times[work]?.median
@@ -138,20 +138,20 @@ function placeNames(
     .toSorted((a, b) => a.top - b.top)
   let next = -Infinity
   const placed = sorted.map((label) => {
-    next = Math.max(label.top, next + APART)
+    next = Math.max(label.top, next + LABEL_DISTANCE)
     return { ...label, top: next }
   })
   // Names below the bottom push the others up again.
   let lowest = HEIGHT - BOTTOM + 4
   return placed.toReversed().map((label) => {
     const top = Math.min(label.top, lowest)
-    lowest = top - APART
+    lowest = top - LABEL_DISTANCE
     return { ...label, top }
   })
 }
 
-const text = (x: number, y: number, words: string, classes = ''): string =>
-  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}"${classes === '' ? '' : ` class="${classes}"`}>${words}</text>`
+const text = (x: number, y: number, content: string, classes = ''): string =>
+  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}"${classes === '' ? '' : ` class="${classes}"`}>${content}</text>`
 
 const coloursIn = (scheme: 1 | 2): string =>
   COLOURS.map((row, i) => `path.c${i}{stroke:${row[scheme]}}text.c${i}{fill:${row[scheme]}}`).join('')

@@ -2,11 +2,11 @@
 
 import type { Item } from './items.ts'
 
-/** What an acknowledged append survives. */
+/** The worst failure that an acknowledged append survives. */
 export type Survives = 'nothing' | 'a kill' | 'a power cut'
 
-/** Where a history is kept; created for one visit and removed after it. */
-export interface Place {
+/** Where a history is stored. It is created for one visit and then removed. */
+export interface Location {
   readonly folder: string
   /** Address of an empty PostgreSQL database; empty when none is needed. */
   readonly url: string
@@ -17,12 +17,12 @@ export type PageName = 'first' | 'middle' | 'last'
 
 /** An open history of one library. */
 export interface Session {
-  /** Starts the history with these items, as fast as the library can. Not timed. */
+  /** Starts the history with these items, by the fastest means of the library. Not timed. */
   fill(items: readonly Item[]): Promise<void>
-  /** Appends a turn event by event; each is acknowledged, as the setting says, before the next. */
+  /** Appends a turn event by event. Each is acknowledged before the next, as the setting specifies. */
   append(turn: readonly Item[]): Promise<void>
   /** Releases all memory and connections, as a process does when it exits. Not timed. */
-  leave(): Promise<void>
+  close(): Promise<void>
   /** Opens the history like a new process, until the library has its usual state in memory. */
   reopen(): Promise<void>
   /** Messages for OpenAI's Chat Completions, as the library writes them before each model call. */
@@ -41,12 +41,12 @@ export interface Contender {
   readonly family: string
   readonly setting: string
   /** Describes the setting. */
-  readonly means: string
-  readonly ground: 'memory' | 'files' | 'postgres'
+  readonly description: string
+  readonly medium: 'memory' | 'files' | 'postgres'
   readonly survives: Survives
   /** The setting that replaces this one while a history grows. */
   readonly growsAs?: string
-  open(database: Place): Promise<Session>
+  open(database: Location): Promise<Session>
 }
 
 /** Name in tables, unique for each contender. */

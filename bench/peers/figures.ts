@@ -1,9 +1,9 @@
-/** What a run finds, as it is kept in a file: the page and its charts are made of that and nothing else. */
+/** The results of a run, as stored in `figures.json`. The page and its charts are generated from this file. */
 
 import { median } from '../measure.ts'
 import type { Survives } from './contender.ts'
 
-/** What is timed, in the order of the tables. */
+/** The timed kinds of work, in the order of the tables. */
 export const WORKS = [
   'append',
   'reopen',
@@ -30,17 +30,17 @@ export interface Row {
   readonly setting: string
   readonly survives: Survives
   readonly length: number
-  /** What the library does not do is absent. */
+  /** Work that the library does not support is absent. */
   readonly times: Partial<Record<Work, Timing>>
 }
 
-/** A history that grew from nothing, one event after the other. */
+/** A history that grew from empty, event by event. */
 export interface GrownRow {
   readonly family: string
   readonly length: number
-  /** Microseconds for each event, on average: one sample. */
+  /** Average microseconds per event, from one sample. */
   readonly each: number
-  /** What it takes on disk, and what its texts alone would. */
+  /** Bytes on disk, and characters of the texts alone. */
   readonly bytes: number
   readonly texts: number
 }
@@ -57,9 +57,9 @@ export interface Figures {
   readonly grown: readonly GrownRow[]
 }
 
-/** Summarises samples; to two digits behind the point, or the file changes with every run in digits that mean nothing. */
+/** Summarizes samples, rounded to two decimals so that the file does not change in meaningless digits. */
 export function timingOf(samples: readonly number[]): Timing {
-  return { least: short(Math.min(...samples)), median: short(median(samples)), count: samples.length }
+  return { least: round(Math.min(...samples)), median: round(median(samples)), count: samples.length }
 }
 
-const short = (value: number): number => Math.round(value * 100) / 100
+const round = (value: number): number => Math.round(value * 100) / 100

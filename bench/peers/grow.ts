@@ -1,15 +1,19 @@
-/** Measures the time and disk space of a history that grows event by event from nothing. */
+/** Measures the time and disk space of a history that grows from empty, event by event. */
 
 import type { Contender } from './contender.ts'
 import type { GrownRow } from './figures.ts'
-import type { Grounds } from './grounds.ts'
-import { history, lettersOfItems, take, TURN } from './items.ts'
+import type { Locations } from './locations.ts'
+import { history, charactersOfItems, take, TURN } from './items.ts'
 
-/** Null for a history in memory, or one that equals another. */
-export async function grow(contender: Contender, length: number, grounds: Grounds): Promise<GrownRow | null> {
-  const { family, setting, ground } = contender
-  if (ground === 'memory' || contender.growsAs !== undefined) return null
-  const database = await grounds.make(ground)
+/** Returns null for a history in memory, and for a setting that another one represents (`growsAs`). */
+export async function grow(
+  contender: Contender,
+  length: number,
+  locations: Locations,
+): Promise<GrownRow | null> {
+  const { family, setting, medium } = contender
+  if (medium === 'memory' || contender.growsAs !== undefined) return null
+  const database = await locations.create(medium)
   try {
     const items = take(history(length), length)
     const session = await contender.open(database)
@@ -19,17 +23,17 @@ export async function grow(contender: Contender, length: number, grounds: Ground
     for (let start = first; start < length; start += TURN)
       await session.append(items.slice(start, start + TURN))
     const each = Math.round(((performance.now() - start) * 100_000) / length) / 100
-    await session.leave()
+    await session.close()
     const isNamed = setting !== '' && setting !== 'default' && setting !== 'best'
     const name = isNamed ? `${family}, ${setting}` : family
     return {
       family: name,
       length,
       each,
-      bytes: await grounds.bytesIn(database),
-      texts: lettersOfItems(items),
+      bytes: await locations.bytesIn(database),
+      texts: charactersOfItems(items),
     }
   } finally {
-    await grounds.remove(database)
+    await locations.remove(database)
   }
 }

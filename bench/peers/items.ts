@@ -1,8 +1,8 @@
-/** Generates the history that every contender gets: turns of an agent, the same on every run. */
+/** Generates the history that every contender receives: turns of an agent, the same on every run. */
 
 import { seeded } from '../workload.ts'
 
-/** An event in no library's form. */
+/** An event, independent of any library's format. */
 export type Item =
   | { readonly kind: 'user' | 'assistant'; readonly id: string; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly callId: string; readonly command: string }
@@ -19,8 +19,8 @@ export const TURN = 2 + 2 * CALLS
 export const SIZES = { user: 600, assistant: 700, call: 600, result: 2_000 } as const
 
 /**
- * Generates events without end. The first turn is shortened so that a turn ends at `length` and the user
- * speaks next.
+ * Generates events endlessly. The first turn is shortened so that a turn ends at `length` and the next event
+ * is a user message.
  * @param length even
  */
 export function* history(length: number): Generator<Item, never> {
@@ -32,11 +32,11 @@ export function* history(length: number): Generator<Item, never> {
     return prose.slice(from, from + size)
   }
   let calls = length % TURN === 0 ? CALLS : ((length % TURN) - 2) / 2
-  for (let made = 0; ; calls = CALLS) {
-    const id = (): string => `e-${String((made += 1)).padStart(8, '0')}`
+  for (let count = 0; ; calls = CALLS) {
+    const id = (): string => `e-${String((count += 1)).padStart(8, '0')}`
     yield { kind: 'user', id: id(), text: text(SIZES.user) }
     for (let call = 0; call < calls; call += 1) {
-      const callId = `call_${made}`
+      const callId = `call_${count}`
       yield { kind: 'call', id: id(), callId, command: text(SIZES.call) }
       yield { kind: 'result', id: id(), callId, text: text(SIZES.result) }
     }
@@ -83,24 +83,24 @@ export function plainMessage(item: Item): object {
  * Number of characters in a prompt. It must be equal for all contenders, which proves that each did the
  * work.
  */
-export function lettersOfPrompt(messages: readonly object[]): number {
-  let letters = 0
+export function charactersOfPrompt(messages: readonly object[]): number {
+  let characters = 0
   for (const message of messages as readonly ChatMessage[]) {
-    letters += lettersOfContent(message.content)
-    for (const call of message.tool_calls ?? []) letters += call.function?.arguments.length ?? 0
+    characters += charactersOfContent(message.content)
+    for (const call of message.tool_calls ?? []) characters += call.function?.arguments.length ?? 0
   }
-  return letters
+  return characters
 }
 
 /** Number of characters in the events. */
-export function lettersOfItems(items: readonly Item[]): number {
-  let letters = 0
+export function charactersOfItems(items: readonly Item[]): number {
+  let characters = 0
   for (const item of items)
-    letters += item.kind === 'call' ? argumentsOf(item.command).length : item.text.length
-  return letters
+    characters += item.kind === 'call' ? argumentsOf(item.command).length : item.text.length
+  return characters
 }
 
-function lettersOfContent(content: unknown): number {
+function charactersOfContent(content: unknown): number {
   if (typeof content === 'string') return content.length
   if (!Array.isArray(content)) return 0
   return content.reduce((sum: number, part: { readonly text?: string }) => sum + (part.text?.length ?? 0), 0)

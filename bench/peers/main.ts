@@ -10,7 +10,7 @@ import { CONTENDERS } from './contenders/all.ts'
 import { SAME_JSON } from './contenders/same-json.ts'
 import { type Contender, nameOf } from './contender.ts'
 import { type Figures, type GrownRow, type Row, timingOf, WORKS } from './figures.ts'
-import { type Grounds, openGrounds } from './grounds.ts'
+import { type Locations, openLocations } from './locations.ts'
 import { grow } from './grow.ts'
 import { tablesOf } from './tables.ts'
 import { type Samples, visit } from './visit.ts'
@@ -18,12 +18,12 @@ import { writePage } from './page.ts'
 
 const HELP = `Usage: npm run bench:peers -- [options]
 
-  --quick          100 and 1000 events, 2 rounds: a look, in two minutes
-  --length N       events in the history, hundreds; may be given more than once (default: 100, 1000, 4000, 16000)
+  --quick          100 and 1000 events, 2 rounds: an overview in two minutes
+  --length N       events in the history, a multiple of 100; may be repeated (default: 100, 1000, 4000, 16000)
   --rounds N       visits to each contender at each length (default: 4, and 3 from 4000 events on)
-  --only TEXT      contenders whose name has this in it; may be given more than once (default: all)
-  --no-growth      without the histories that grow from nothing, and their bytes on disk
-  --write          writes what was found to bench/peers/figures.json, docs/comparison.md and its charts`
+  --only TEXT      contenders whose name contains TEXT; may be repeated (default: all)
+  --no-growth      skips the histories that grow from empty, and their bytes on disk
+  --write          writes the results to bench/peers/figures.json, docs/comparison.md and its charts`
 
 const { values: options } = orUsage(() =>
   parseArgs({
@@ -65,10 +65,10 @@ const PACKAGES = [
   'pg',
 ]
 
-/** @throws when the text is not a multiple of the number. */
-function multipleOf(least: number, option: string, text: string): number {
-  if (/^[1-9]\d*$/.test(text) && Number(text) % least === 0) return Number(text)
-  throw new Error(`--${option} ${text}: must be a multiple of ${least}`)
+/** @throws if the text is not a multiple of the divisor */
+function multipleOf(divisor: number, option: string, text: string): number {
+  if (/^[1-9]\d*$/.test(text) && Number(text) % divisor === 0) return Number(text)
+  throw new Error(`--${option} ${text}: must be a multiple of ${divisor}`)
 }
 
 const lengths = orUsage(() => {
@@ -99,7 +99,7 @@ function versions(): Record<string, string> {
 }
 
 /** Reports a contender's error without stopping the others; the run then fails. */
-async function attempt<T>(contender: Contender, run: () => Promise<T>): Promise<T | null> {
+async function reportErrors<T>(contender: Contender, run: () => Promise<T>): Promise<T | null> {
   try {
     return await run()
   } catch (error) {
@@ -110,7 +110,11 @@ async function attempt<T>(contender: Contender, run: () => Promise<T>): Promise<
 }
 
 /** Visits all contenders in turns; each turn starts with a different one. */
-async function measure(length: number, contenders: readonly Contender[], grounds: Grounds): Promise<Row[]> {
+async function measure(
+  length: number,
+  contenders: readonly Contender[],
+  locations: Locations,
+): Promise<Row[]> {
   const all = new Map<Contender, Samples>(contenders.map((contender) => [contender, {}]))
   const slow = new Set<Contender>()
   const rounds = roundsAt(length)
@@ -118,14 +122,14 @@ async function measure(length: number, contenders: readonly Contender[], grounds
     const from = Math.abs(round) % contenders.length
     for (const contender of [...contenders.slice(from), ...contenders.slice(0, from)]) {
       if (slow.has(contender)) continue
-      const database = await grounds.make(contender.ground)
+      const database = await locations.create(contender.medium)
       globalThis.gc?.()
       const start = performance.now()
-      const samples = await attempt(contender, () => visit(contender, length, database, REPEAT))
+      const samples = await reportErrors(contender, () => visit(contender, length, database, REPEAT))
       const spent = performance.now() - start
       if (spent > LONGEST_VISIT) slow.add(contender)
       if (spent > LONGEST_VISIT) console.error(`${nameOf(contender)}: ${Math.round(spent / 1_000)} s a visit`)
-      await grounds.remove(database)
+      await locations.remove(database)
       if (round < 0 || samples === null) continue
       const known = all.get(contender) ?? {}
       for (const work of WORKS) if (samples[work]) known[work] = [...(known[work] ?? []), ...samples[work]]
@@ -141,7 +145,7 @@ async function measure(length: number, contenders: readonly Contender[], grounds
 }
 
 /** Expected milliseconds, extrapolated from the two lengths before; quadratic after the first. */
-function foreseen(grown: readonly GrownRow[], length: number): number {
+function expectedDuration(grown: readonly GrownRow[], length: number): number {
   const [last, before] = grown.toReversed()
   if (last === undefined) return 0
   const slope =
@@ -149,12 +153,12 @@ function foreseen(grown: readonly GrownRow[], length: number): number {
   return (last.each * (length / last.length) ** Math.max(0, slope) * length) / 1_000
 }
 
-/** Grows one contender from nothing, at each length that does not take too long. */
-async function growAll(contender: Contender, grounds: Grounds): Promise<GrownRow[]> {
+/** Grows one contender's history from empty, at each length that does not take too long. */
+async function growAll(contender: Contender, locations: Locations): Promise<GrownRow[]> {
   const grown: GrownRow[] = []
   for (const length of lengths) {
-    if (foreseen(grown, length) > LONGEST_GROWTH) break
-    const row = await attempt(contender, () => grow(contender, length, grounds))
+    if (expectedDuration(grown, length) > LONGEST_GROWTH) break
+    const row = await reportErrors(contender, () => grow(contender, length, locations))
     if (row === null) break
     grown.push(row)
   }
@@ -167,19 +171,19 @@ async function run(): Promise<Figures> {
     (contender) => options.only.length === 0 || options.only.some((text) => nameOf(contender).includes(text)),
   )
   const before = loadavg()[0] ?? 0
-  const grounds = await openGrounds()
+  const locations = await openLocations()
   const rows: Row[] = []
   const grown: GrownRow[] = []
   try {
-    for (const length of lengths) rows.push(...(await measure(length, contenders, grounds)))
+    for (const length of lengths) rows.push(...(await measure(length, contenders, locations)))
     if (!options['no-growth']) {
       for (const contender of [...contenders, ...SAME_JSON])
-        grown.push(...(await growAll(contender, grounds)))
+        grown.push(...(await growAll(contender, locations)))
       grown.sort((one, other) => one.length - other.length)
     }
     return {
       taken: new Date().toISOString().slice(0, 10),
-      machine: `${machine().split(', load')[0]}, ${grounds.postgres}`,
+      machine: `${machine().split(', load')[0]}, ${locations.postgres}`,
       load: [before, loadavg()[0] ?? 0],
       versions: versions(),
       lengths,
@@ -188,7 +192,7 @@ async function run(): Promise<Figures> {
       grown,
     }
   } finally {
-    await grounds.close()
+    await locations.close()
   }
 }
 

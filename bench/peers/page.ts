@@ -1,4 +1,4 @@
-/** Writes the figures of a run, and the tables and charts of the page that show them. */
+/** Writes the figures of a run, and the page's tables and charts. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'docs/comparison.md'
 const FIGURES = 'bench/peers/figures.json'
 
-/** The works that are drawn, and the names of their files. */
+/** Chart files, and the work that each one shows. */
 const CHARTS = {
   'docs/comparison-append.svg': 'append',
   'docs/comparison-reopen.svg': 'reopen to prompt',
@@ -26,14 +26,14 @@ export function filesOf(figures: Figures): Record<string, string> {
   return { [PAGE]: pageOf(figures, readFileSync(join(ROOT, PAGE), 'utf8')), ...Object.fromEntries(charts) }
 }
 
-/** The figures of the last run that was written. */
+/** Reads the stored figures. */
 export const readFigures = (): Figures => JSON.parse(readFileSync(join(ROOT, FIGURES), 'utf8'))
 
 export function writePage(figures: Figures): void {
   // One line for each row keeps diffs readable.
   const lines = JSON.stringify(figures).replaceAll('},{"family"', '},\n{"family"')
   writeFileSync(join(ROOT, FIGURES), `${lines}\n`)
-  for (const [path, words] of Object.entries(filesOf(figures))) writeFileSync(join(ROOT, path), words)
+  for (const [path, content] of Object.entries(filesOf(figures))) writeFileSync(join(ROOT, path), content)
 }
 
 /** Replaces the tables between the marks. */

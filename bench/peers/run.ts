@@ -6,12 +6,12 @@ import { join } from 'node:path'
 
 const HERE = import.meta.dirname
 
-/** @throws Error that names what could not be installed. */
+/** @throws Error if npm fails */
 function install(): void {
   const lock = join(HERE, 'package-lock.json')
   const mark = join(HERE, 'node_modules', '.installed-lock')
   if (existsSync(mark) && readFileSync(mark, 'utf8') === readFileSync(lock, 'utf8')) return
-  console.error('installing; two of the drivers are compiled where no built ones can be had')
+  console.error('Installing the packages. Two drivers are compiled if no prebuilt ones are available.')
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HERE, stdio: 'inherit' })
   if (status !== 0) throw new Error('npm ci failed in bench/peers')
   cpSync(lock, mark)

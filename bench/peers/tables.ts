@@ -28,9 +28,9 @@ const cellOf = (timing: Timing | undefined): string =>
   timing === undefined ? '–' : `${duration(timing.least)} / ${duration(timing.median)}`
 
 const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-const heading = (cells: readonly string[], words: number): string[] => [
+const heading = (cells: readonly string[], textColumns: number): string[] => [
   line(cells),
-  line(cells.map((_, i) => (i < words ? '---' : '---:'))),
+  line(cells.map((_, i) => (i < textColumns ? '---' : '---:'))),
 ]
 
 const events = (length: number): string => length.toLocaleString('en')
@@ -42,9 +42,9 @@ export function tablesOf(figures: Figures): string {
 }
 
 /** Load of an otherwise idle machine: the run is one process and a server. */
-const QUIET = 2.5
+const MAX_QUIET_LOAD = 2.5
 
-const BUSY =
+const BUSY_NOTE =
   '**The machine was busy with other work while this was measured: these figures show the form of the tables, not what anything costs.**'
 
 /** Describes the machine and the run. */
@@ -55,7 +55,7 @@ export function whereOf({ taken, machine, load, versions, rounds }: Figures): st
   return [
     `Measured on ${taken}: ${machine}. The load average was ${loads} after it. Rounds: ${visits.join(', ')} events.`,
     `Versions: ${names.join(', ')}.`,
-    ...(Math.max(...load) > QUIET ? ['', BUSY] : []),
+    ...(Math.max(...load) > MAX_QUIET_LOAD ? ['', BUSY_NOTE] : []),
   ].join('\n')
 }
 
@@ -71,7 +71,7 @@ const forPage = (figures: Figures): Figures => ({
 })
 
 /** The works of the page's table, and their column titles. */
-const SHOWN = {
+const PAGE_WORKS = {
   append: 'append',
   'reopen to prompt': 'reopen, first prompt',
   prompt: 'next prompt',
@@ -81,9 +81,9 @@ const SHOWN = {
 /** The medians of the shown works at the greatest length on the page, one row for each contender. */
 export function timesTable({ rows }: Figures): string {
   const length = Math.max(...PAGE_LENGTHS)
-  const works = Object.keys(SHOWN) as Work[]
+  const works = Object.keys(PAGE_WORKS) as Work[]
   return [
-    ...heading(['', 'an event survives', ...Object.values(SHOWN)], 2),
+    ...heading(['', 'an event survives', ...Object.values(PAGE_WORKS)], 2),
     ...rows
       .filter((row) => row.length === length)
       .map((row) => line([nameOf(row), row.survives, ...works.map((work) => medianOf(row.times[work]))])),
@@ -95,14 +95,14 @@ function workTable({ lengths, rows }: Figures, work: Work): string {
   const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
   const rowOf = (name: string, length: number): Row | undefined =>
     rows.find((row) => nameOf(row) === name && row.length === length)
-  const isTold = work === 'append'
-  const columns = ['', ...(isTold ? ['an event survives'] : []), ...lengths.map(events)]
+  const showsSurvival = work === 'append'
+  const columns = ['', ...(showsSurvival ? ['an event survives'] : []), ...lengths.map(events)]
   return [
-    ...heading(columns, isTold ? 2 : 1),
+    ...heading(columns, showsSurvival ? 2 : 1),
     ...names.map((name) => {
       const cells = lengths.map((length) => cellOf(rowOf(name, length)?.times[work]))
       const survives = rows.find((row) => nameOf(row) === name)?.survives ?? ''
-      return line([name, ...(isTold ? [survives] : []), ...cells])
+      return line([name, ...(showsSurvival ? [survives] : []), ...cells])
     }),
   ].join('\n')
 }

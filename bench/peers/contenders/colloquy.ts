@@ -6,14 +6,14 @@ import { memoryStore } from '../../../src/store/memory/store.ts'
 import { postgresStore } from '../../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../../src/store/sqlite/index.ts'
 import { join } from 'node:path'
-import type { Contender, Place, Session } from '../contender.ts'
+import type { Contender, Location, Session } from '../contender.ts'
 import { argumentsOf, type Item, TOOL } from '../items.ts'
 
 const ID = 'c1'
 const PAGE = 100
 const BATCH = 500
 
-/** Uses the form of OpenHands agent servers. */
+/** Creates events in the format of OpenHands agent servers. */
 export function eventOf(item: Item): Event {
   const { id } = item
   switch (item.kind) {
@@ -71,7 +71,7 @@ async function openSession(makeStore: () => Store, keepsStore: boolean): Promise
     async append(turn) {
       for (const item of turn) await conversation.append(eventOf(item))
     },
-    async leave() {
+    async close() {
       await engine.close()
       if (!keepsStore) await store.close()
     },
@@ -114,7 +114,7 @@ const query = (cursor: string | null): { conversationId: string; limit: number; 
 
 const sqlite =
   (synchronous: 'full' | 'normal') =>
-  ({ folder }: Place): Promise<Session> =>
+  ({ folder }: Location): Promise<Session> =>
     openSession(() => sqliteStore({ file: join(folder, 'colloquy.db'), synchronous }), false)
 
 /**
@@ -125,24 +125,24 @@ export const COLLOQUY: readonly Contender[] = [
   {
     family: 'Colloquy memory',
     setting: '',
-    means: 'an engine over `memoryStore()`',
-    ground: 'memory',
+    description: 'an engine over `memoryStore()`',
+    medium: 'memory',
     survives: 'nothing',
     open: () => openSession(memoryStore, true),
   },
   {
     family: 'Colloquy SQLite',
     setting: 'default',
-    means: "an engine over `sqliteStore({ file })`: Node's own driver, WAL, `synchronous: 'full'`",
-    ground: 'files',
+    description: "an engine over `sqliteStore({ file })`: Node's own driver, WAL, `synchronous: 'full'`",
+    medium: 'files',
     survives: 'a power cut',
     open: sqlite('full'),
   },
   {
     family: 'Colloquy SQLite',
     setting: 'best',
-    means: "the same with `synchronous: 'normal'`",
-    ground: 'files',
+    description: "the same with `synchronous: 'normal'`",
+    medium: 'files',
     survives: 'a kill',
     growsAs: 'default',
     open: sqlite('normal'),
@@ -150,17 +150,17 @@ export const COLLOQUY: readonly Contender[] = [
   {
     family: 'Colloquy PostgreSQL',
     setting: 'default',
-    means:
+    description:
       'an engine over `postgresStore({ url })`: a pool, statements prepared by name, NOTIFY for other processes',
-    ground: 'postgres',
+    medium: 'postgres',
     survives: 'a power cut',
     open: ({ url }) => openSession(() => postgresStore({ url }), false),
   },
   {
     family: 'Colloquy PostgreSQL',
     setting: 'best',
-    means: 'the same with `listen: false`: other processes look by themselves',
-    ground: 'postgres',
+    description: 'the same with `listen: false`: other processes poll',
+    medium: 'postgres',
     survives: 'a power cut',
     growsAs: 'default',
     open: ({ url }) => openSession(() => postgresStore({ url, listen: false }), false),

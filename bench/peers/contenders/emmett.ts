@@ -1,10 +1,10 @@
-/** Emmett's event stores for SQLite and PostgreSQL. Its user writes the prompt, as a fold of the stream. */
+/** Emmett's event stores for SQLite and PostgreSQL. The benchmark writes the prompt as a fold of the stream. */
 
 import { type Event as EmmettEvent, type EventStore } from '@event-driven-io/emmett'
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql'
 import { getSQLiteEventStore, sqliteConnection } from '@event-driven-io/emmett-sqlite'
 import { join } from 'node:path'
-import type { Contender, Place, Session } from '../contender.ts'
+import type { Contender, Location, Session } from '../contender.ts'
 import { type Item, plainMessage } from '../items.ts'
 
 type ItemEvent = EmmettEvent<'item', { readonly item: Item }>
@@ -16,12 +16,12 @@ const BATCH = 500
 
 const eventOf = (item: Item): ItemEvent => ({ type: 'item', data: { item } })
 
-interface Opened {
+interface OpenedStore {
   readonly store: Pick<EventStore, 'appendToStream' | 'readStream' | 'aggregateStream'>
   close(): Promise<void>
 }
 
-async function openSession(open: () => Promise<Opened>): Promise<Session> {
+async function openSession(open: () => Promise<OpenedStore>): Promise<Session> {
   let { store, close } = await open()
   const messages = async (): Promise<object[]> => {
     const { state } = await store.aggregateStream<object[], ItemEvent>(STREAM, {
@@ -41,7 +41,7 @@ async function openSession(open: () => Promise<Opened>): Promise<Session> {
     async append(turn) {
       for (const item of turn) await store.appendToStream(STREAM, [eventOf(item)])
     },
-    leave: () => close(),
+    close: () => close(),
     async reopen() {
       ;({ store, close } = await open())
       await messages()
@@ -67,18 +67,17 @@ async function openSession(open: () => Promise<Opened>): Promise<Session> {
   }
 }
 
-function openSqlite({ folder }: Place): Promise<Opened> {
+function openSqlite({ folder }: Location): Promise<OpenedStore> {
   const store = getSQLiteEventStore({ fileName: join(folder, 'emmett.db') })
-  const appendToStream: Opened['store']['appendToStream'] = (...args) =>
-    again(() => store.appendToStream(...args))
+  const appendToStream: OpenedStore['store']['appendToStream'] = (...args) =>
+    retryWhenBusy(() => store.appendToStream(...args))
   return Promise.resolve({ store: { ...store, appendToStream }, close: () => Promise.resolve() })
 }
 
 /**
- * Emmett does not wait for the pragma of a new connection. A commit that runs into it fails, and the
- * caller must retry.
+ * Retries a call. Emmett does not wait for the pragma of a new connection, so a concurrent commit may fail.
  */
-async function again<T>(run: () => Promise<T>): Promise<T> {
+async function retryWhenBusy<T>(run: () => Promise<T>): Promise<T> {
   for (let times = 1; ; times += 1) {
     try {
       return await run()
@@ -88,8 +87,8 @@ async function again<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One connection for all calls, which does not wait for the disk. */
-async function openKept({ folder }: Place): Promise<Opened> {
+/** Opens one connection for all calls. Its commits do not wait for the disk. */
+async function openSingleConnection({ folder }: Location): Promise<OpenedStore> {
   const fileName = join(folder, 'emmett.db')
   const connection = sqliteConnection({ fileName })
   await connection.command('PRAGMA synchronous = NORMAL')
@@ -97,7 +96,7 @@ async function openKept({ folder }: Place): Promise<Opened> {
   return { store, close: async () => connection.close() }
 }
 
-function openPostgres({ url }: Place): Promise<Opened> {
+function openPostgres({ url }: Location): Promise<OpenedStore> {
   const store = getPostgreSQLEventStore(url)
   return Promise.resolve({ store, close: () => store.close() })
 }
@@ -106,25 +105,25 @@ export const EMMETT: readonly Contender[] = [
   {
     family: 'Emmett SQLite',
     setting: 'default',
-    means: '`getSQLiteEventStore({ fileName })`: a connection for each call, WAL',
-    ground: 'files',
+    description: '`getSQLiteEventStore({ fileName })`: a connection for each call, WAL',
+    medium: 'files',
     survives: 'a power cut',
     open: (database) => openSession(() => openSqlite(database)),
   },
   {
     family: 'Emmett SQLite',
     setting: 'best',
-    means: 'one connection kept open (`connectionOptions.singleton`), `synchronous = NORMAL`',
-    ground: 'files',
+    description: 'one connection kept open (`connectionOptions.singleton`), `synchronous = NORMAL`',
+    medium: 'files',
     survives: 'a kill',
     growsAs: 'default',
-    open: (database) => openSession(() => openKept(database)),
+    open: (database) => openSession(() => openSingleConnection(database)),
   },
   {
     family: 'Emmett PostgreSQL',
     setting: '',
-    means: '`getPostgreSQLEventStore(url)`: a pool; no setting was found that makes it faster',
-    ground: 'postgres',
+    description: '`getPostgreSQLEventStore(url)`: a pool; we found no faster setting',
+    medium: 'postgres',
     survives: 'a power cut',
     open: (database) => openSession(() => openPostgres(database)),
   },

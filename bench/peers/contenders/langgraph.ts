@@ -1,4 +1,4 @@
-/** A LangGraph graph whose node makes the next event in one super-step, over each saver. */
+/** A LangGraph graph over each saver. Its node produces the next event in one super-step. */
 
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import {
@@ -19,18 +19,18 @@ import { colloquySaver } from '../../../src/adapters/langgraph.ts'
 import { postgresStore } from '../../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../../src/store/sqlite/index.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
-import type { Contender, Place, Session } from '../contender.ts'
+import type { Contender, Location, Session } from '../contender.ts'
 import { type Item, TOOL } from '../items.ts'
 
 type Durability = 'sync' | 'async' | 'exit'
 
-/** How messages are kept, and when a checkpoint is awaited. */
+/** How messages are stored, and when a checkpoint is awaited. */
 interface Setting {
   readonly isDelta: boolean
   readonly durability: Durability
 }
 
-interface Opened {
+interface OpenedSaver {
   readonly saver: BaseCheckpointSaver
   close(): Promise<void>
 }
@@ -38,10 +38,10 @@ interface Opened {
 const CONFIG = { configurable: { thread_id: 'c1' } }
 
 /**
- * Events appended one by one before timing, so that the last snapshot of the deltas is as far back as on
- * average. When each step writes everything, one event is enough.
+ * Number of events appended one by one before timing, so that the last snapshot of the deltas has an average
+ * distance. When each step writes all messages, one event is enough.
  */
-const SINGLY = 50
+const SINGLE_APPENDS = 50
 
 function messageOf(item: Item): BaseMessage {
   const { id } = item
@@ -61,7 +61,7 @@ function messageOf(item: Item): BaseMessage {
   }
 }
 
-/** @param queue the messages that the node still has to make */
+/** @param queue messages that the node has not yet produced */
 function makeGraph(saver: BaseCheckpointSaver, isDelta: boolean, queue: BaseMessage[]) {
   const next = (): { messages: BaseMessage[] } => ({ messages: queue.splice(0, 1) })
   const route = (): 'agent' | typeof END => (queue.length > 0 ? 'agent' : END)
@@ -82,7 +82,7 @@ function makeGraph(saver: BaseCheckpointSaver, isDelta: boolean, queue: BaseMess
 }
 
 async function openSession(
-  open: () => Promise<Opened>,
+  open: () => Promise<OpenedSaver>,
   { isDelta, durability }: Setting,
   keepsSaver: boolean,
 ): Promise<Session> {
@@ -91,24 +91,24 @@ async function openSession(
   let graph = makeGraph(opened.saver, isDelta, queue)
   let current: BaseMessage[] = []
   const load = async (): Promise<BaseMessage[]> => (await graph.getState(CONFIG)).values.messages ?? []
-  const append = async (turn: readonly Item[], how: Durability): Promise<void> => {
+  const append = async (turn: readonly Item[], mode: Durability): Promise<void> => {
     const [first, ...rest] = turn.map(messageOf)
     if (first === undefined) return
     // The first message starts the turn; after a single message the node has nothing to add.
     queue.push(...rest)
-    const limits = { recursionLimit: turn.length + 5, durability: how }
-    const { messages } = await graph.invoke({ messages: [first] }, { ...CONFIG, ...limits })
+    const options = { recursionLimit: turn.length + 5, durability: mode }
+    const { messages } = await graph.invoke({ messages: [first] }, { ...CONFIG, ...options })
     current = messages
   }
   return {
     async fill(items) {
-      const singly = isDelta ? Math.min(SINGLY, items.length - 1) : 1
-      const messages = items.slice(0, items.length - singly).map(messageOf)
+      const singleCount = isDelta ? Math.min(SINGLE_APPENDS, items.length - 1) : 1
+      const messages = items.slice(0, items.length - singleCount).map(messageOf)
       await graph.updateState(CONFIG, { messages }, 'agent')
-      await append(items.slice(items.length - singly), 'async')
+      await append(items.slice(items.length - singleCount), 'async')
     },
     append: (turn) => append(turn, durability),
-    async leave() {
+    async close() {
       current = []
       if (!keepsSaver) await opened.close()
     },
@@ -124,24 +124,24 @@ async function openSession(
   }
 }
 
-function openMemory(): Promise<Opened> {
+function openMemory(): Promise<OpenedSaver> {
   return Promise.resolve({ saver: new MemorySaver(), close: () => Promise.resolve() })
 }
 
-function openSqlite({ folder }: Place): Promise<Opened> {
+function openSqlite({ folder }: Location): Promise<OpenedSaver> {
   const saver = SqliteSaver.fromConnString(join(folder, 'langgraph.db'))
   return Promise.resolve({ saver, close: async () => void saver.db.close() })
 }
 
-async function openPostgres({ url }: Place): Promise<Opened> {
+async function openPostgres({ url }: Location): Promise<OpenedSaver> {
   const saver = PostgresSaver.fromConnString(url)
   await saver.setup()
   return { saver, close: () => saver.end() }
 }
 
-const colloquy =
-  (open: (database: Place) => Store) =>
-  async (database: Place): Promise<Opened> => {
+const openColloquy =
+  (open: (database: Location) => Store) =>
+  async (database: Location): Promise<OpenedSaver> => {
     const store = open(database)
     return { saver: colloquySaver({ store }), close: () => store.close() }
   }
@@ -151,55 +151,57 @@ const DELTA: Setting = { isDelta: true, durability: 'sync' }
 const EXIT: Setting = { isDelta: true, durability: 'exit' }
 
 const FULL_MEANS =
-  '`MessagesValue`, `durability: "async"`: each step writes all messages, waited for at the end of `invoke`'
+  '`MessagesValue`, `durability: "async"`: each step writes all messages, and `invoke` waits for the writes at its end'
 const DELTA_MEANS =
-  '`MessagesDeltaValue` (beta): what is new, and all messages at every 100th; `durability: "sync"`'
-const EXIT_MEANS = 'the same with `durability: "exit"`: written when a turn of 18 events ends'
+  '`MessagesDeltaValue` (beta): new messages, and all messages at every 100th step; `durability: "sync"`'
+const EXIT_MEANS =
+  'the same with `durability: "exit"`: messages are written at the end of a turn of 18 events'
 
 export const LANGGRAPH: readonly Contender[] = [
   {
     family: 'LangGraph memory',
     setting: 'default',
-    means: FULL_MEANS,
-    ground: 'memory',
+    description: FULL_MEANS,
+    medium: 'memory',
     survives: 'nothing',
     open: () => openSession(openMemory, FULL, true),
   },
   {
     family: 'LangGraph memory',
     setting: 'delta',
-    means: DELTA_MEANS,
-    ground: 'memory',
+    description: DELTA_MEANS,
+    medium: 'memory',
     survives: 'nothing',
     open: () => openSession(openMemory, DELTA, true),
   },
-  ...saved('LangGraph SQLite', 'files', 'a kill', openSqlite),
-  ...saved('LangGraph PostgreSQL', 'postgres', 'a power cut', openPostgres),
-  ...saved(
+  ...savedContenders('LangGraph SQLite', 'files', 'a kill', openSqlite),
+  ...savedContenders('LangGraph PostgreSQL', 'postgres', 'a power cut', openPostgres),
+  ...savedContenders(
     'LangGraph on Colloquy SQLite',
     'files',
     'a power cut',
-    colloquy(({ folder }) => sqliteStore({ file: join(folder, 'langgraph.db') })),
+    openColloquy(({ folder }) => sqliteStore({ file: join(folder, 'langgraph.db') })),
   ).slice(0, 1),
-  ...saved(
+  ...savedContenders(
     'LangGraph on Colloquy PostgreSQL',
     'postgres',
     'a power cut',
-    colloquy(({ url }) => postgresStore({ url })),
+    openColloquy(({ url }) => postgresStore({ url })),
   ).slice(0, 1),
 ]
 
-function saved(
+function savedContenders(
   family: string,
-  ground: Contender['ground'],
+  medium: Contender['medium'],
   survives: Contender['survives'],
-  open: (database: Place) => Promise<Opened>,
+  open: (database: Location) => Promise<OpenedSaver>,
 ): Contender[] {
-  const common = { family, ground, survives }
-  const opener = (setting: Setting) => (database: Place) => openSession(() => open(database), setting, false)
+  const common = { family, medium, survives }
+  const opener = (setting: Setting) => (database: Location) =>
+    openSession(() => open(database), setting, false)
   return [
-    { ...common, setting: 'default', means: FULL_MEANS, open: opener(FULL) },
-    { ...common, setting: 'delta', means: DELTA_MEANS, open: opener(DELTA) },
-    { ...common, setting: 'delta, exit', means: EXIT_MEANS, open: opener(EXIT) },
+    { ...common, setting: 'default', description: FULL_MEANS, open: opener(FULL) },
+    { ...common, setting: 'delta', description: DELTA_MEANS, open: opener(DELTA) },
+    { ...common, setting: 'delta, exit', description: EXIT_MEANS, open: opener(EXIT) },
   ]
 }

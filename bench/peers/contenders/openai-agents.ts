@@ -1,4 +1,4 @@
-/** The in-memory session of the OpenAI Agents SDK: the only one that needs no server. */
+/** The in-memory session of the OpenAI Agents SDK, its only session without a server. */
 
 import { type AgentInputItem, MemorySession } from '@openai/agents'
 import type { Contender, Session } from '../contender.ts'
@@ -43,7 +43,7 @@ function openSession(): Promise<Session> {
     async append(turn) {
       for (const item of turn) await session.addItems([itemOf(item)])
     },
-    leave: () => Promise.resolve(),
+    close: () => Promise.resolve(),
     async reopen() {
       await session.getItems()
     },
@@ -61,8 +61,8 @@ export const OPENAI_AGENTS: readonly Contender[] = [
   {
     family: 'OpenAI Agents memory',
     setting: '',
-    means: '`MemorySession`; it has no settings',
-    ground: 'memory',
+    description: '`MemorySession`; it has no settings',
+    medium: 'memory',
     survives: 'nothing',
     open: openSession,
   },

@@ -3,7 +3,7 @@
 import { convertMessages } from '@earendil-works/pi-ai/api/openai-completions'
 import { convertToLlm, parseSessionEntries, SessionManager } from '@earendil-works/pi-coding-agent'
 import { readFileSync } from 'node:fs'
-import type { Contender, Place, Session } from '../contender.ts'
+import type { Contender, Location, Session } from '../contender.ts'
 import { type Item, TOOL } from '../items.ts'
 
 type Message = Parameters<SessionManager['appendMessage']>[0]
@@ -21,7 +21,7 @@ const REPLY = {
   usage: USAGE,
 } as const
 
-/** What pi detects by itself for a model of OpenAI's own server. */
+/** The settings that pi detects for a model of OpenAI's own server. */
 const MODEL = {
   id: 'gpt',
   name: 'gpt',
@@ -68,7 +68,7 @@ function messageOf(item: Item): Message {
   }
 }
 
-function openSession({ folder }: Place): Promise<Session> {
+function openSession({ folder }: Location): Promise<Session> {
   let manager = SessionManager.create(folder, folder)
   const file = manager.getSessionFile() ?? ''
   const append = async (items: readonly Item[]): Promise<void> => {
@@ -77,7 +77,7 @@ function openSession({ folder }: Place): Promise<Session> {
   return Promise.resolve({
     fill: append,
     append,
-    leave: () => Promise.resolve(),
+    close: () => Promise.resolve(),
     async reopen() {
       manager = SessionManager.open(file, folder)
     },
@@ -96,8 +96,8 @@ export const PI: readonly Contender[] = [
   {
     family: 'pi session file',
     setting: '',
-    means: '`SessionManager` of pi-coding-agent; it has no settings',
-    ground: 'files',
+    description: '`SessionManager` of pi-coding-agent; it has no settings',
+    medium: 'files',
     survives: 'a kill',
     open: openSession,
   },

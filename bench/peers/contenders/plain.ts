@@ -4,13 +4,13 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { Contender, PageName, Place, Session } from '../contender.ts'
+import type { Contender, PageName, Location, Session } from '../contender.ts'
 import { type Item, plainMessage } from '../items.ts'
 
 const ID = 'c1'
 const PAGE = 100
 
-/** Where the in-memory list is written at each append, and read back. */
+/** A file that receives the in-memory list at each append, and can be read back. */
 interface Backing {
   write(all: readonly Item[], added: readonly Item[]): void
   read(): Item[]
@@ -29,7 +29,7 @@ function openList({ write, read }: Backing): Promise<Session> {
     async append(turn) {
       for (const item of turn) add([item])
     },
-    leave: () => Promise.resolve(),
+    close: () => Promise.resolve(),
     async reopen() {
       items = read()
     },
@@ -45,7 +45,7 @@ function openArray(): Promise<Session> {
   return openList({ write: (all) => (items = all), read: () => [...items] })
 }
 
-function openFile({ folder }: Place): Promise<Session> {
+function openFile({ folder }: Location): Promise<Session> {
   const file = join(folder, 'history.json')
   return openList({
     write: (all) => writeFileSync(file, JSON.stringify(all)),
@@ -53,7 +53,7 @@ function openFile({ folder }: Place): Promise<Session> {
   })
 }
 
-function openLines({ folder }: Place): Promise<Session> {
+function openLines({ folder }: Location): Promise<Session> {
   const file = join(folder, 'history.jsonl')
   return openList({
     write: (_, added) => appendFileSync(file, added.map((item) => `${JSON.stringify(item)}\n`).join('')),
@@ -91,7 +91,7 @@ export async function openTable(open: () => Promise<Table>): Promise<Session> {
         length += 1
       }
     },
-    leave: () => table.close(),
+    close: () => table.close(),
     async reopen() {
       table = await open()
       await read()
@@ -116,7 +116,7 @@ export async function openTable(open: () => Promise<Table>): Promise<Session> {
 
 type BodyOf = (item: Item) => string
 
-export async function openSqliteTable({ folder }: Place, bodyOf: BodyOf = JSON.stringify): Promise<Table> {
+export async function openSqliteTable({ folder }: Location, bodyOf: BodyOf = JSON.stringify): Promise<Table> {
   const database = new DatabaseSync(join(folder, 'bare.db'))
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     CREATE TABLE IF NOT EXISTS event (id TEXT NOT NULL, conversation TEXT NOT NULL, seq INTEGER NOT NULL,
@@ -140,7 +140,7 @@ export async function openSqliteTable({ folder }: Place, bodyOf: BodyOf = JSON.s
   }
 }
 
-export async function openPostgresTable({ url }: Place, bodyOf: BodyOf = JSON.stringify): Promise<Table> {
+export async function openPostgresTable({ url }: Location, bodyOf: BodyOf = JSON.stringify): Promise<Table> {
   const pool = new pg.Pool({ connectionString: url })
   await pool.query(`CREATE TABLE IF NOT EXISTS event (id text NOT NULL, conversation text NOT NULL, seq bigint NOT NULL,
     body text NOT NULL, PRIMARY KEY (conversation, seq))`)
@@ -166,16 +166,16 @@ export const PLAIN: readonly Contender[] = [
   {
     family: 'Array',
     setting: '',
-    means: 'an array, nothing else',
-    ground: 'memory',
+    description: 'only an array',
+    medium: 'memory',
     survives: 'nothing',
     open: openArray,
   },
   {
     family: 'JSON file',
     setting: 'default',
-    means: 'an array, and a file of it that is written anew at each append',
-    ground: 'files',
+    description: 'an array, and a file that each append rewrites',
+    medium: 'files',
     survives: 'nothing',
     growsAs: 'best',
     open: openFile,
@@ -183,24 +183,25 @@ export const PLAIN: readonly Contender[] = [
   {
     family: 'JSON file',
     setting: 'best',
-    means: 'an array, and a line of JSON appended to a file for each event',
-    ground: 'files',
+    description: 'an array, and a line of JSON appended to a file for each event',
+    medium: 'files',
     survives: 'a kill',
     open: openLines,
   },
   {
     family: 'Bare table, SQLite',
     setting: '',
-    means: "Node's own driver, WAL, `synchronous = FULL`; id, conversation, seq, JSON, and a primary key",
-    ground: 'files',
+    description:
+      "Node's own driver, WAL, `synchronous = FULL`; id, conversation, seq, JSON, and a primary key",
+    medium: 'files',
     survives: 'a power cut',
     open: (database) => openTable(() => openSqliteTable(database)),
   },
   {
     family: 'Bare table, PostgreSQL',
     setting: '',
-    means: 'a pool, statements prepared by name; id, conversation, seq, JSON, and a primary key',
-    ground: 'postgres',
+    description: 'a pool, statements prepared by name; id, conversation, seq, JSON, and a primary key',
+    medium: 'postgres',
     survives: 'a power cut',
     open: (database) => openTable(() => openPostgresTable(database)),
   },

@@ -1,4 +1,4 @@
-/** A bare table with the JSON of Colloquy's events, to show what the store adds to the bodies. */
+/** A bare table with the JSON of Colloquy's events, which shows the disk overhead of the store. */
 
 import type { Contender } from '../contender.ts'
 import { eventOf } from './colloquy.ts'
@@ -11,16 +11,16 @@ export const SAME_JSON: readonly Contender[] = [
   {
     family: "Bare table, SQLite, Colloquy's JSON",
     setting: '',
-    means: MEANS,
-    ground: 'files',
+    description: MEANS,
+    medium: 'files',
     survives: 'a power cut',
     open: (database) => openTable(() => openSqliteTable(database, bodyOf)),
   },
   {
     family: "Bare table, PostgreSQL, Colloquy's JSON",
     setting: '',
-    means: MEANS,
-    ground: 'postgres',
+    description: MEANS,
+    medium: 'postgres',
     survives: 'a power cut',
     open: (database) => openTable(() => openPostgresTable(database, bodyOf)),
   },

@@ -1,30 +1,30 @@
-/** Places for histories: folders, and databases of one PostgreSQL server whose commits wait for the disk. */
+/** Creates folders, and databases of one PostgreSQL server whose commits wait for the disk. */
 
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startServer } from '../../test/postgres/server.ts'
-import type { Contender, Place } from './contender.ts'
+import type { Contender, Location } from './contender.ts'
 
-export interface Grounds {
+export interface Locations {
   /** Version string of the server. */
   readonly postgres: string
-  make(ground: Contender['ground']): Promise<Place>
+  create(medium: Contender['medium']): Promise<Location>
   /** Bytes of files, or of tables and indexes, after the database has done its deferred work. */
-  bytesIn(database: Place): Promise<number>
-  remove(database: Place): Promise<void>
+  bytesIn(database: Location): Promise<number>
+  remove(database: Location): Promise<void>
   close(): Promise<void>
 }
 
-export async function openGrounds(): Promise<Grounds> {
+export async function openLocations(): Promise<Locations> {
   const root = mkdtempSync(join(tmpdir(), 'colloquy-peers-'))
   // An interrupted run must not leave gigabytes behind.
   process.once('exit', () => rmSync(root, { recursive: true, force: true }))
   const server = await startServer({ durable: true })
   const admin = new pg.Pool({ connectionString: server.url, max: 1 })
   const { rows } = await admin.query('SHOW server_version')
-  let places = 0
+  let count = 0
   const urlOf = (name: string): string => {
     const url = new URL(server.url)
     url.pathname = `/${name}`
@@ -32,13 +32,13 @@ export async function openGrounds(): Promise<Grounds> {
   }
   return {
     postgres: `PostgreSQL ${rows[0]?.server_version}`,
-    async make(ground) {
-      places += 1
-      const name = `place_${places}`
-      if (ground === 'postgres') await admin.query(`CREATE DATABASE ${name}`)
+    async create(medium) {
+      count += 1
+      const name = `place_${count}`
+      if (medium === 'postgres') await admin.query(`CREATE DATABASE ${name}`)
       return {
         folder: mkdtempSync(join(root, `${name}-`)),
-        url: ground === 'postgres' ? urlOf(name) : '',
+        url: medium === 'postgres' ? urlOf(name) : '',
       }
     },
     async bytesIn({ folder, url }) {
