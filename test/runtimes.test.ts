@@ -18,7 +18,7 @@ const STOOD_FOR = new Set(
 const MODULES = /^node:(fs|path|timers\/promises|util)$/
 
 /** The runtimes replace it with other databases. */
-const REPLACED = 'test/conversation/places.ts'
+const REPLACED = 'test/conversation/backends.ts'
 
 /** Sources for Node only. */
 const FOR_NODE = /^src\/(cli|conversation\/shell|service\/node|store\/(sqlite|postgres)|testing\/node)\//

@@ -10,8 +10,8 @@ import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { mortal } from '../service/mortal-store.ts'
-import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
-import { timed, TTL } from './timed-store.ts'
+import { call, gate, logOf, result, says, script, silent, startConversation, status } from './script.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
 const factsOf = async (store: Store): Promise<Event[]> =>
   (await store.read('c')).flatMap(({ fact }) => (isQuarantined(fact) ? [] : [fact]))
@@ -26,7 +26,7 @@ async function die(
   calls: number,
 ): Promise<{ readonly executed: readonly string[]; readonly died: boolean }> {
   const { store: dying, dieAfter, isDead } = mortal(store)
-  const { conversation } = await begun('hello', dying)
+  const { conversation } = await startConversation('hello', dying)
   const { step, executed } = script([[call('a')], [call('b'), call('careful', 'rm'), BAD]])
   dieAfter(calls)
   const run = conversation.run(step, { policy: isCareful, leaseTtl: TTL })
@@ -59,16 +59,16 @@ describe('a run whose process died', () => {
     async (way, settle) => {
       const report = new Map<string, number>()
       for (let calls = 1; ; calls += 1) {
-        const { store, expire } = timed()
+        const { store, expire } = timedStore()
         const { executed, died } = await die(store, calls)
         const before = await factsOf(store)
         expire()
         const wasRunning = (await status(await createEngine({ store }).open('c'))) === 'running'
-        const came = await settle(store)
-        if (came !== 'ran') expect(came === 'recovered').toBe(wasRunning)
+        const outcome = await settle(store)
+        if (outcome !== 'ran') expect(outcome === 'recovered').toBe(wasRunning)
         if (way !== 'recover()' || wasRunning) expect(await store.listLeases()).toEqual([])
         const after = await factsOf(store)
-        const begunOf = new Set(
+        const startedIds = new Set(
           after.flatMap((event) =>
             event.kind === 'ConversationStateUpdateEvent' && event.key === 'started_actions'
               ? (event.value as string[])
@@ -80,11 +80,11 @@ describe('a run whose process died', () => {
           const { tool_call_id: id, error } = event
           report.set(error, (report.get(error) ?? 0) + 1)
           if (id === 'bad') expect(error).toBe(NOT_EXECUTABLE)
-          else expect(error).toBe(begunOf.has(id) ? INTERRUPTED : NEVER_STARTED)
+          else expect(error).toBe(startedIds.has(id) ? INTERRUPTED : NEVER_STARTED)
           if (executed.includes(id)) expect(error).toBe(INTERRUPTED)
         }
         const { header } = await (await createEngine({ store }).open('c')).state()
-        if (came === 'recovered') expect(header.error?.code).toBe('RunLost')
+        if (outcome === 'recovered') expect(header.error?.code).toBe('RunLost')
         if (!died) break
         expect(calls).toBeLessThan(200)
       }
@@ -93,9 +93,9 @@ describe('a run whose process died', () => {
   )
 
   it('a call that a user approves again is executed again, and the log contains RunLost', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const { store: dying, dieAfter } = mortal(store)
-    const { conversation } = await begun('hello', dying)
+    const { conversation } = await startConversation('hello', dying)
     const { step } = script([[call('a')]], async function* () {
       dieAfter(0)
       yield []
@@ -112,11 +112,11 @@ describe('a run whose process died', () => {
   })
 
   it('recoverAll() recovers a run that ended with lease_lost', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     const thinking = gate()
     const running = conversation.run(silent(thinking), { leaseTtl: 30 })
-    // A pause of the process can end so short a lease before the step begins.
+    // On a busy machine, this short lease can expire before the step starts.
     await Promise.race([thinking.reached, running.catch(() => undefined)])
     expire()
     await expect(running).rejects.toMatchObject({ code: 'lease_lost' })
@@ -127,7 +127,7 @@ describe('a run whose process died', () => {
   })
 
   it('recover() reports a call as interrupted if its writer had no lease', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.append(call('a'))
     await conversation.recover()
     const { log } = await conversation.state()
@@ -138,9 +138,9 @@ describe('a run whose process died', () => {
   })
 
   it('two calls with the same tool_call_id each get their own error', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const { store: dying, dieAfter } = mortal(store)
-    const { conversation } = await begun('hello', dying)
+    const { conversation } = await startConversation('hello', dying)
     const twins: readonly ActionEvent[] = [
       call('first', 'work', { tool_call_id: 'same' }),
       call('second', 'rm', { tool_call_id: 'same', llm_response_id: 'r2' }),
@@ -167,8 +167,8 @@ describe('a run whose process died', () => {
 
 describe('a run while another process holds the lease', () => {
   it('rejects with already_running, the owner of the lease and its expiry', async () => {
-    const { store } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     const lease = await store.acquireLease('c', 'another', TTL)
     const { step } = script([])
     await expect(conversation.run(step)).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('a run while another process holds the lease', () => {
   })
 
   it('waits until the lease of a dead process expires, then runs', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     await die(store, 12)
     const { conversation } = { conversation: await createEngine({ store }).open('c') }
     await conversation.sendMessage('Are you there?')
@@ -194,7 +194,7 @@ describe('a run while another process holds the lease', () => {
   })
 
   it('waits for a live run to end, and sends no request if nothing is left to reply to', async () => {
-    const { conversation, store } = await begun()
+    const { conversation, store } = await startConversation()
     const other = await createEngine({ store }).open('c')
     const thinking = gate()
     const first = script([
@@ -215,13 +215,13 @@ describe('a run while another process holds the lease', () => {
 
   it('stops waiting when its signal is aborted or its engine is closed', async () => {
     for (const way of ['abort', 'close']) {
-      const { conversation, engine, store } = await begun()
+      const { conversation, engine, store } = await startConversation()
       await store.acquireLease('c', 'another', TTL)
-      const quit = new AbortController()
+      const controller = new AbortController()
       const { step, requests } = script([])
-      const waiting = conversation.run(step, { wait: true, signal: quit.signal })
+      const waiting = conversation.run(step, { wait: true, signal: controller.signal })
       await conversation.state()
-      if (way === 'abort') quit.abort()
+      if (way === 'abort') controller.abort()
       else await engine.close()
       expect(await waiting).toEqual({ status: 'idle', iterations: 0 })
       expect(requests).toEqual([])
@@ -231,7 +231,7 @@ describe('a run while another process holds the lease', () => {
 
 describe('recoverAll()', () => {
   it('reports an outcome per conversation, and skips conversations with a live lease', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const engine = createEngine({ store })
     for (const id of ['dead', 'done', 'broken']) {
       const conversation = await engine.create({ id })

@@ -6,37 +6,37 @@ import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
 import { action, moveHead, pause, user } from '../build.ts'
-import { idsOf, nameless, parties, party } from './engines.ts'
-import { places } from './places.ts'
+import { idsOf, withoutId, openEngines, openEngine } from './engines.ts'
+import { backends } from './backends.ts'
 import { wrapStore } from './stores.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
 /** Timestamp in the body of a stored event. */
 const timeOf = (stored: LoggedEvent | undefined): string | undefined =>
   (stored?.fact as Event | undefined)?.timestamp
 
-describe.each(PLACES.names)('a conversation over %s', (name) => {
+describe.each(BACKENDS.names)('a conversation over %s', (name) => {
   it('append() stamps id, timestamp and parent_id, and returns the stored events', async () => {
-    const { conversation, store, end } = await party(await PLACES.make(name))
-    const [first] = await conversation.append(nameless(user('hello')))
-    const [second, third] = await conversation.append([nameless(user('on')), pause('p')])
+    const { conversation, store, close } = await openEngine(await BACKENDS.make(name))
+    const [first] = await conversation.append(withoutId(user('hello')))
+    const [second, third] = await conversation.append([withoutId(user('on')), pause('p')])
     expect(first?.fact).toMatchObject({ id: first?.id, timestamp: expect.stringMatching(/^\d{4}-.*Z$/) })
     expect(first?.fact.parent_id).toBeUndefined()
     expect(second?.fact.parent_id).toBe(first?.id)
     expect(third).toMatchObject({ id: 'p', seq: 2, parentId: second?.id })
     expect((await store.read('c')).map(toLogged)).toEqual([first, second, third])
-    // It is plain JSON.
+    // The stored event is plain JSON.
     expect(JSON.parse(JSON.stringify(third))).toEqual(third)
     await conversation.navigate(null)
-    const [root] = await conversation.append(nameless(user('again')))
+    const [root] = await conversation.append(withoutId(user('again')))
     expect(root?.fact.parent_id).toBe('__root__')
-    await end()
+    await close()
   })
 
   it('search() returns the appended events in pages, as plain JSON', async () => {
-    const { conversation, end } = await party(await PLACES.make(name))
+    const { conversation, close } = await openEngine(await BACKENDS.make(name))
     const events = await conversation.append([user('a', 'one'), pause('p'), user('b', 'two')])
     const [first, second] = [events[0], events[2]]
     const query = { kinds: ['MessageEvent'], order: 'timestamp_desc', limit: 1 } as const
@@ -47,13 +47,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     expect(await conversation.search({ ...query, cursor })).toEqual({ items: [first], cursor: null })
     expect((await conversation.search()).items).toEqual(events)
     await expect(conversation.search({ limit: 0 })).rejects.toMatchObject({ code: 'invalid_query' })
-    await end()
+    await close()
     await expect(conversation.search()).rejects.toMatchObject({ code: 'closed' })
   })
 
   it('a repeated append returns the stored events, wherever HEAD is now', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     const batch = [user('a'), user('b'), user('d')]
     const first = await one.append(batch)
@@ -69,7 +69,7 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
       expect(await conversation.append({ ...user('b'), parent_id: 'a' })).toEqual([first[1]])
     }
     expect(await store.read('c')).toEqual(before)
-    // A partly known batch: the new events are appended at HEAD.
+    // Some events of the batch are known. The new ones are appended at HEAD.
     const partly = await two.append([user('b'), user('f'), user('a')])
     expect(idsOf(partly)).toEqual(['b', 'f', 'a'])
     expect(partly[1]).toMatchObject({
@@ -78,22 +78,22 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
       fact: { timestamp: expect.any(String) },
     })
     expect(partly[0]).toEqual(first[1])
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('an append of an event that was imported without a timestamp returns the stored event', async () => {
-    const { conversation, store, end } = await party(await PLACES.make(name))
+    const { conversation, store, close } = await openEngine(await BACKENDS.make(name))
     await store.append('c', [user('old')], { mode: 'import' })
     const [stored] = await conversation.append(user('old'))
     expect(timeOf(stored)).toBeUndefined()
     expect((await store.read('c')).length).toBe(1)
-    await end()
+    await close()
   })
 
   it('append() rejects another body under a known id with id_conflict, and stores nothing', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     await one.append([user('a'), user('b')])
     const before = await store.read('c')
@@ -111,13 +111,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     await expect(one.append([user('x'), user('x', 'other')])).rejects.toMatchObject({ code: 'id_conflict' })
     expect(await store.read('c')).toEqual(before)
     expect(idsOf(await one.append([user('x'), user('x')]))).toEqual(['x', 'x'])
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('append() accepts `expected` any, none or a version, and a conflict reports the version', async () => {
-    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     await one.append(user('a'), { expected: 'none' })
     await expect(two.append(user('b'), { expected: 'none' })).rejects.toMatchObject({
@@ -134,12 +134,12 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     expect(await one.append([], { expected: 9 })).toEqual([])
     await one.append(user('d'), { expected: 'any' })
     expect((await two.state()).log.entries.length).toBe(3)
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('append() rejects invalid events, and stores nothing of the batch', async () => {
-    const { conversation, store, end } = await party(await PLACES.make(name))
+    const { conversation, store, close } = await openEngine(await BACKENDS.make(name))
     let deep: unknown = 1
     for (let i = 0; i < 600; i += 1) deep = { deep }
     const cycle: Record<string, unknown> = {}
@@ -162,10 +162,10 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
       ['PauseEvent', /./],
       [[pause('p')], /./],
     ]
-    for (const [value, says] of bad) {
+    for (const [value, message] of bad) {
       const failure = conversation.append([user('good'), value as Event])
       await expect(failure).rejects.toMatchObject({ code: 'invalid_event', data: { at: 1 } })
-      await expect(failure).rejects.toThrow(says)
+      await expect(failure).rejects.toThrow(message)
     }
     // A sparse array is not a list of events.
     const gap: Event[] = [user('good')]
@@ -186,15 +186,15 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     })
     expect(() => conversation.publish(pause('p'))).toThrow(/Append it/)
     expect(await store.read('c')).toEqual([])
-    await end()
+    await close()
   })
 
   it('commands reject invalid arguments with invalid_event, and append nothing', async () => {
-    const { conversation, store, end } = await party(await PLACES.make(name))
+    const { conversation, store, close } = await openEngine(await BACKENDS.make(name))
     await conversation.append([user('u'), action('a')])
     const cycle: Record<string, unknown> = { kind: 'AlwaysConfirm' }
     cycle['self'] = cycle
-    const wishes = [
+    const commands = [
       () => conversation.setConfirmationPolicy(cycle as never),
       () => conversation.setConfirmationPolicy({ kind: 1n } as never),
       () => conversation.reject(['a'], 7 as never),
@@ -203,14 +203,14 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
       () => conversation.sendMessage('hi', { sender: 7 as never }),
       () => conversation.editAndResend('u', null as never),
     ]
-    for (const wish of wishes) await expect(wish()).rejects.toMatchObject({ code: 'invalid_event' })
+    for (const command of commands) await expect(command()).rejects.toMatchObject({ code: 'invalid_event' })
     expect((await store.read('c')).length).toBe(2)
-    await end()
+    await close()
   })
 
   it('concurrent sends with the same key from two engines append one message', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     const sent = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
@@ -235,8 +235,8 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     await one.sendMessage('hello')
     await one.sendMessage('hello')
     expect((await store.read('c')).length).toBe(log.length + 4)
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 })
 
@@ -271,8 +271,8 @@ describe('append()', () => {
     const conversation = await engine.create()
     expect(conversation.id).toBe('n1')
     const events = await conversation.append([
-      nameless(user('a')),
-      { ...nameless(user('b')), timestamp: '2026-01-01T00:00:00' },
+      withoutId(user('a')),
+      { ...withoutId(user('b')), timestamp: '2026-01-01T00:00:00' },
     ])
     expect(events.map(({ fact }) => [fact.id, (fact as Event).timestamp])).toEqual([
       ['n2', '1970-01-01T00:00:01.000000Z'],
@@ -289,16 +289,16 @@ it('an event is never stamped before the previous one, even if clocks differ or 
     createEngine({ store, clock: () => 1n }),
   ]
   const conversation = await ahead.create({ id: 'c' })
-  await conversation.append(nameless(pause('')))
+  await conversation.append(withoutId(pause('')))
   micros = 500_000n
-  await conversation.append(nameless(pause('')))
+  await conversation.append(withoutId(pause('')))
   const other = await behind.open('c')
   await other.state()
-  await other.append([nameless(pause('')), nameless(pause(''))])
-  // The caller's own time stays.
-  await other.append({ ...nameless(pause('')), timestamp: '1970-01-01T00:00:00Z' })
-  await other.append(nameless(pause('')))
-  await other.append([{ ...nameless(pause('')), timestamp: '1970-01-01T00:00:03Z' }, nameless(pause(''))])
+  await other.append([withoutId(pause('')), withoutId(pause(''))])
+  // A timestamp from the caller is kept.
+  await other.append({ ...withoutId(pause('')), timestamp: '1970-01-01T00:00:00Z' })
+  await other.append(withoutId(pause('')))
+  await other.append([{ ...withoutId(pause('')), timestamp: '1970-01-01T00:00:03Z' }, withoutId(pause(''))])
   const fork = await other.fork()
   const timesOf = async (id: string) => (await store.read(id)).map((event) => timeOf(toLogged(event)))
   const times = await timesOf('c')

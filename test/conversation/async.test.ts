@@ -1,4 +1,4 @@
-/** Concurrent work on a list stops at an error, and reads an item only when it is that item's turn. */
+/** Concurrent work on a list stops at an error, and reads each item only when it starts. */
 
 import { expect, it } from 'vitest'
 import { mapConcurrent } from '../../src/conversation/async.ts'
@@ -38,6 +38,6 @@ it('mapConcurrent() reads each of 100,000 items once, and only when it starts th
   })
   expect(doubled).toEqual(list.map((item) => item * 2))
   expect(reads).toBe(100_000)
-  // A queue of all items, whose head is removed for each, would take quadratic time.
+  // Removing the head of a queue for each item would take quadratic time.
   expect(maxActive).toBeLessThanOrEqual(limit)
 })

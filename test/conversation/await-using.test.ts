@@ -1,3 +1,5 @@
+/** `await using` closes stores, engines and servers at the end of a block. */
+
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { serve } from '../../src/service/node/server.ts'

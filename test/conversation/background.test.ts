@@ -12,13 +12,13 @@ import { background, type StepTool } from '../../src/steps/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import { begun, call, evictBodies, gate, logOf, says, script, status } from './script.ts'
+import { call, evictBodies, gate, logOf, says, script, startConversation, status } from './script.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { wrapStore } from './stores.ts'
 
 const COLLECTION = 'colloquy.background_calls'
 
-/** Scripted replies whose calls this tool executes. */
+/** Scripted replies. This tool executes their calls. */
 const stepWith = (
   value: Partial<StepTool> & Pick<StepTool, 'execute'>,
   ...replies: Parameters<typeof script>[0]
@@ -30,9 +30,9 @@ const stepWith = (
     ...value,
   } satisfies StepTool
   const known = new Map([['work', work]])
-  const made = script(replies, (input) => executeCalls(input, known, {}))
-  return Object.assign(made, {
-    step: Object.assign(made.step.bind(made), {
+  const scripted = script(replies, (input) => executeCalls(input, known, {}))
+  return Object.assign(scripted, {
+    step: Object.assign(scripted.step.bind(scripted), {
       resume: ((action, task, { signal, report }) =>
         work.resume === undefined
           ? null
@@ -52,7 +52,7 @@ const sent = ({ requests }: ReturnType<typeof stepWith>): string[] =>
     content.map((part) => ('text' in part ? String(part.text) : '')),
   )
 
-/** Options of a store whose clock differs from this process's by milliseconds. */
+/** Options of a store whose clock is ahead of this process by `milliseconds`. */
 const clockAhead = (milliseconds: number) => ({ clock: () => BigInt(Date.now() + milliseconds) * 1_000n })
 
 describe.each([
@@ -60,25 +60,29 @@ describe.each([
   ['sqlite', (options = {}) => sqliteStore({ file: ':memory:', ...options })],
 ] as const)('background calls over %s', (_, makeStore) => {
   it('a message gets a reply while a call works, and the call completes later', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
+    const { engine, conversation } = await startConversation('hello', makeStore())
     const end = gate()
-    const made = stepWith(
+    const scripted = stepWith(
       { background: true, execute: async () => (await end.pass(), 'the report') },
       [call('a')],
       [says('started')],
       [says('six')],
       [says('here it is')],
     )
-    const run = conversation.run(made.step, { until: 'settled' })
+    const run = conversation.run(scripted.step, { until: 'settled' })
     await conversation.waitFor('finished')
     await conversation.sendMessage('and 3 + 3?')
     await conversation.waitFor('finished')
-    expect(made.requests).toHaveLength(3)
+    expect(scripted.requests).toHaveLength(3)
     expect(await working(conversation)).toEqual(['a'])
     end.open()
     expect(await run).toMatchObject({ status: 'finished', iterations: 4 })
     expect(await working(conversation)).toEqual([])
-    expect(sent(made).slice(-3)).toEqual(['six', '[The call a of work is done. Its result:]', 'the report'])
+    expect(sent(scripted).slice(-3)).toEqual([
+      'six',
+      '[The call a of work is done. Its result:]',
+      'the report',
+    ])
     expect((await logOf(conversation)).filter((line) => !line.startsWith('='))).toEqual([
       'user: hello',
       'call a',
@@ -94,15 +98,15 @@ describe.each([
   })
 
   it('the first complete() wins, and later completions and cancellations append nothing', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith(
       {
         execute: async () =>
           background(new Promise(() => undefined), { content: 'queued', task: { job: 7 } }),
       },
       [call('a')],
     )
-    expect(await conversation.run(made.step)).toMatchObject({ status: 'finished' })
+    expect(await conversation.run(scripted.step)).toMatchObject({ status: 'finished' })
     expect(listWorkingCalls(await conversation.state())).toMatchObject([{ task: { job: 7 } }])
     await conversation.reportProgress('a', { progress: 0.5, task: { job: 8 } })
     expect(listWorkingCalls(await conversation.state())).toMatchObject([
@@ -114,17 +118,17 @@ describe.each([
     expect(await conversation.cancel('a')).toEqual([])
     await expect(conversation.complete('nothing', 'x')).rejects.toMatchObject({ code: 'unknown_call' })
     expect(await status(conversation)).toBe('idle')
-    await conversation.run(made.step)
-    expect(sent(made).slice(-1)).toEqual(['by hook'])
+    await conversation.run(scripted.step)
+    expect(sent(scripted).slice(-1)).toEqual(['by hook'])
     expect(await conversation.reportProgress('a', { progress: 1 })).toEqual([])
     await engine.close()
   })
 
   it('an interrupt aborts a working call only with `working: true`', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
+    const { engine, conversation } = await startConversation('hello', makeStore())
     const aborted = Promise.withResolvers<string>()
     const reached = gate()
-    const made = stepWith(
+    const scripted = stepWith(
       {
         background: true,
         execute: async (_args, { signal }) => {
@@ -138,7 +142,7 @@ describe.each([
         yield says('never said')
       },
     )
-    const run = conversation.run(made.step)
+    const run = conversation.run(scripted.step)
     await reached.reached
     await conversation.interrupt()
     expect(await run).toMatchObject({ status: 'paused' })
@@ -153,8 +157,8 @@ describe.each([
   })
 
   it('a promise that has already settled completes its call with a result or an error', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith(
       {
         execute: async (_args, { call: { id } }) =>
           background(id === 'a' ? Promise.reject(new Error('no disk')) : Promise.resolve('at once')),
@@ -162,10 +166,10 @@ describe.each([
       [call('a'), call('b')],
       [says('ok')],
     )
-    await conversation.run(made.step, { until: 'settled' })
+    await conversation.run(scripted.step, { until: 'settled' })
     const messages = (await logOf(conversation)).filter((line) => line.startsWith('environment'))
     expect(messages.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
-    expect(sent(made)).toContain('[The call a of work has failed:]')
+    expect(sent(scripted)).toContain('[The call a of work has failed:]')
     await engine.close()
   })
 
@@ -174,7 +178,7 @@ describe.each([
     async (slowPart) => {
       const store = makeStore()
       const slow = gate()
-      const { engine, conversation } = await begun(
+      const { engine, conversation } = await startConversation(
         'hello',
         wrapStore(store, {
           changeItems: async (changes) => {
@@ -183,7 +187,7 @@ describe.each([
           },
         }),
       )
-      const made = stepWith(
+      const scripted = stepWith(
         {
           execute: async () => {
             if (slowPart === 'tool') await slow.pass()
@@ -194,7 +198,7 @@ describe.each([
       )
       const late = Promise.withResolvers<unknown>()
       const run = conversation.run((input) =>
-        made.step({
+        scripted.step({
           ...input,
           background: (entry) => {
             const work = input.background(entry)
@@ -223,9 +227,9 @@ describe.each([
         return appended
       },
     })
-    const { engine, conversation } = await begun('hello', closing)
-    const made = stepWith({ execute: async () => background(Promise.resolve('at once')) }, [call('a')])
-    await conversation.run(made.step).catch(() => undefined)
+    const { engine, conversation } = await startConversation('hello', closing)
+    const scripted = stepWith({ execute: async () => background(Promise.resolve('at once')) }, [call('a')])
+    await conversation.run(scripted.step).catch(() => undefined)
     await closed.promise
     const next = createEngine({ store })
     expect(await logOf(await next.open('c'))).toContain('environment: at once')
@@ -239,7 +243,7 @@ describe.each([
     ['resumed', -60_000],
   ])('the work of a closed engine is %s, with the clock of the store %i ms ahead', async (how, ahead) => {
     const store = makeStore(clockAhead(ahead))
-    const { engine, conversation } = await begun('hello', store)
+    const { engine, conversation } = await startConversation('hello', store)
     const first = stepWith(
       { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
       [call('a')],
@@ -277,12 +281,12 @@ describe.each([
   /** A store with a conversation whose call outlived its process. */
   const abandoned = async () => {
     const store = makeStore()
-    const { engine, conversation } = await begun('hello', store)
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', store)
+    const scripted = stepWith(
       { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
       [call('a')],
     )
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     await engine.close()
     return store
   }
@@ -331,7 +335,7 @@ describe.each([
   it('the next run ends a call whose completion the store rejected 8 times', async () => {
     const store = makeStore()
     let failures = 0
-    const { engine, conversation } = await begun(
+    const { engine, conversation } = await startConversation(
       'hello',
       wrapStore(store, {
         append: async (id, events, options) => {
@@ -356,7 +360,7 @@ describe.each([
   it('work continues if the store fails to append its progress', async () => {
     const store = makeStore()
     const failed = gate()
-    const { engine, conversation } = await begun(
+    const { engine, conversation } = await startConversation(
       'hello',
       wrapStore(store, {
         append: async (id, events, options) => {
@@ -366,7 +370,7 @@ describe.each([
         },
       }),
     )
-    const made = stepWith(
+    const scripted = stepWith(
       {
         background: true,
         execute: async (_args, { report }) => {
@@ -377,8 +381,8 @@ describe.each([
       },
       [call('a')],
     )
-    await conversation.run(made.step, { until: 'settled' })
-    expect(sent(made)).toContain('done')
+    await conversation.run(scripted.step, { until: 'settled' })
+    expect(sent(scripted)).toContain('done')
     await engine.close()
   })
 
@@ -386,7 +390,7 @@ describe.each([
     'a run leaves a working call of another engine alone, with the clock of the store %i ms ahead',
     async (ahead) => {
       const store = makeStore(clockAhead(ahead))
-      const { engine, conversation } = await begun('hello', store)
+      const { engine, conversation } = await startConversation('hello', store)
       const end = gate()
       const first = stepWith(
         { background: true, execute: async () => (await end.pass(), 'mine') },
@@ -395,13 +399,13 @@ describe.each([
       )
       await conversation.run(first.step)
       const other = createEngine({ store })
-      const there = await other.open('c')
-      await there.sendMessage('and?')
-      await there.run(stepWith({ execute: async () => 'x' }, [says('waiting')]).step)
-      expect(await working(there)).toEqual(['a'])
+      const otherConversation = await other.open('c')
+      await otherConversation.sendMessage('and?')
+      await otherConversation.run(stepWith({ execute: async () => 'x' }, [says('waiting')]).step)
+      expect(await working(otherConversation)).toEqual(['a'])
       end.open()
-      await there.waitFor('idle')
-      expect(await working(there)).toEqual([])
+      await otherConversation.waitFor('idle')
+      expect(await working(otherConversation)).toEqual([])
       await other.close()
       await engine.close()
     },
@@ -409,8 +413,8 @@ describe.each([
 
   it('a run resumes only the work of its own branch', async () => {
     const store = makeStore()
-    const { engine, conversation } = await begun('hello', store)
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', store)
+    const scripted = stepWith(
       {
         execute: async (_args, { call: { id } }) =>
           background(new Promise(() => undefined), { task: `job of ${id}` }),
@@ -419,11 +423,11 @@ describe.each([
       [says('started')],
       [call('b', 'work', { llm_response_id: 'r2' })],
     )
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     const branch = (await conversation.state()).log.head?.id ?? null
     await conversation.navigate(null)
     await conversation.sendMessage('elsewhere')
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     await engine.close()
     const next = createEngine({ store })
     const again = await next.open('c')
@@ -448,47 +452,47 @@ describe.each([
 
   it('workExpiresAt() stays in the future while only work of another branch is left', async () => {
     const store = makeStore()
-    const { engine, conversation } = await begun('hello', store)
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', store)
+    const scripted = stepWith(
       { execute: async () => background(new Promise(() => undefined)) },
       [call('a')],
       [says('started')],
       [call('b', 'work', { llm_response_id: 'r2' })],
       [says('started too')],
     )
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     await engine.close()
     const next = createEngine({ store })
     const again = await next.open('c')
     await again.navigate(null)
     await again.sendMessage('elsewhere')
-    await again.run(made.step)
+    await again.run(scripted.step)
     for (let round = 1; round <= 3; round += 1) {
       const expiry = await workExpiresAt(store, 'c', await again.state())
       expect(Number(expiry) - Date.now()).toBeGreaterThan(20_000)
-      await again.run(made.step)
+      await again.run(scripted.step)
     }
     expect((await store.listItems(COLLECTION)).items).toHaveLength(2)
     await next.close()
   })
 
   it('a run completes a call on another branch from a completion that was evicted', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
-    const made = stepWith(
+    const { engine, conversation } = await startConversation('hello', makeStore())
+    const scripted = stepWith(
       { execute: async () => background(new Promise(() => undefined)) },
       [call('a')],
       [says('started')],
     )
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     const [second] = await conversation.sendMessage('second')
     const [completion] = await conversation.complete('a', 'the report')
     await conversation.editAndResend(String(second?.id), 'other second')
     await evictBodies(conversation)
     expect((await conversation.state()).log.entries.get(Number(completion?.seq))?.event).toBe(null)
     expect(await working(conversation)).toEqual(['a'])
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     expect(await working(conversation)).toEqual([])
-    expect(sent(made)).toContain('the report')
+    expect(sent(scripted)).toContain('the report')
     await engine.close()
   })
 
@@ -497,7 +501,7 @@ describe.each([
     ['an invalid part', { content: [{ type: 'text', text: 5 }] }],
     ['invalid content', { content: 5 }],
   ])('a call fails if its work ends with %s', async (_, completion) => {
-    const { engine, conversation } = await begun('hello', makeStore())
+    const { engine, conversation } = await startConversation('hello', makeStore())
     const { step } = script([[call('a')], [says('ok')]], async function* (input) {
       for (const entry of input.approved) {
         const work = await input.background(entry)
@@ -523,7 +527,7 @@ describe.each([
     const store = makeStore()
     let awayUntil = 0
     let attempts = 0
-    const { engine, conversation } = await begun(
+    const { engine, conversation } = await startConversation(
       'hello',
       wrapStore(store, {
         append: async (id, events, options) => {
@@ -544,16 +548,16 @@ describe.each([
   })
 
   it('a call completes on its branch while HEAD is elsewhere, and on others when they run', async () => {
-    const { engine, conversation } = await begun('hello', makeStore())
+    const { engine, conversation } = await startConversation('hello', makeStore())
     const end = gate()
-    const made = stepWith(
+    const scripted = stepWith(
       { background: true, execute: async () => (await end.pass(), 'the report') },
       [call('a')],
       [says('started')],
     )
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     const [second] = await conversation.sendMessage('second')
-    await conversation.run(made.step)
+    await conversation.run(scripted.step)
     await conversation.navigate(null)
     await conversation.sendMessage('elsewhere')
     const head = (await conversation.state()).log.head?.id
@@ -565,9 +569,9 @@ describe.each([
     // The branch before the second message shares the call, which stays in progress there until a run.
     await conversation.editAndResend(String(second?.id), 'other second')
     expect(await working(conversation)).toEqual(['a'])
-    await conversation.run(made.step, { until: 'settled' })
+    await conversation.run(scripted.step, { until: 'settled' })
     expect(await working(conversation)).toEqual([])
-    expect(sent(made)).toContain('the report')
+    expect(sent(scripted)).toContain('the report')
     await engine.close()
   })
 })

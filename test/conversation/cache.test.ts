@@ -7,7 +7,7 @@ import { EngineContext } from '../../src/conversation/engine-context.ts'
 import type { Replica } from '../../src/conversation/replica.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { pause, user } from '../build.ts'
-import { counter } from './states.ts'
+import { idCounter } from './states.ts'
 
 const CACHE = 40_000
 
@@ -15,7 +15,7 @@ const id = fc.constantFrom('a', 'b', 'c', 'd', 'e')
 
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ type: fc.constant('use' as const), id }) },
-  // One of 50,000 characters alone is larger than the cache.
+  // A message of 50,000 characters is larger than the cache.
   {
     weight: 4,
     arbitrary: fc.record({
@@ -24,7 +24,7 @@ const step = fc.oneof(
       length: fc.constantFrom(10, 3_000, 9_000, 15_000, 50_000),
     }),
   },
-  // After so many events, bodies are evicted before the conversation is idle.
+  // 1,000 events cause an eviction of bodies before the conversation is idle.
   { weight: 1, arbitrary: fc.record({ type: fc.constant('evict' as const), id }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('pin' as const), id }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('release' as const) }) },
@@ -38,7 +38,7 @@ it('the cache of idle conversations agrees with its model', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const store = memoryStore()
-      const stamp = { newId: counter(), clock: () => 1_767_225_600_000_000n }
+      const stamp = { newId: idCounter(), clock: () => 1_767_225_600_000_000n }
       const context = new EngineContext(store, stamp, CACHE, false, 45_000, 'whole')
       /** Least recently used first. */
       const idle = new Map<string, number>()
@@ -95,13 +95,13 @@ it('the cache of idle conversations agrees with its model', async () => {
           else await store.deleteConversation(id)
           await store.createConversation({ id })
           if (step.type === 'delete') idle.delete(id)
-          // Another process deleted it: a reader finds the new one, which stays in memory.
+          // Another process deleted it: a reader loads the new one, which stays in memory.
           else await use(id, (replica) => replica.refresh())
         }
-        const held = new Set([...idle.keys(), ...pins.map((pin) => pin.id)])
+        const expectedIds = new Set([...idle.keys(), ...pins.map((pin) => pin.id)])
         const cached = ['a', 'b', 'c', 'd', 'e'].filter((id) => context.cachedState(id) !== null)
-        expect(cached, step.type).toEqual([...held].toSorted())
-        expect(context.size).toBe(held.size)
+        expect(cached, step.type).toEqual([...expectedIds].toSorted())
+        expect(context.size).toBe(expectedIds.size)
       }
       for (const { release } of pins) release()
       await context.close()

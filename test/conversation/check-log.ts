@@ -28,8 +28,8 @@ function checkEvent(state: State, event: Event, next?: Event, afterNext?: Event)
   const open = openCallsOf(state).map(({ id }) => id)
   if (event.kind === 'PauseEvent') {
     // A message after a pause may have requested a run.
-    const isAsked = header.status === 'paused' && log.head?.event?.kind === 'MessageEvent'
-    if (!isAsked) expect(['idle', 'running']).toContain(header.status)
+    const isRunRequested = header.status === 'paused' && log.head?.event?.kind === 'MessageEvent'
+    if (!isRunRequested) expect(['idle', 'running']).toContain(header.status)
   }
   if (event.kind === 'InterruptEvent') {
     // A run can continue after its final reply.

@@ -1,4 +1,4 @@
-/** Each decision of a live conversation on hostile states: its events, the new state, and that repeating it does nothing. */
+/** Decisions of a live conversation on hostile states: the events, the new state, and that a repeated decision does nothing. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -26,7 +26,7 @@ import { findEventIn } from '../../src/log/log.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
-import { carryOut, hostileState, ids, kinds } from './states.ts'
+import { applyEvents, hostileState, ids, kinds } from './states.ts'
 
 const isExecutable = ({ event }: ReturnType<typeof openCallsOf>[number]): boolean =>
   (event.action ?? null) !== null
@@ -62,12 +62,12 @@ describe('decisions on hostile states', () => {
       const { status } = header
       const head = log.head?.event ?? null
       // A message after a pause may have requested a run.
-      const isAsked =
+      const isRunRequested =
         status === 'paused' && head?.kind === 'MessageEvent' && replyOf(head)?.interrupted !== true
-      const runs = status === 'idle' || status === 'running' || isAsked
+      const runs = status === 'idle' || status === 'running' || isRunRequested
       tally.count([runs ? 'pauses' : 'rests'])
       expect(kinds(events)).toEqual(runs ? ['PauseEvent'] : [])
-      const after = carryOut(state, events)
+      const after = applyEvents(state, events)
       if (runs) expect(after.header.status).toBe('paused')
       expect(ids(openCallsOf(after))).toEqual(ids(openCallsOf(state)))
       expect(decidePause(after)).toEqual([])
@@ -78,7 +78,7 @@ describe('decisions on hostile states', () => {
   it('resume ends a pause, and does nothing in any other status', () => {
     const tally = new Tally<'idle' | 'finished'>()
     property((state) => {
-      const after = carryOut(state, decideResume(state))
+      const after = applyEvents(state, decideResume(state))
       if (state.header.status === 'paused') {
         tally.count([after.header.status as 'idle'])
         expect(['idle', 'finished']).toContain(after.header.status)
@@ -98,7 +98,7 @@ describe('decisions on hostile states', () => {
       const { status } = state.header
       const open = openCallsOf(state)
       const events = decideInterrupt(state, live)
-      const after = carryOut(state, events)
+      const after = applyEvents(state, events)
       const runs =
         status === 'running' || status === 'idle' || (live && ['paused', 'finished'].includes(status))
       if (!runs) expect(events).toEqual([])
@@ -128,11 +128,11 @@ describe('decisions on hostile states', () => {
       const open = openCallsOf(state)
       const able = open.filter(isExecutable)
       const requests = chosen(able, choice)
-      const after = carryOut(state, decideApprove(state, ids(requests)))
+      const after = applyEvents(state, decideApprove(state, ids(requests)))
       const granted = new Map(after.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
       for (const { id } of requests) expect(granted.get(id)).toBe('approved')
       for (const { action_id, grant } of state.header.callStatuses) {
-        // The grant of a call answered in the meantime may be dropped.
+        // The grant of a call that has its result may be dropped.
         if (!ids(requests).includes(action_id) && ids(open).includes(action_id))
           expect(granted.get(action_id)).toBe(grant)
       }
@@ -163,7 +163,7 @@ describe('decisions on hostile states', () => {
       const open = openCallsOf(state)
       const requests = chosen(open, choice)
       const events = decideReject(state, ids(requests), 'no')
-      const after = carryOut(state, events)
+      const after = applyEvents(state, events)
       expect(
         events.flatMap((event) => (event.kind === 'UserRejectObservation' ? [event.action_id] : [])),
       ).toEqual(ids(requests))
@@ -179,7 +179,7 @@ describe('decisions on hostile states', () => {
       const waits = state.header.status === 'waiting_for_confirmation'
       expect(after.header.status).toBe(waits && settled ? 'idle' : state.header.status)
       for (const { id } of requests) expect(codeOf(() => decideReject(after, [id]))).toBe('unknown_call')
-      const none = carryOut(state, decideReject(state))
+      const none = applyEvents(state, decideReject(state))
       expect(openCallsOf(none)).toEqual([])
       expect(decideReject(none)).toEqual([])
       tally.count([
@@ -202,7 +202,7 @@ describe('decisions on hostile states', () => {
       const open = openCallsOf(state)
       tally.count([open.length > 0 ? 'calls' : 'none'])
       expect(kinds(events)).toEqual([...open.map(() => 'AgentErrorEvent'), 'ConversationErrorEvent'])
-      const after = carryOut(state, events)
+      const after = applyEvents(state, events)
       expect(openCallsOf(after)).toEqual([])
       expect(after.header).toMatchObject({ status: 'error', error: { code: 'RunLost' } })
       expect(decideRecover(after)).toEqual([])
@@ -215,7 +215,7 @@ describe('decisions on hostile states', () => {
       for (const entry of [...state.log.entries, null]) {
         if (entry !== null && (entry.id === null || !entry.inTree)) continue
         const id = entry?.id ?? null
-        const after = carryOut(state, decideNavigate(state, id))
+        const after = applyEvents(state, decideNavigate(state, id))
         expect(after.log.head?.seq).toBe(anchorOf(entry)?.seq)
         expect(describeBranch(after.branch)).toBe(describeBranch(switchTo(state, id).branch))
         expect(decideNavigate(after, id)).toEqual([])
@@ -229,7 +229,7 @@ describe('decisions on hostile states', () => {
     property((state) => {
       const prompt = state.branch.systemPrompt
       tally.count([prompt === null ? 'none' : 'prompt'])
-      const after = carryOut(state, decideRestart(state))
+      const after = applyEvents(state, decideRestart(state))
       expect(after.log.head?.seq).toBe(prompt?.seq)
       expect(after.branch.systemPrompt?.seq).toBe(prompt?.seq)
       expect(decideRestart(after)).toEqual([])
@@ -240,22 +240,22 @@ describe('decisions on hostile states', () => {
   it('edit replaces any user message, and rejects other events with unknown_event', () => {
     const tally = new Tally<'root' | 'elsewhere' | 'head'>()
     property((state) => {
-      const messages: ('root' | 'elsewhere' | 'head')[] = []
+      const situations: ('root' | 'elsewhere' | 'head')[] = []
       for (const { id, event, parent, seq } of state.log.entries) {
         if (id === null || findEventIn(state.log, id)?.seq !== seq) continue
         if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
           expect(codeOf(() => decideEdit(state, id, userMessage('other')))).toBe('unknown_event')
           continue
         }
-        const after = carryOut(state, decideEdit(state, id, userMessage('other')))
+        const after = applyEvents(state, decideEdit(state, id, userMessage('other')))
         const before = anchorOf(parent)
         const head = after.log.head
         expect(head?.seq).toBe(after.log.entries.length - 1)
         expect(head?.parent?.seq).toBe(before?.seq)
         expect(findEventIn(after.log, id)?.event).toBe(event)
-        messages.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
+        situations.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
       }
-      tally.count(messages)
+      tally.count(situations)
     })
     tally.require(['root', 'elsewhere'])
   })
@@ -263,7 +263,7 @@ describe('decisions on hostile states', () => {
   it('setting a policy appends it once, whatever the order of its keys', () => {
     property((state) => {
       const policy = { kind: 'ConfirmRisky', threshold: 'HIGH' }
-      const after = carryOut(state, decidePolicy(state, policy))
+      const after = applyEvents(state, decidePolicy(state, policy))
       expect(after.header.confirmationPolicy).toEqual(policy)
       expect(decidePolicy(after, { threshold: 'HIGH', kind: 'ConfirmRisky' })).toEqual([])
       expect(after.header.status).toBe(state.header.status)
@@ -273,7 +273,7 @@ describe('decisions on hostile states', () => {
   })
 
   it('a decision is the same on an evicted state, or fails with `evicted`', () => {
-    const tally = new Tally<'held' | 'not held'>()
+    const tally = new Tally<'decided' | 'evicted'>()
     property((state, choice) => {
       const small = evict(state)
       const requests = ids(chosen(openCallsOf(state), choice))
@@ -291,14 +291,14 @@ describe('decisions on hostile states', () => {
           (now: State) => decideEdit(now, id, userMessage('other')),
         ]),
       ]
-      const messages = decisions.map((decide) => {
-        const answer = outcome(decide, small)
-        if (answer === 'evicted') return 'not held' as const
-        expect(answer).toBe(outcome(decide, state))
-        return 'held' as const
+      const situations = decisions.map((decide) => {
+        const result = outcome(decide, small)
+        if (result === 'evicted') return 'evicted' as const
+        expect(result).toBe(outcome(decide, state))
+        return 'decided' as const
       })
-      tally.count(messages)
+      tally.count(situations)
     })
-    tally.require(['held', 'not held'])
+    tally.require(['decided', 'evicted'])
   })
 })

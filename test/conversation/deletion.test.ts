@@ -15,7 +15,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { superDatabase } from '../postgres/database.ts'
-import { heardStore, wrapStore } from './stores.ts'
+import { spyStore, wrapStore } from './stores.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
@@ -27,7 +27,7 @@ const CHILD = { subagent: 'true' }
 const refuse = (): Promise<void> => Promise.reject(new Error('nothing is deleted'))
 
 /** An engine on a memory store with a manual clock in milliseconds. */
-function world() {
+function setUp() {
   const now = { ms: 1_000 * DAY }
   const clock = (): bigint => BigInt(now.ms) * 1_000n
   const store = memoryStore({ clock })
@@ -45,7 +45,7 @@ describe('deleteConversations', () => {
     [{ before: new Date(1_000 * DAY + 1).toISOString() }, ['c', 'fork']],
     [{ owner: 'ann', before: new Date(0).toISOString() }, ['a', 'a-child', 'b', 'c', 'fork']],
   ])('deletes by filter: %j leaves %j', async (filter, remaining) => {
-    const { engine, ids, now } = world()
+    const { engine, ids, now } = setUp()
     await engine.create({ id: 'a', owner: 'ann', tags: { userId: '1' } })
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
     await engine.create({ id: 'b', owner: 'bob' })
@@ -59,7 +59,7 @@ describe('deleteConversations', () => {
   })
 
   it('reports what it deleted, and zeros when it is repeated', async () => {
-    const { engine, store } = world()
+    const { engine, store } = setUp()
     const conversation = await engine.create({ id: 'a', owner: 'ann' })
     await conversation.sendMessage('Hello')
     await conversation.append({ kind: 'PauseEvent' })
@@ -79,7 +79,7 @@ describe('deleteConversations', () => {
   })
 
   it('reports the counts of a deletion in a dry run, subagents included, and deletes nothing', async () => {
-    const { engine, store, ids } = world()
+    const { engine, store, ids } = setUp()
     const parent = await engine.create({ id: 'a', owner: 'ann' })
     await parent.sendMessage('Hello')
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
@@ -101,7 +101,7 @@ describe('deleteConversations', () => {
   })
 
   it('stops at its limit with `more: true`, and the next call continues', async () => {
-    const { engine, ids } = world()
+    const { engine, ids } = setUp()
     for (const id of ['a', 'b', 'c', 'd', 'e']) await engine.create({ id, owner: 'ann' })
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
     const first = await engine.deleteConversations({ owner: 'ann' }, { limit: 2 })
@@ -119,7 +119,7 @@ describe('deleteConversations', () => {
   })
 
   it('calls onDelete before each deletion, and keeps the conversation if it throws', async () => {
-    const { engine, store, ids } = world()
+    const { engine, store, ids } = setUp()
     for (const id of ['a', 'b', 'c']) await engine.create({ id, owner: 'ann' })
     await engine.create({ id: 'a-child', parentConversationId: 'a', tags: CHILD })
     const seen: string[] = []
@@ -141,7 +141,7 @@ describe('deleteConversations', () => {
   it.each([{ dryRun: 1 }, { dryrun: true }, { limit: 0 }, { limit: 1.5 }, { limit: '1' }, { onDelete: 1 }])(
     'rejects the options %j and deletes nothing',
     async (options) => {
-      const { engine, ids } = world()
+      const { engine, ids } = setUp()
       await engine.create({ id: 'a', owner: 'ann' })
       const refused = { code: 'invalid_argument' }
       const bad = options as DeletionOptions
@@ -153,7 +153,7 @@ describe('deleteConversations', () => {
   )
 
   it('delete() also deletes subagents that are created during the deletion', async () => {
-    const { store } = world()
+    const { store } = setUp()
     const open = async (id: string, parentConversationId: string): Promise<void> =>
       void (await store.createConversation({ id, parentConversationId, tags: CHILD }))
     const engine = createEngine({
@@ -173,7 +173,7 @@ describe('deleteConversations', () => {
   })
 
   it("ends for conversations that are each other's parents", async () => {
-    const { engine, ids } = world()
+    const { engine, ids } = setUp()
     await engine.create({ id: 'a', owner: 'ann', parentConversationId: 'b', tags: CHILD })
     await engine.create({ id: 'b', parentConversationId: 'a', tags: CHILD })
     await engine.create({ id: 'c', owner: 'ann', parentConversationId: 'c', tags: CHILD })
@@ -195,7 +195,7 @@ describe('deleteConversations', () => {
     { ownr: 'ann' },
     { owner: 'ann', before: undefined },
   ])('rejects the filter %j and deletes nothing', async (filter) => {
-    const { engine, ids } = world()
+    const { engine, ids } = setUp()
     await engine.create({ id: 'a', owner: 'ann' })
     await expect(engine.deleteConversations(filter as DeletionFilter)).rejects.toMatchObject({
       code: expect.stringMatching(/^invalid_/),
@@ -208,13 +208,13 @@ describe('deleteConversations', () => {
     const file = FILES.next()
     const store = sqliteStore({ file })
     const engine = createEngine({ store, shareReplies: true })
-    const words = 'unforgettable-words'
+    const phrase = 'unforgettable-words'
     for (const owner of ['ann', 'bob']) {
-      const conversation = await engine.create({ owner, title: `${owner} ${words}`, tags: { note: words } })
-      for (let nth = 0; nth < 30; nth += 1) await conversation.sendMessage(`${owner} ${words} ${nth}`)
-      await conversation.sendMessage(`${owner} ${words} `.repeat(10_000))
+      const conversation = await engine.create({ owner, title: `${owner} ${phrase}`, tags: { note: phrase } })
+      for (let nth = 0; nth < 30; nth += 1) await conversation.sendMessage(`${owner} ${phrase} ${nth}`)
+      await conversation.sendMessage(`${owner} ${phrase} `.repeat(10_000))
       await store.saveSnapshot(conversation.id, [
-        { part: 0, bytes: new TextEncoder().encode(`${owner} ${words}`) },
+        { part: 0, bytes: new TextEncoder().encode(`${owner} ${phrase}`) },
       ])
     }
     const bytes = (): string =>
@@ -222,13 +222,13 @@ describe('deleteConversations', () => {
         .filter((name) => join(FILES.path, name).startsWith(file))
         .map((name) => readFileSync(join(FILES.path, name), 'latin1'))
         .join('\n')
-    expect(bytes()).toContain(`ann ${words}`)
+    expect(bytes()).toContain(`ann ${phrase}`)
     expect(await engine.deleteConversations({ owner: 'ann' })).toMatchObject({ conversations: 1, events: 31 })
-    await expect.poll(() => bytes().includes(`ann ${words}`)).toBe(false)
-    expect(bytes()).toContain(`bob ${words}`)
+    await expect.poll(() => bytes().includes(`ann ${phrase}`)).toBe(false)
+    expect(bytes()).toContain(`bob ${phrase}`)
     await engine.close()
     await store.close()
-    expect(bytes()).not.toContain(`ann ${words}`)
+    expect(bytes()).not.toContain(`ann ${phrase}`)
   })
 })
 
@@ -239,12 +239,12 @@ function rowsOf(database: DatabaseSync, table: string) {
 }
 
 describe('a database dump after a deletion', () => {
-  const words = 'unforgettable-words'
-  /** Two conversations with words in every place that the store writes, of which one is deleted. */
+  const phrase = 'unforgettable-words'
+  /** Writes the phrase of two owners to every column of the store, then deletes the conversation of one owner. */
   async function deleteOne(store: Store): Promise<void> {
     const engine = createEngine({ store, shareReplies: true })
     for (const owner of ['ann', 'bob']) {
-      const text = `${owner} ${words}`
+      const text = `${owner} ${phrase}`
       const conversation = await engine.create({
         owner,
         title: text,
@@ -278,8 +278,8 @@ describe('a database dump after a deletion', () => {
     database.close()
     await store.close()
     for (const dump of [readFileSync(copy, 'latin1'), rows.join('\n')]) {
-      expect(dump).toContain(`bob ${words}`)
-      expect(dump).not.toContain(`ann ${words}`)
+      expect(dump).toContain(`bob ${phrase}`)
+      expect(dump).not.toContain(`ann ${phrase}`)
     }
   })
 
@@ -296,14 +296,14 @@ describe('a database dump after a deletion', () => {
     expect(tables.length).toBeGreaterThan(8)
     const read = async (sql: string): Promise<string> => {
       const { rows } = await pool.query<{ readonly text: string | null }>(sql)
-      // A dump has bytes in hexadecimal digits.
+      // A dump contains bytes as hexadecimal digits.
       return rows.map(({ text }) => `${text}${Buffer.from(text ?? '', 'hex').toString('latin1')}`).join('\n')
     }
     const dump = await Promise.all(
       tables.map(({ name }) => read(`SELECT replace(CAST(t AS text), '\\x', '') AS text FROM ${name} AS t`)),
     )
-    expect(dump.join('\n')).toContain(`bob ${words}`)
-    expect(dump.join('\n')).not.toContain(`ann ${words}`)
+    expect(dump.join('\n')).toContain(`bob ${phrase}`)
+    expect(dump.join('\n')).not.toContain(`ann ${phrase}`)
     await pool.query('VACUUM FULL')
     await pool.query('CHECKPOINT')
     const { rows: files } = await pool.query<{ readonly bytes: Buffer }>(
@@ -311,16 +311,16 @@ describe('a database dump after a deletion', () => {
       WHERE c.relkind IN ('r', 'i', 't') AND pg_relation_filepath(c.oid) IS NOT NULL`,
     )
     const bytes = files.map((one) => one.bytes.toString('latin1')).join('\n')
-    expect(bytes).toContain(`bob ${words}`)
-    expect(bytes).not.toContain(`ann ${words}`)
+    expect(bytes).toContain(`bob ${phrase}`)
+    expect(bytes).not.toContain(`ann ${phrase}`)
     await pool.end()
     await drop()
   })
 })
 
 describe('applyRetention', () => {
-  /** Conversations by days since their last change. */
-  const made: readonly (Omit<NewConversation, 'id'> & { readonly id: string; readonly days: number })[] = [
+  /** Conversations with the days since their last change. */
+  const records: readonly (Omit<NewConversation, 'id'> & { readonly id: string; readonly days: number })[] = [
     { id: 'd9', days: 9, owner: 'ann' },
     { id: 'd8', days: 8 },
     { id: 'd7', days: 7, owner: 'ann' },
@@ -330,13 +330,13 @@ describe('applyRetention', () => {
     { id: 'd1', days: 1, owner: 'ann' },
     { id: 'd0', days: 0 },
   ]
-  const all = made.map(({ id }) => id)
+  const all = records.map(({ id }) => id)
 
   const filled = async () => {
-    const base = world()
+    const base = setUp()
     const { now, engine, store } = base
     const end = now.ms
-    for (const { days, ...input } of made) {
+    for (const { days, ...input } of records) {
       now.ms = end - days * DAY
       await engine.create(input)
     }
@@ -392,7 +392,7 @@ describe('applyRetention', () => {
     const reports = await Promise.all([engine, ...others].map((one) => one.applyRetention({ keepLast: 2 })))
     expect(reports.filter((report) => report !== null)).toHaveLength(1)
     expect(await ids()).toEqual(['d0', 'd1', 'd5-run', 'd7-child'])
-    // A process died while it held the retention.
+    // The claim of a process that crashed during retention.
     await store.changeItems([{ collection: 'retention', id: 'retention', put: { body: {}, dueIn: 60_000 } }])
     expect(await engine.applyRetention({ keepLast: 1 })).toBeNull()
     now.ms += 60_001
@@ -406,7 +406,7 @@ describe('applyRetention', () => {
       engine.applyRetention({ keepLast: 2, signal: AbortSignal.abort(new Error('stop')) }),
     ).rejects.toThrow('stop')
     expect(await ids()).toEqual(all.toSorted())
-    // Nobody applies it any more.
+    // The aborted call has released its claim.
     expect(await engine.applyRetention({ keepLast: 2 })).not.toBeNull()
     await engine.close()
   })
@@ -423,7 +423,7 @@ describe('applyRetention', () => {
         options,
         async (conversations, { olderThan, keepLast }) => {
           fc.pre(olderThan !== null || keepLast !== null)
-          const { now, engine, ids } = world()
+          const { now, engine, ids } = setUp()
           const end = now.ms
           const byAge = conversations
             .map(({ days, owner }, nth) => ({ id: `c${String(nth).padStart(2, '0')}`, days, owner }))
@@ -451,10 +451,10 @@ describe('applyRetention', () => {
 })
 
 it('delete() reads no record, lease or snapshot', async () => {
-  const { store } = world()
+  const { store } = setUp()
   await store.createConversation({ id: 'a' })
   const calls: string[] = []
-  const engine = createEngine({ store: heardStore(store, (method) => calls.push(method)) })
+  const engine = createEngine({ store: spyStore(store, (method) => calls.push(method)) })
   expect(await engine.delete('a')).toBe(true)
   expect(calls).toContain('deleteConversation')
   for (const method of ['getConversation', 'getLease', 'loadSnapshot', 'deleteSnapshot'])

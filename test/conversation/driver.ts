@@ -1,5 +1,5 @@
 /**
- * A process that uses a conversation until it is killed. Arguments: `kind place seed life`. Prints acknowledged
+ * A process that uses a conversation until it is killed. Arguments: `kind location seed life`. Prints acknowledged
  * events, executed calls and forks.
  */
 
@@ -14,19 +14,19 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
 import { action, agent, observe, user } from '../build.ts'
-import { random } from './deeds.ts'
+import { random } from './operations.ts'
 
-const [kind = '', position = '', seed = '0', life = ''] = process.argv.slice(2)
-const [url = '', schema = ''] = position.split(' ')
+const [kind = '', location = '', seed = '0', life = ''] = process.argv.slice(2)
+const [url = '', schema = ''] = location.split(' ')
 const store =
   kind === 'sqlite'
-    ? sqliteStore({ file: position, synchronous: 'normal' })
+    ? sqliteStore({ file: location, synchronous: 'normal' })
     : postgresStore({ url, schema, pollInterval: 1_000 })
 
-/** Synchronous, so that nothing reported is lost in a kill. */
-const say = (...line: readonly unknown[]): void => void writeSync(1, `${JSON.stringify(line)}\n`)
+/** Writes synchronously, so that a kill loses no reported line. */
+const print = (...line: readonly unknown[]): void => void writeSync(1, `${JSON.stringify(line)}\n`)
 const acknowledge = (events: readonly LoggedEvent[]): void =>
-  say(
+  print(
     'stored',
     events.map(({ seq, id }) => [seq, id]),
   )
@@ -43,32 +43,32 @@ await engine.create({ id: 'c' }).catch((error: unknown) => {
 const conversation = await engine.open('c')
 
 /** Called when the run loop requests the next event: by then, it has appended these events. */
-const taken = (...events: readonly Event[]): void =>
-  say(
-    'taken',
+const reportAppended = (...events: readonly Event[]): void =>
+  print(
+    'appended',
     events.map(({ id }) => id),
   )
 
 async function* step({ approved }: StepInput): AsyncGenerator<Yielded> {
-  const answers: Event[] = []
+  const results: Event[] = []
   for (const call of approved) {
-    say('executed', call.id)
+    print('executed', call.id)
     if (pick(3) === 0) await sleep(pick(4))
-    const answer = observe(newId(), { ...call.event, id: call.id })
+    const result = observe(newId(), { ...call.event, id: call.id })
     if (pick(2) === 0) {
-      yield answer
-      taken(answer)
-    } else answers.push(answer)
+      yield result
+      reportAppended(result)
+    } else results.push(result)
   }
   if (approved.length > 0) {
-    yield answers
-    taken(...answers)
+    yield results
+    reportAppended(...results)
     return
   }
   if (pick(3) === 0) {
     const reply = agent(newId())
     yield reply
-    taken(reply)
+    reportAppended(reply)
     return
   }
   const response = newId()
@@ -77,16 +77,16 @@ async function* step({ approved }: StepInput): AsyncGenerator<Yielded> {
   )
   if (pick(2) === 0) {
     yield calls
-    taken(...calls)
+    reportAppended(...calls)
     return
   }
   for (const call of calls) {
     yield call
-    taken(call)
+    reportAppended(call)
   }
 }
 
-async function doOneThing(): Promise<void> {
+async function performOperation(): Promise<void> {
   const state = await conversation.state()
   const ids = [...state.log.entries].flatMap(({ id, inTree }) => (inTree && id !== null ? [id] : []))
   const some = ids[pick(Math.max(1, ids.length))]
@@ -106,7 +106,7 @@ async function doOneThing(): Promise<void> {
       const id = newId()
       const from = pick(2) === 0 ? undefined : some
       await conversation.fork({ id, ...(from !== undefined && { from }) })
-      say('forked', id, from ?? null, state.log.entries.length)
+      print('forked', id, from ?? null, state.log.entries.length)
       break
     }
     case 4:
@@ -127,19 +127,19 @@ async function doOneThing(): Promise<void> {
       break
     default:
       if (pick(2) === 0) acknowledge(await conversation.sendMessage('go on'))
-      say('ran', (await conversation.run(step, { leaseTtl: 400, maxIterations: 4 })).status)
+      print('ran', (await conversation.run(step, { leaseTtl: 400, maxIterations: 4 })).status)
   }
 }
 
-say('open')
-// Enough events to make a snapshot due.
+print('open')
+// 1,100 events make a snapshot due.
 if (Number(seed) % 3 === 0)
   acknowledge(await conversation.append(Array.from({ length: 1_100 }, () => user(newId()))))
 for (;;) {
   try {
-    await doOneThing()
+    await performOperation()
   } catch (error) {
-    // There may be no message before HEAD.
+    // HEAD may have no message before it.
     if (hasCode(error, 'empty_view')) continue
     // A busy machine can pause the process for longer than its lease.
     if (hasCode(error, 'lease_lost')) continue

@@ -35,7 +35,7 @@ const STORES = {
     }),
 }
 
-const WORDS = 'unforgettable'
+const SECRET = 'unforgettable'
 const signed = (id: string, text: string) =>
   ({
     kind: 'MessageEvent',
@@ -49,12 +49,12 @@ const signed = (id: string, text: string) =>
   }) as const
 
 /** A conversation with a reply before and after the erased event. */
-async function talk(store: Store) {
+async function startConversation(store: Store) {
   const engine = createEngine({ store })
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi', { key: 'hi' })
   await conversation.append(signed('before', 'Hello'))
-  const [secret] = await conversation.sendMessage(`My password is ${WORDS}`)
+  const [secret] = await conversation.sendMessage(`My password is ${SECRET}`)
   await conversation.append(signed('behind', 'Noted'))
   return { engine, conversation, id: secret?.id ?? '' }
 }
@@ -67,22 +67,22 @@ const textOf = async (store: Store): Promise<string> => JSON.stringify(await sto
 describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
   it('removes the content, drops the signature of the reply that saw it, and logs the reason', async () => {
     const store = make()
-    const { engine, conversation, id } = await talk(store)
-    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(WORDS) }])
+    const { engine, conversation, id } = await startConversation(store)
+    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(SECRET) }])
     const before = await conversation.state()
     const [record] = await conversation.eraseEvent(id, 'a password')
     expect(record?.fact).toMatchObject({
       key: 'erased',
       value: { event_id: id, reason: 'a password', unsigned_event_ids: ['behind'] },
     })
-    expect(await textOf(store)).not.toContain(WORDS)
+    expect(await textOf(store)).not.toContain(SECRET)
     expect(await store.loadSnapshot('c')).toEqual([])
-    const { items } = await store.searchText({ query: WORDS })
+    const { items } = await store.searchText({ query: SECRET })
     expect(items).toEqual([])
     expect((await store.searchText({ query: 'erased' })).items).toHaveLength(1)
-    expect((await store.search({ conversationId: 'c', text: WORDS })).items).toEqual([])
+    expect((await store.search({ conversationId: 'c', text: SECRET })).items).toEqual([])
     const after = await conversation.state()
-    expect(JSON.stringify([...after.log.entries].map(({ event }) => event))).not.toContain(WORDS)
+    expect(JSON.stringify([...after.log.entries].map(({ event }) => event))).not.toContain(SECRET)
     expect([after.header.status, after.log.head?.id]).toEqual([before.header.status, before.log.head?.id])
     const sent = JSON.stringify(toAnthropic(await conversation.messages()))
     expect(sent).toContain('sig-before')
@@ -96,14 +96,14 @@ describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
 
   it('makes another engine reload the log, and no stale snapshot is used', async () => {
     const store = make()
-    const { engine, conversation, id } = await talk(store)
+    const { engine, conversation, id } = await startConversation(store)
     const other = createEngine({ store })
     const seen = await other.open('c')
-    expect(JSON.stringify([...(await seen.state()).log.entries].map(({ event }) => event))).toContain(WORDS)
+    expect(JSON.stringify([...(await seen.state()).log.entries].map(({ event }) => event))).toContain(SECRET)
     await conversation.eraseEvent(id)
-    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(WORDS) }])
+    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(SECRET) }])
     expect(JSON.stringify([...(await seen.state()).log.entries].map(({ event }) => event))).not.toContain(
-      WORDS,
+      SECRET,
     )
     expect(await store.loadSnapshot('c')).toEqual([])
     await seen.sendMessage('Go on', { key: 'on' })
@@ -116,35 +116,35 @@ describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
     'is not undone when an engine that has not read the erasure %s',
     async (how) => {
       const store = make()
-      const { engine, conversation } = await talk(store)
+      const { engine, conversation } = await startConversation(store)
       const note = { kind: 'ConversationStateUpdateEvent', key: 'note', value: 1 } as const
-      // Long enough for a snapshot, which is only saved at the end.
+      // The log is long enough for a snapshot, which the engine saves when it closes.
       await conversation.append(Array.from({ length: 1_010 }, () => note))
       const [failure] = await conversation.append({
         kind: 'ConversationErrorEvent',
         source: 'environment',
         code: 'Failed',
-        detail: WORDS,
+        detail: SECRET,
       })
       const last = await conversation.state()
       const other = createEngine({ store })
-      expect((await (await other.open('c')).state()).header.error?.detail).toBe(WORDS)
+      expect((await (await other.open('c')).state()).header.error?.detail).toBe(SECRET)
       await conversation.eraseEvent(String(failure?.id))
       if (how === 'closes') await other.close()
       else
         await store.saveSnapshot('c', encodeWithoutBodies(last, 0, (await conversation.record()).createdAt))
-      if (how === 'closes') expect((await snapshotText(store)).join()).not.toContain(WORDS)
+      if (how === 'closes') expect((await snapshotText(store)).join()).not.toContain(SECRET)
       const next = createEngine({ store })
       expect((await (await next.open('c')).state()).header.error?.detail).toBe('[erased]')
       await Promise.all([engine.close(), other.close(), next.close()])
-      expect((await snapshotText(store)).join()).not.toContain(WORDS)
+      expect((await snapshotText(store)).join()).not.toContain(SECRET)
       await store.close()
     },
   )
 
   it('succeeds for concurrent erasures by several engines', async () => {
     const store = make()
-    const { engine, id } = await talk(store)
+    const { engine, id } = await startConversation(store)
     const engines = [engine, createEngine({ store }), createEngine({ store })]
     const ids = [id, 'behind', 'before']
     await Promise.all(
@@ -153,7 +153,7 @@ describe.each(Object.entries(STORES))('eraseEvent() over %s', (_, make) => {
       ),
     )
     const text = await textOf(store)
-    for (const gone of [WORDS, 'Noted', 'Hello', 'sig-']) expect(text).not.toContain(gone)
+    for (const gone of [SECRET, 'Noted', 'Hello', 'sig-']) expect(text).not.toContain(gone)
     expect(text.match(/"key":"erased"/g)).toHaveLength(3)
     expect(text).toContain('Hi')
     await Promise.all(engines.map((one) => one.close()))
@@ -174,7 +174,7 @@ describe('eraseEvent()', () => {
       },
     })
     const conversation = await engine.create()
-    const [hello] = await conversation.sendMessage(WORDS)
+    const [hello] = await conversation.sendMessage(SECRET)
     await expect(conversation.eraseEvent(hello?.id ?? '')).rejects.toMatchObject({ code: 'version_conflict' })
     expect(attempts).toBe(20)
     await engine.close()
@@ -220,8 +220,8 @@ describe('eraseEvent()', () => {
     const store = sqliteStore({ file, fullText: true })
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
-    const long = `${WORDS} `.repeat(20_000)
-    const [short] = await conversation.sendMessage(`short ${WORDS}`)
+    const long = `${SECRET} `.repeat(20_000)
+    const [short] = await conversation.sendMessage(`short ${SECRET}`)
     const [large] = await conversation.sendMessage(long)
     await conversation.sendMessage('stays')
     const bytes = (): string =>
@@ -229,12 +229,12 @@ describe('eraseEvent()', () => {
         .filter((name) => join(FILES.path, name).startsWith(file))
         .map((name) => readFileSync(join(FILES.path, name), 'latin1'))
         .join('\n')
-    expect(bytes()).toContain(WORDS)
+    expect(bytes()).toContain(SECRET)
     await conversation.eraseEvent(short?.id ?? '')
     await conversation.eraseEvent(large?.id ?? '')
     await engine.close()
     await store.close()
-    expect(bytes()).not.toContain(WORDS)
+    expect(bytes()).not.toContain(SECRET)
     expect(bytes()).toContain('stays')
   })
 })

@@ -1,4 +1,4 @@
-/** Followers receive every event at least once and in order, although some die, hang, fail or leave (law B4). */
+/** Followers receive every event at least once and in order, even if some crash, hang, fail or leave (law B4). */
 
 import { copyFileSync } from 'node:fs'
 import * as fc from 'fast-check'

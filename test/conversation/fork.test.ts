@@ -26,20 +26,20 @@ import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
 import { action, moveHead, observe, status, system, update, user } from '../build.ts'
 import { hostileState } from './states.ts'
 import { script } from './script.ts'
-import { places } from './places.ts'
+import { backends } from './backends.ts'
 import { logOf, wrapStore } from './stores.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
 const idsOf = (log: readonly StoredEvent[]): (string | null)[] => log.map(({ id }) => id)
 
-/** HEAD's branch by ids. */
-const saying = (state: State) => ({
+/** The view, calls, prompt, skills and messages of HEAD's branch, by ids. */
+const summaryOf = (state: State) => ({
   head: state.log.head?.id ?? null,
   view: [...viewEventsIn(state.branch.view)].map(({ id }) => id),
   cutPointsIn: cutPointsIn(state.branch.view),
-  asked: state.branch.view.unhandledCondensationRequest,
+  condensationRequested: state.branch.view.unhandledCondensationRequest,
   open: listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry.id),
   prompt: state.branch.systemPrompt?.id ?? null,
   skills: activatedSkillsIn(state.branch),
@@ -62,9 +62,11 @@ async function check(
   const added = log.flatMap(({ fact, id }) =>
     'kind' in fact && fact.kind === 'AgentErrorEvent' && !idsOf(source).includes(id) ? [fact] : [],
   )
-  expect(saying(state)).toEqual(saying(added.reduce<State>(reduce, seen)))
-  const begun = granted(seen.header.callStatuses, 'started')
-  expect(listPendingCallsIn(state.branch.pendingCalls).filter(({ entry }) => begun.has(entry.id))).toEqual([])
+  expect(summaryOf(state)).toEqual(summaryOf(added.reduce<State>(reduce, seen)))
+  const started = granted(seen.header.callStatuses, 'started')
+  expect(listPendingCallsIn(state.branch.pendingCalls).filter(({ entry }) => started.has(entry.id))).toEqual(
+    [],
+  )
   const live = await fork.state()
   expect(encodeState(live)).toBe(encodeState(state))
   const open = listPendingCallsIn(state.branch.pendingCalls)
@@ -85,12 +87,12 @@ type Situation =
   | 'waits'
   | 'policy'
 
-describe.each(PLACES.names)('forks over %s', (name) => {
+describe.each(BACKENDS.names)('forks over %s', (name) => {
   const share = name === 'memory' ? 1 / 4 : 1 / 40
 
   it('a hostile log can be forked whole and from its events', async () => {
     const tally = new Tally<Situation>()
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const store = backend.open()
     const engine = createEngine({ store })
     await fc.assert(
@@ -100,12 +102,12 @@ describe.each(PLACES.names)('forks over %s', (name) => {
         await store.append(source.id, stored, { mode: 'import', expected: 'none' })
         const before = await logOf(store, source.id)
         const state = await source.state()
-        const messages: Situation[] = []
-        if (stored.some(isQuarantined)) messages.push('quarantined')
-        if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) messages.push('derived id')
-        if (before.some(({ inTree, id }) => !inTree && id !== null)) messages.push('duplicate')
-        if (state.log.head === null) messages.push('empty HEAD')
-        if (state.header.confirmationPolicy !== null) messages.push('policy')
+        const situations: Situation[] = []
+        if (stored.some(isQuarantined)) situations.push('quarantined')
+        if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) situations.push('derived id')
+        if (before.some(({ inTree, id }) => !inTree && id !== null)) situations.push('duplicate')
+        if (state.log.head === null) situations.push('empty HEAD')
+        if (state.header.confirmationPolicy !== null) situations.push('policy')
 
         const whole = await source.fork()
         await check(store, whole, state, before)
@@ -120,16 +122,16 @@ describe.each(PLACES.names)('forks over %s', (name) => {
         )
 
         const real = [...state.log.entries].filter(({ inTree, id }) => inTree && id !== null)
-        // A fork costs milliseconds in a database, so only some positions are tested.
+        // A fork takes milliseconds in a database, so only some positions are tested.
         const tried = real.filter((_, i) => name === 'memory' || (i + seed) % 7 === 0)
         for (const entry of tried) {
           const seen = switchTo(state, entry.id)
-          if (anchorOf(entry) !== entry) messages.push('from an update')
-          if (listPendingCallsIn(seen.branch.pendingCalls).length > 0) messages.push('waits')
+          if (anchorOf(entry) !== entry) situations.push('from an update')
+          if (listPendingCallsIn(seen.branch.pendingCalls).length > 0) situations.push('waits')
           await check(store, await source.fork({ from: entry.id as string }), seen, before)
         }
         expect(await logOf(store, source.id)).toEqual(before)
-        tally.count(messages)
+        tally.count(situations)
       }),
       { numRuns: Math.max(4, Math.round(RUNS * share)) },
     )
@@ -148,7 +150,7 @@ describe.each(PLACES.names)('forks over %s', (name) => {
   })
 
   it('a fork and its source do not affect each other, even when another engine writes', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const stores = [backend.open(), backend.open()]
     const [one, two] = stores.map((store) => createEngine({ store })) as [Engine, Engine]
     const source = await one.create({ id: 'source', title: 'Mine', tags: { a: 'b' } })
@@ -174,7 +176,7 @@ describe.each(PLACES.names)('forks over %s', (name) => {
     expect((await fork.state()).branch.lastUserMessage?.id).toBe('v')
     // A fork of a fork has the same ids.
     const third = await (await two.open('fork')).fork({ from: 'b', title: null })
-    expect(saying(await third.state())).toEqual(saying(await source.stateAt('b')))
+    expect(summaryOf(await third.state())).toEqual(summaryOf(await source.stateAt('b')))
     expect((await third.record()).parentConversationId).toBe('fork')
     await expect(source.fork({ id: 'fork' })).rejects.toMatchObject({ code: 'conversation_exists' })
     await expect(source.fork({ from: 'nope', id: 'nothing' })).rejects.toMatchObject({
@@ -304,7 +306,7 @@ describe('a fork', () => {
 
   it('is the same from an evicted event as from a log in memory', async () => {
     const { conversation, store } = await fresh()
-    // The calls of a copy wait.
+    // With this policy, the calls of a fork wait for confirmation.
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     for (let n = 0; n < 12; n += 1) {
       const calls = Array.from({ length: 50 }, (_, i) => action(`a${n}.${i}`)).flatMap((call) => [
@@ -323,7 +325,9 @@ describe('a fork', () => {
     // Unneeded bodies are evicted in a later turn.
     await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
     for (const from of ['u9', 'a5.3', 'o-a11.49']) {
-      expect(saying(await (await conversation.fork({ from })).state())).toEqual(saying(switchTo(whole, from)))
+      expect(summaryOf(await (await conversation.fork({ from })).state())).toEqual(
+        summaryOf(switchTo(whole, from)),
+      )
       expect(encodeState(await conversation.stateAt(from))).toBe(encodeState(stateAt(whole, from)))
     }
     await conversation.append([

@@ -1,12 +1,12 @@
-/** Prompt hooks see every user message once, before any model does. */
+/** Prompt hooks see every user message before the model does, and can block it. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { agent, begin, branch, call, hook, run } from './agent.ts'
-import { begun } from './script.ts'
+import { startConversation } from './script.ts'
 
-/** Blocks messages that contain the word. */
+/** Blocks messages that contain "secret", and records what it sees. */
 const guard = (seen: string[], meanwhile: (text: string) => Promise<unknown> = async () => undefined) =>
   hook('UserPromptSubmit', async ({ message = '' }) => {
     seen.push(message)
@@ -101,7 +101,7 @@ describe('UserPromptSubmit hooks', () => {
   })
 
   it('see a message that is followed by 1,500 events with evicted bodies', async () => {
-    const { engine, conversation, store } = await begun('the secret')
+    const { engine, conversation, store } = await startConversation('the secret')
     await conversation.append(
       Array.from({ length: 1_500 }, () => ({
         kind: 'TokenEvent',

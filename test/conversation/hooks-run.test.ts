@@ -1,4 +1,4 @@
-/** Hooks in a real run: each has its event in the log, before what it guards. */
+/** Hooks in a run: their events in the log, and their effect on the run. */
 
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -17,7 +17,7 @@ const fails: Step = () => {
 }
 
 describe('shell hooks of all six types', () => {
-  const MOMENTS: readonly HookEventType[] = [
+  const EVENT_TYPES: readonly HookEventType[] = [
     'SessionStart',
     'UserPromptSubmit',
     'PreToolUse',
@@ -29,7 +29,7 @@ describe('shell hooks of all six types', () => {
   it('append one event each, with every field, in the order of the run', async () => {
     const conversation = await begin()
     const { step } = agent([call('a1')])
-    const hooks = MOMENTS.map((on) => shellHook({ on, command: `cat; echo "${on} was here" >&2` }))
+    const hooks = EVENT_TYPES.map((on) => shellHook({ on, command: `cat; echo "${on} was here" >&2` }))
     expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished', iterations: 2 })
     expect(names(await branch(conversation))).toEqual([
       'MessageEvent of user',
@@ -76,10 +76,10 @@ describe('shell hooks of all six types', () => {
     }
   })
 
-  it.each(MOMENTS)('block with exit code 2: %s', async (on) => {
+  it.each(EVENT_TYPES)('block with exit code 2: %s', async (on) => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
-    // Only once: a stop that is always blocked would never end.
+    // Blocks only once: a run whose Stop is always blocked would never end.
     const once = shellHook({ on, command: 'echo "not so" >&2; exit 2' })
     let times = 0
     const first = {
@@ -133,23 +133,23 @@ describe('shell hooks of all six types', () => {
   it('add context to the next request, except Stop and SessionEnd', async () => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
-    const hooks = MOMENTS.map((on) =>
+    const hooks = EVENT_TYPES.map((on) =>
       shellHook({ on, command: `echo '{"additionalContext":"told at ${on}"}'` }),
     )
     expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished' })
     const events = await hooked(conversation)
     expect(events.map(({ additional_context }) => additional_context)).toEqual(
-      MOMENTS.map((on) => `told at ${on}`),
+      EVENT_TYPES.map((on) => `told at ${on}`),
     )
-    for (const on of MOMENTS.slice(0, 4)) expect(sent.at(-1)).toContain(`told at ${on}`)
+    for (const on of EVENT_TYPES.slice(0, 4)) expect(sent.at(-1)).toContain(`told at ${on}`)
     const { messages } = { messages: JSON.stringify(await conversation.messages()) }
-    for (const on of MOMENTS.slice(4)) expect(messages).not.toContain(`told at ${on}`)
+    for (const on of EVENT_TYPES.slice(4)) expect(messages).not.toContain(`told at ${on}`)
   })
 
   it('send nothing to the model if their command cannot be started', async () => {
     const conversation = await begin()
     const { step, sent } = agent([call('a1')])
-    const hooks = MOMENTS.map((on) => shellHook({ on, command: ['there-is-no-such-program'] }))
+    const hooks = EVENT_TYPES.map((on) => shellHook({ on, command: ['there-is-no-such-program'] }))
     expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished', iterations: 2 })
     const events = await hooked(conversation)
     expect(events).toHaveLength(6)
@@ -217,10 +217,10 @@ describe('session hooks', () => {
       await conversation.pause()
       yield* await step(input)
     }
-    const talks = [hook('SessionEnd', () => ({ additionalContext: 'goodbye', blocked: false }))]
-    expect(await run(conversation, pauses, talks)).toMatchObject({ status: 'paused' })
+    const withContext = [hook('SessionEnd', () => ({ additionalContext: 'goodbye', blocked: false }))]
+    expect(await run(conversation, pauses, withContext)).toMatchObject({ status: 'paused' })
     await conversation.resume()
-    expect(await run(conversation, pauses, talks)).toMatchObject({ status: 'finished' })
+    expect(await run(conversation, pauses, withContext)).toMatchObject({ status: 'finished' })
     expect(sent).toHaveLength(1)
   })
 })

@@ -1,4 +1,4 @@
-/** Command hooks with real processes: every command has one outcome and leaves nothing behind. */
+/** Command hooks with real processes: each command has one outcome, and no process or listener remains. */
 
 import { execFile } from 'node:child_process'
 import { getEventListeners } from 'node:events'

@@ -1,4 +1,4 @@
-/** Hooks run in order up to the first that blocks. Results are bounded and well-formed, and nothing throws. */
+/** Hooks run in order up to the first block. Their events are limited in size and well-formed, and no error escapes. */
 
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ const hook = (name: string, run: Hook['run'], more: Partial<Hook> = {}): Hook =>
 
 /** Logs when a hook starts and ends. */
 const output: string[] = []
-const say = (name: string, more: Partial<Hook> = {}): Hook =>
+const logging = (name: string, more: Partial<Hook> = {}): Hook =>
   hook(
     name,
     async () => {
@@ -34,7 +34,7 @@ const say = (name: string, more: Partial<Hook> = {}): Hook =>
     more,
   )
 
-const noTest = (): boolean => {
+const throwingPredicate = (): boolean => {
   throw new Error('no test')
 }
 
@@ -53,7 +53,7 @@ async function eventFor(outcome: unknown) {
 
 describe('hooks of one type', () => {
   it('run one after another, without those of other types', async () => {
-    const { events, blocked, context } = await run([say('a'), say('b', { on: 'Stop' }), say('c')])
+    const { events, blocked, context } = await run([logging('a'), logging('b', { on: 'Stop' }), logging('c')])
     expect(output).toEqual(['a begins', 'a ends', 'c begins', 'c ends'])
     expect(events.map(({ hook_command }) => hook_command)).toEqual(['a', 'c'])
     expect(blocked).toBeNull()
@@ -215,14 +215,14 @@ describe('a failing hook', () => {
   })
 
   it('blocks nothing if its tool predicate or a getter of its result throws', async () => {
-    const answer = {
+    const outcome = {
       get blocked(): boolean {
         throw new Error('no answer')
       },
     }
     const { events, blocked } = await run([
-      hook('a', () => ({ blocked: true }), { tools: noTest }),
-      hook('b', () => answer),
+      hook('a', () => ({ blocked: true }), { tools: throwingPredicate }),
+      hook('b', () => outcome),
     ])
     expect(events.map(({ error }) => error)).toEqual(['no test', 'no answer'])
     expect(blocked).toBeNull()

@@ -20,50 +20,50 @@ afterEach(() => {
 })
 
 /** A listener's reaction. */
-const deed = fc.oneof(
-  fc.constant({ does: 'nothing' as const }),
-  fc.constant({ does: 'throw' as const }),
-  fc.record({ does: fc.constant('remove' as const), which: fc.nat(7) }),
-  fc.constant({ does: 'add' as const }),
+const reaction = fc.oneof(
+  fc.constant({ type: 'nothing' as const }),
+  fc.constant({ type: 'throw' as const }),
+  fc.record({ type: fc.constant('remove' as const), which: fc.nat(7) }),
+  fc.constant({ type: 'add' as const }),
 )
 
 it('each listener is notified once and in order, even if others throw, leave or join', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(deed, { minLength: 1, maxLength: 8 }),
+      fc.array(reaction, { minLength: 1, maxLength: 8 }),
       fc.integer({ min: 1, max: 4 }),
-      async (deeds, pieces) => {
+      async (reactions, count) => {
         thrown.length = 0
         const listeners = new Listeners<number>()
-        const heard: string[] = []
+        const received: string[] = []
         const removals: (() => void)[] = []
-        deeds.forEach((each, n) => {
-          const listener = (news: number): void => {
-            heard.push(`${n} ${news}`)
-            if (each.does === 'throw') throw new Error(`${n} ${news}`)
-            if (each.does === 'remove') removals[each.which]?.()
-            if (each.does === 'add') listeners.add((later) => heard.push(`${n}+${news} ${later}`))
+        reactions.forEach((each, n) => {
+          const listener = (notification: number): void => {
+            received.push(`${n} ${notification}`)
+            if (each.type === 'throw') throw new Error(`${n} ${notification}`)
+            if (each.type === 'remove') removals[each.which]?.()
+            if (each.type === 'add') listeners.add((later) => received.push(`${n}+${notification} ${later}`))
           }
           removals.push(listeners.add(listener))
         })
         const expected: string[] = []
         const errors: string[] = []
-        const known: { name: string; deed?: (typeof deeds)[number] }[] = deeds.map((each, n) => ({
+        const known: { name: string; reaction?: (typeof reactions)[number] }[] = reactions.map((each, n) => ({
           name: `${n}`,
-          deed: each,
+          reaction: each,
         }))
         const removed = new Set<string>()
-        for (let news = 0; news < pieces; news += 1) {
-          for (const { name, deed: does } of known.slice()) {
+        for (let notification = 0; notification < count; notification += 1) {
+          for (const { name, reaction } of known.slice()) {
             if (removed.has(name)) continue
-            expected.push(`${name} ${news}`)
-            if (does?.does === 'throw') errors.push(`${name} ${news}`)
-            if (does?.does === 'remove') removed.add(`${does.which}`)
-            if (does?.does === 'add') known.push({ name: `${name}+${news}` })
+            expected.push(`${name} ${notification}`)
+            if (reaction?.type === 'throw') errors.push(`${name} ${notification}`)
+            if (reaction?.type === 'remove') removed.add(`${reaction.which}`)
+            if (reaction?.type === 'add') known.push({ name: `${name}+${notification}` })
           }
-          listeners.tell(news)
+          listeners.tell(notification)
         }
-        expect(heard).toEqual(expected)
+        expect(received).toEqual(expected)
         // Unhandled rejections are reported after the microtasks.
         await new Promise((resolve) => setImmediate(resolve))
         expect(thrown.map((error) => (error as Error).message)).toEqual(errors)
@@ -74,8 +74,8 @@ it('each listener is notified once and in order, even if others throw, leave or 
 
 it('a listener that is added twice is notified twice, and each removal removes one', () => {
   const listeners = new Listeners<string>()
-  const heard: string[] = []
-  const listener = (news: string): void => void heard.push(news)
+  const received: string[] = []
+  const listener = (notification: string): void => void received.push(notification)
   const [first, second] = [listeners.add(listener), listeners.add(listener)]
   listeners.tell('both')
   first()
@@ -83,5 +83,5 @@ it('a listener that is added twice is notified twice, and each removal removes o
   listeners.tell('one')
   second()
   listeners.tell('none')
-  expect(heard).toEqual(['both', 'both', 'one'])
+  expect(received).toEqual(['both', 'both', 'one'])
 })

@@ -1,4 +1,4 @@
-/** The live conversation over each store: freshness, deletion, closing and eviction. */
+/** Two engines on one conversation over each store: late results, stale engines, deletion, closing and eviction. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -6,46 +6,46 @@ import { encodeState } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, fail, observe, pause, status, system, user } from '../build.ts'
-import { parties, party } from './engines.ts'
-import { places } from './places.ts'
+import { openEngines, openEngine } from './engines.ts'
+import { backends } from './backends.ts'
 import { wrapStore } from './stores.ts'
-import { timed, TTL } from './timed-store.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
-describe.each(PLACES.names)('a conversation over %s', (name) => {
+describe.each(BACKENDS.names)('a conversation over %s', (name) => {
   it('appends a late result to its branch once, even if two engines send it', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     const call = action('a')
     await one.append([system('s'), user('u'), call])
     await one.navigate('u')
     await one.append(user('v'))
     const before = await one.state()
-    const answer = observe('o', call)
-    const text = await Promise.all([
-      one.append(answer),
-      two.append(answer),
-      one.append(answer),
-      two.append(answer),
+    const lateResult = observe('o', call)
+    const results = await Promise.all([
+      one.append(lateResult),
+      two.append(lateResult),
+      one.append(lateResult),
+      two.append(lateResult),
     ])
-    for (const [first] of text) expect(first).toMatchObject({ id: 'o', parentId: 'a' })
+    for (const [first] of results) expect(first).toMatchObject({ id: 'o', parentId: 'a' })
     const after = await two.state()
     expect(after.log.head?.id).toBe('v')
     expect(after.header).toEqual(before.header)
     expect((await store.read('c')).filter(({ id }) => id === 'o').length).toBe(1)
     expect((await store.getConversation('c'))?.headId).toBe('v')
-    expect((await one.append(answer))[0]?.parentId).toBe('a')
-    expect((await two.append(answer, { expected: 2 }))[0]?.parentId).toBe('a')
-    await end()
-    await endTwo()
+    expect((await one.append(lateResult))[0]?.parentId).toBe('a')
+    expect((await two.append(lateResult, { expected: 2 }))[0]?.parentId).toBe('a')
+    await close()
+    await closeTwo()
   })
 
   it('appends a late result from a stale engine to the branch of its call', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     const call = action('a')
     await one.append([user('u'), call])
@@ -60,13 +60,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     await two.append(fail('e', call), { expected: version })
     expect((await one.state()).log.head?.id).toBe('v')
     expect((await store.get('c', 'e'))?.parentId).toBe('a')
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('deduplicates a late result that another engine attached further down its branch', async () => {
-    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     const call = action('a')
     await one.append([user('u'), call])
@@ -79,13 +79,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     expect((await two.append(observe('o', call)))[0]?.parentId).toBe('w')
     await expect(two.append(observe('o', call, 'other'))).rejects.toMatchObject({ code: 'id_conflict' })
     expect((await two.state()).log.head?.id).toBe('u')
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('has state, messages and branches that include the appends of another engine', async () => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     for (let n = 0; n < 5; n += 1) {
       await (n % 2 === 0 ? one : two).append([user(`u${n}`), action(`a${n}`)])
@@ -100,13 +100,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
       }
     }
     await expect(two.stateAt('nope')).rejects.toMatchObject({ code: 'unknown_event' })
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('decides on the latest state, even if another engine changed it', async () => {
-    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     await one.append([user('u'), action('a'), status('w', 'waiting_for_confirmation')])
     await two.state()
@@ -127,13 +127,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     expect((await two.editAndResend('m', 'n')).length).toBe(2)
     expect((await one.restart()).length).toBe(1)
     expect((await two.restart()).length).toBe(0)
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('is unknown to all its handles once it is deleted, and can be recreated', async () => {
-    const [{ conversation: one, engine, end }, { conversation: two, engine: other, end: endTwo }] =
-      await parties(await PLACES.make(name))
+    const [{ conversation: one, engine, close }, { conversation: two, engine: other, close: closeTwo }] =
+      await openEngines(await BACKENDS.make(name))
     await one.append([user('a'), user('b'), user('d')])
     await two.state()
     expect(await one.delete()).toBe(true)
@@ -157,12 +157,14 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     for (const conversation of [one, two]) expect((await conversation.state()).log.entries.length).toBe(0)
     await two.append(user('n'))
     expect((await one.state()).log.head?.id).toBe('n')
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('is created once by concurrent openOrCreate() calls', async () => {
-    const [{ engine, end }, { engine: other, end: endTwo }] = await parties(await PLACES.make(name))
+    const [{ engine, close }, { engine: other, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
+    )
     const titles = ['x', 'y', 'z']
     const result = await Promise.all(
       titles.map((title, index) => (index === 1 ? other : engine).openOrCreate('new', { title })),
@@ -171,13 +173,13 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     const { title } = await (await engine.openOrCreate('new', { title: 'later' })).record()
     expect(titles).toContain(title)
     await expect(engine.openOrCreate('')).rejects.toMatchObject({ code: 'invalid_id' })
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it.each([0, 1, 3, 6])('is read by a stale engine after a recreation with %i events', async (length) => {
-    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ conversation: one, store, close }, { conversation: two, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     await one.append([user('a'), user('b'), user('d')])
     await two.state()
@@ -195,12 +197,12 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     expect((await one.pause()).map(({ seq }) => seq)).toEqual([length])
     expect((await two.append(user('more'))).map(({ seq }) => seq)).toEqual([length + 1])
     expect((await one.state()).log.entries.length).toBe(length + 2)
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('fails pending and later calls with `closed` when its engine closes', async () => {
-    const { engine, conversation, store, end } = await party(await PLACES.make(name))
+    const { engine, conversation, store, close } = await openEngine(await BACKENDS.make(name))
     await conversation.append([user('u')])
     const waiting = conversation.waitFor('deleting')
     const reading = (async () => {
@@ -245,21 +247,21 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'closed' })
     // The engine does not own the store.
     expect((await store.getConversation('c'))?.id).toBe('c')
-    await end()
+    await close()
   })
 
   it('has the right state when a tiny cache is shared by many conversations', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const store = backend.open()
     for (const cacheBytes of [0, 1, 20_000]) {
       const engine = createEngine({ store, cacheBytes })
       const count = name === 'memory' ? 200 : 60
-      const ownValue = (n: number): string => `m${cacheBytes}-${n}`
-      await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: ownValue(n) })))
+      const idOf = (n: number): string => `m${cacheBytes}-${n}`
+      await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: idOf(n) })))
       for (let turn = 0; turn < 3; turn += 1) {
         await Promise.all(
           Array.from({ length: count }, async (_, n) => {
-            const conversation = await engine.open(ownValue((n * 7) % count))
+            const conversation = await engine.open(idOf((n * 7) % count))
             await conversation.append([user(`u${turn}`), action(`a${turn}`)])
             await conversation.reject([`a${turn}`])
           }),
@@ -267,10 +269,10 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
         expect(engine.size).toBeLessThan(cacheBytes === 0 ? 1 : count)
       }
       for (let n = 0; n < count; n += 13) {
-        const facts = (await store.read(ownValue(n))).map(({ fact }) => fact)
+        const facts = (await store.read(idOf(n))).map(({ fact }) => fact)
         expect(facts.length).toBe(9)
-        const state = await (await engine.open(ownValue(n))).state()
-        expect(encodeState(state)).toBe(encodeState(replay(facts, { conversationId: ownValue(n) })))
+        const state = await (await engine.open(idOf(n))).state()
+        expect(encodeState(state)).toBe(encodeState(replay(facts, { conversationId: idOf(n) })))
       }
       await engine.close()
     }
@@ -280,7 +282,7 @@ describe.each(PLACES.names)('a conversation over %s', (name) => {
 
 describe('a move of HEAD', () => {
   it('fails with already_running until the lease expires by the clock of the store', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
     await conversation.append([user('u'), user('v')])

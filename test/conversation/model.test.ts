@@ -9,44 +9,44 @@ import { encodeState } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { checkLog } from './check-log.ts'
-import { DEED_NAMES, doSomething } from './deeds.ts'
-import { places } from './places.ts'
+import { OPERATION_NAMES, performOperation } from './operations.ts'
+import { backends } from './backends.ts'
 
-const PLACES = places()
+const BACKENDS = backends()
 const open: Store[] = []
 afterAll(async () => {
   await Promise.all(open.map((store) => store.close()))
-  await PLACES.remove()
+  await BACKENDS.remove()
 })
 
 interface Command {
-  readonly deed: string
+  readonly operation: string
   readonly engine: number
   readonly picks: readonly number[]
 }
 
-/** Actions that rarely succeed except in sequence. */
-const PHRASES = [
+/** Operations that rarely succeed except in sequence. */
+const SEQUENCES = [
   ['pause', 'resume'],
-  ['say', 'call', 'wait', 'approve'],
+  ['send', 'call', 'wait', 'approve'],
   ['call', 'wait', 'reject'],
   ['run', 'call', 'recover'],
   ['run', 'call', 'interrupt'],
-  ['call', 'leave', 'answer'],
-  ['say', 'edit'],
+  ['call', 'moveToRoot', 'appendResult'],
+  ['send', 'edit'],
   ['finish', 'restart'],
 ] as const
 
-/** All phrases and actions, whatever is drawn. */
-const SCRIPT: readonly Command[] = [...PHRASES.flat(), ...DEED_NAMES].map((deed, index) => ({
-  deed,
+/** Runs all sequences and operations once, whatever the random commands are. */
+const SCRIPT: readonly Command[] = [...SEQUENCES.flat(), ...OPERATION_NAMES].map((operation, index) => ({
+  operation,
   engine: index % 2,
   picks: [1, 2, 3, 4, 5, 6],
 }))
 
-const command = (deed: string): fc.Arbitrary<Command> =>
+const command = (operation: string): fc.Arbitrary<Command> =>
   fc.record({
-    deed: fc.constant(deed),
+    operation: fc.constant(operation),
     engine: fc.nat(1),
     picks: fc.array(fc.nat(1_000), { minLength: 6, maxLength: 6 }),
   })
@@ -54,12 +54,18 @@ const command = (deed: string): fc.Arbitrary<Command> =>
 const commands = fc
   .array(
     fc.oneof(
-      { weight: 3, arbitrary: fc.constantFrom(...DEED_NAMES).chain((deed) => fc.tuple(command(deed))) },
-      { weight: 1, arbitrary: fc.constantFrom(...PHRASES).chain((deeds) => fc.tuple(...deeds.map(command))) },
+      {
+        weight: 3,
+        arbitrary: fc.constantFrom(...OPERATION_NAMES).chain((operation) => fc.tuple(command(operation))),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(...SEQUENCES).chain((operations) => fc.tuple(...operations.map(command))),
+      },
     ),
     { maxLength: 30, size: 'max' },
   )
-  .map((phrases): Command[] => phrases.flat())
+  .map((sequences): Command[] => sequences.flat())
 
 /** Two engines with the same ids and times; the second has no cache. */
 function countingEngines(store: Store): [Engine, Engine] {
@@ -74,11 +80,11 @@ async function perform(store: Store, id: string, list: readonly Command[]) {
   const engines = countingEngines(store)
   await store.createConversation({ id })
   const outcomes: unknown[] = []
-  for (const [index, { deed, engine, picks }] of list.entries()) {
+  for (const [index, { operation, engine, picks }] of list.entries()) {
     let next = 0
     const pick = (below: number): number => (picks[next++ % picks.length] as number) % below
     const conversation = await (engines[engine] as Engine).open(id)
-    const outcome = await doSomething(conversation, deed, pick, `d${index}`)
+    const outcome = await performOperation(conversation, operation, pick, `d${index}`)
     outcomes.push(typeof outcome === 'string' ? outcome : outcome.map((event) => event.id))
     const log = await store.read(id)
     if (typeof outcome !== 'string')
@@ -104,7 +110,7 @@ async function perform(store: Store, id: string, list: readonly Command[]) {
 
 describe('random operations of two engines', () => {
   it('lead to the state of a replay, and to the same log in every store', async () => {
-    const stores = await Promise.all(PLACES.names.map(async (name) => (await PLACES.make(name)).open()))
+    const stores = await Promise.all(BACKENDS.names.map(async (name) => (await BACKENDS.make(name)).open()))
     open.push(...stores)
     let count = 0
     const done = new Map<string, number>()
@@ -113,14 +119,15 @@ describe('random operations of two engines', () => {
         const id = `c${(count += 1)}`
         const [memory, ...others] = await Promise.all(stores.map((store) => perform(store, id, list)))
         for (const other of others) expect(other).toEqual(memory)
-        for (const [index, { deed }] of list.entries()) {
+        for (const [index, { operation }] of list.entries()) {
           const outcome = memory?.outcomes[index]
-          if (Array.isArray(outcome) && outcome.length > 0) done.set(deed, (done.get(deed) ?? 0) + 1)
+          if (Array.isArray(outcome) && outcome.length > 0)
+            done.set(operation, (done.get(operation) ?? 0) + 1)
         }
       }),
       { numRuns: Math.max(5, Math.round(RUNS / 16)), examples: [[[...SCRIPT]]] },
     )
-    // Every action succeeded at least once.
-    expect(DEED_NAMES.filter((deed) => !done.has(deed))).toEqual([])
+    // Every operation succeeded at least once.
+    expect(OPERATION_NAMES.filter((operation) => !done.has(operation))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** Opening a long log evicts bodies on the way; the state equals the fold, whatever the log refers back to. */
+/** Opening a long log evicts bodies meanwhile, and its state equals a replay, whichever events the log branches from. */
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -13,8 +13,8 @@ import { action, condensation, observe, pause, user } from '../build.ts'
 
 const LENGTH = 2 * CHUNK_SIZE + 1_500
 
-/** At this position, the log continues from an event that many positions back. */
-type Turn = readonly [at: number, back: number]
+/** At `position`, the log continues from the event `back` positions before it. */
+type Turn = readonly [position: number, back: number]
 
 /** A chain of messages and calls, branched at turns, with a condensation every 300 events. */
 function makeLog(turns: readonly Turn[]): Event[] {
@@ -65,7 +65,7 @@ async function opened(events: readonly Event[]) {
   }
 }
 
-/** Turns near evicted bodies, and anywhere else. */
+/** Turns, many of them near evicted bodies. */
 const turns = (furthest: number): fc.Arbitrary<Turn[]> =>
   fc.array(
     fc.tuple(

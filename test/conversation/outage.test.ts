@@ -1,4 +1,4 @@
-/** Commits that wait for a store that hangs: they fail together, not one time limit after another. */
+/** Commits that wait for a hanging store fail together after one time limit. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -32,7 +32,7 @@ async function failing(code: ErrorCode, duration: number) {
   return { conversation, engine, attempts: () => attempts, recover: () => void (fails = false) }
 }
 
-const KINDS: Record<string, (conversation: Conversation, index: number) => Promise<unknown>> = {
+const COMMITS: Record<string, (conversation: Conversation, index: number) => Promise<unknown>> = {
   messages: (conversation, index) => conversation.sendMessage(`m${index}`),
   'messages with a key': (conversation, index) => conversation.sendMessage('m', { key: `k${index}` }),
   'events with an expected version': (conversation, index) =>
@@ -43,7 +43,7 @@ const KINDS: Record<string, (conversation: Conversation, index: number) => Promi
     index % 2 === 0 ? conversation.pause() : conversation.sendMessage(`m${index}`),
 }
 
-describe.each(Object.entries(KINDS))('concurrent %s', (_, call) => {
+describe.each(Object.entries(COMMITS))('concurrent %s', (_, call) => {
   const several = (conversation: Conversation, count: number) =>
     Promise.allSettled(Array.from({ length: count }, (_one, index) => call(conversation, index)))
 
@@ -56,7 +56,7 @@ describe.each(Object.entries(KINDS))('concurrent %s', (_, call) => {
     for (const result of await several(conversation, count))
       expect(result).toMatchObject({ status: 'rejected', reason: { code } })
     expect(attempts()).toBe(1)
-    // A later one waits for itself.
+    // A later commit has its own time limit.
     await expect(call(conversation, 0)).rejects.toMatchObject({ code })
     expect(attempts()).toBe(2)
     recover()

@@ -1,6 +1,6 @@
 /**
- * Two engines or processes on one conversation: without an expected version nobody loses, with one exactly
- * one wins, and every decision fits the state it is appended to.
+ * Several engines or processes on one conversation. Appends without an expected version all succeed; with one,
+ * exactly one succeeds. Every decision fits the state that it is appended to.
  */
 
 import { spawn } from 'node:child_process'
@@ -14,13 +14,13 @@ import { encodeState } from '../../src/state/read.ts'
 import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
 import { action, observe, status, user } from '../build.ts'
 import { checkLog } from './check-log.ts'
-import { DEED_NAMES, doSomething, random } from './deeds.ts'
-import { parties, party } from './engines.ts'
-import { places } from './places.ts'
+import { OPERATION_NAMES, performOperation, random } from './operations.ts'
+import { openEngines, openEngine } from './engines.ts'
+import { backends } from './backends.ts'
 import { logOf } from './stores.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
 const settled = async <T>(work: Promise<T>): Promise<T | string> => {
   try {
@@ -33,9 +33,9 @@ const settled = async <T>(work: Promise<T>): Promise<T | string> => {
 
 const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
 
-describe.each(PLACES.names)('two engines over %s', (name) => {
+describe.each(BACKENDS.names)('two engines over %s', (name) => {
   it('append concurrently to one branch, and no event is lost', async () => {
-    const all = await parties(await PLACES.make(name))
+    const all = await openEngines(await BACKENDS.make(name))
     await Promise.all(
       all.flatMap(({ conversation }, who) =>
         range(40).map((n) => conversation.append([user(`${who}.${n}`), user(`${who}.${n}+`)])),
@@ -45,15 +45,15 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
     expect(log.length).toBe(160)
     expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
     for (const who of [0, 1]) {
-      const ownId = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
-      expect(ownId).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
+      const ids = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
+      expect(ids).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
     }
     for (const { conversation } of all) expect((await conversation.state()).log.entries.length).toBe(160)
-    await Promise.all(all.map(({ end }) => end()))
+    await Promise.all(all.map(({ close }) => close()))
   })
 
   it('append at the same version: one wins, and the other succeeds after a new read', async () => {
-    const all = await parties(await PLACES.make(name))
+    const all = await openEngines(await BACKENDS.make(name))
     for (const round of range(15)) {
       const outcomes = await Promise.all(
         all.map(({ conversation }, who) =>
@@ -66,11 +66,11 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
       expect(length).toBe(round * 2 + 1)
       await loser?.append(user(`${round}.again`), { expected: round * 2 + 1 })
     }
-    await Promise.all(all.map(({ end }) => end()))
+    await Promise.all(all.map(({ close }) => close()))
   })
 
   it('approve, reject, pause and resume concurrently, and decide on the latest state', async () => {
-    const [one, two] = await parties(await PLACES.make(name))
+    const [one, two] = await openEngines(await BACKENDS.make(name))
     for (const round of range(12)) {
       const ids = [`a${round}`, `b${round}`]
       await one.conversation.append([
@@ -81,12 +81,12 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
       expect(approved.filter((events) => events.length > 0).length).toBe(1)
       expect((await two.conversation.state()).header.status).toBe('idle')
       await two.conversation.append(status(`x${round}`, 'waiting_for_confirmation'))
-      const [, number] = await Promise.all([
+      const [, rejections] = await Promise.all([
         settled(one.conversation.approve(ids)),
         two.conversation.reject(ids),
       ])
       expect(
-        number.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length,
+        rejections.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length,
       ).toBe(2)
       const { branch, header } = await one.conversation.state()
       expect(branch.pendingCalls).toBeNull()
@@ -97,17 +97,17 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
         two.conversation.pause(),
         one.conversation.resume(),
       ])
-      const text = turns.flat().length
-      expect((await one.conversation.state()).header.status).toBe(text % 2 === 0 ? 'idle' : 'paused')
+      const eventCount = turns.flat().length
+      expect((await one.conversation.state()).header.status).toBe(eventCount % 2 === 0 ? 'idle' : 'paused')
       await one.conversation.resume()
     }
     checkLog((await logOf(one.store)).map(({ fact }) => fact))
-    await one.end()
-    await two.end()
+    await one.close()
+    await two.close()
   })
 
   it('attach results to calls on other branches while HEAD moves', async () => {
-    const [one, two] = await parties(await PLACES.make(name))
+    const [one, two] = await openEngines(await BACKENDS.make(name))
     const calls = range(20).map((n) => action(`a${n}`))
     await one.conversation.append(user('root'))
     for (const call of calls) {
@@ -121,24 +121,24 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
     const log = await logOf(one.store)
     for (const call of calls) expect(log.find(({ id }) => id === `o-${call.id}`)?.parentId).toBe(call.id)
     const state = checkLog(log.map(({ fact }) => fact))
-    // The last move of HEAD is a navigation, not an answer.
+    // The last move of HEAD is a navigation: late results do not move it.
     expect(['root', ...calls.flatMap(({ id = '' }) => [id, `o-${id}`])]).toContain(state.log.head?.id)
     for (const { conversation } of [one, two])
       expect(encodeState(await conversation.state())).toBe(encodeState(state))
-    await one.end()
-    await two.end()
+    await one.close()
+    await two.close()
   })
 
   it('perform random operations, and the log stays consistent', async () => {
-    const all = await parties(await PLACES.make(name))
+    const all = await openEngines(await BACKENDS.make(name))
     const outcomes = await Promise.all(
       all.map(async ({ conversation }, who) => {
         const pick = random(who + 1)
         const messages: (readonly LoggedEvent[])[] = []
         for (const n of range(120)) {
-          const outcome = await doSomething(
+          const outcome = await performOperation(
             conversation,
-            DEED_NAMES[pick(DEED_NAMES.length)] as string,
+            OPERATION_NAMES[pick(OPERATION_NAMES.length)] as string,
             pick,
             `${who}-${n}`,
           )
@@ -153,21 +153,28 @@ describe.each(PLACES.names)('two engines over %s', (name) => {
     const state = checkLog(log.map(({ fact }) => fact))
     for (const { conversation } of all)
       expect(encodeState(await conversation.state())).toBe(encodeState(state))
-    await Promise.all(all.map(({ end }) => end()))
+    await Promise.all(all.map(({ close }) => close()))
   })
 })
 
-describe.each(PLACES.names.filter((name) => name !== 'memory'))('three processes over %s', (name) => {
+describe.each(BACKENDS.names.filter((name) => name !== 'memory'))('three processes over %s', (name) => {
   it('perform random operations, and the log stays consistent', async () => {
-    const backend = await PLACES.make(name)
-    const { store, conversation, end } = await party(backend)
+    const backend = await BACKENDS.make(name)
+    const { store, conversation, close } = await openEngine(backend)
     await conversation.append(user('root'))
     const count = 60
     const output = await Promise.all(
       ['x', 'y', 'z'].map(async (who, seed) => {
         const child = spawn(
           process.execPath,
-          [join(inject('built'), 'test/racer.js'), name, backend.where, who, String(seed + 7), String(count)],
+          [
+            join(inject('built'), 'test/racer.js'),
+            name,
+            backend.location,
+            who,
+            String(seed + 7),
+            String(count),
+          ],
           { stdio: ['ignore', 'pipe', 'pipe'] },
         )
         const [out, problem, [code]] = await Promise.all([
@@ -190,12 +197,16 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('three processes
     }
     // Conflicts require an expected version.
     expect(
-      outcomes.filter(([deed, outcome]) => outcome === 'version_conflict' && deed !== 'exactly'),
+      outcomes.filter(
+        ([operation, outcome]) => outcome === 'version_conflict' && operation !== 'appendExpected',
+      ),
     ).toEqual([])
-    expect(outcomes.filter(([deed, outcome]) => deed === 'say' && typeof outcome === 'string')).toEqual([])
+    expect(
+      outcomes.filter(([operation, outcome]) => operation === 'send' && typeof outcome === 'string'),
+    ).toEqual([])
     const state = checkLog(log.map(({ fact }) => fact))
     expect(encodeState(await conversation.state())).toBe(encodeState(state))
     expect(openCallsOf(await conversation.state()).length).toBe(openCallsOf(state).length)
-    await end()
+    await close()
   })
 })

@@ -1,4 +1,4 @@
-/** An engine with `blobs: 'refs'` keeps long strings out of memory, and its runs are the same byte for byte. */
+/** An engine with `blobs: 'refs'` keeps long strings out of memory. Its requests and its log are the same, byte for byte. */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -21,19 +21,19 @@ const picture = (letter: string): string => `data:image/png;base64,${letter.repe
 const long = (start: string): string => start.padEnd(70_000, ' x')
 const bodies = ({ log }: State): string => JSON.stringify([...log.entries].map(({ event }) => event))
 
-/** A request as text; some clients get the bytes of an image. */
+/** A request as text. Some clients receive an image as bytes, which are encoded here. */
 const bytesOf = (request: unknown): string =>
   JSON.stringify(request, (_, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
   )
 
-const ends: (() => Promise<void>)[] = []
+const cleanups: (() => Promise<void>)[] = []
 afterEach(async () => {
-  for (const end of ends.splice(0).toReversed()) await end()
+  for (const end of cleanups.splice(0).toReversed()) await end()
 })
 
-/** An engine whose ids and times are the same in each world. */
-function world(blobs: Mode, store: Store = memoryStore()) {
+/** An engine with reproducible ids and timestamps. */
+function engineWith(blobs: Mode, store: Store = memoryStore()) {
   let ids = 0
   let now = 1_780_000_000_000_000n
   const engine = createEngine({
@@ -42,7 +42,7 @@ function world(blobs: Mode, store: Store = memoryStore()) {
     newId: () => `id${String((ids += 1)).padStart(4, '0')}`,
     clock: () => (now += 1_000_000n),
   })
-  ends.push(() => engine.close())
+  cleanups.push(() => engine.close())
   return { engine, store }
 }
 
@@ -66,7 +66,7 @@ describe.each(Object.values(STEP_WIRES))('a run of $name with references', (wire
   it('sends the same requests and writes the same log as without references', async () => {
     const results = []
     for (const blobs of ['whole', 'refs'] as const) {
-      const { engine, store } = world(blobs)
+      const { engine, store } = engineWith(blobs)
       const conversation = await engine.create({ id: 'c' })
       const { step, requests } = scripted(wire, SCRIPT, { tools: [shoot], system: 'Be brief.' })
       const content = [text(`Look: colloquy:blob/${'0'.repeat(64)}`), image(picture('A'))]
@@ -92,8 +92,8 @@ describe.each(Object.values(STEP_WIRES))('a run of $name with references', (wire
 
 it('engines with and without references open the same snapshot and send the same messages', async () => {
   const store = sqliteStore({ file: ':memory:' })
-  ends.push(() => store.close())
-  const first = world('refs', store)
+  cleanups.push(() => store.close())
+  const first = engineWith('refs', store)
   const conversation = await first.engine.create({ id: 'c' })
   await conversation.append([user('u', [image(picture('A'))]), agent('a')])
   await conversation.append(Array.from({ length: 1_500 }, (_, n) => user(`m${n}`, `${n}`)))
@@ -102,7 +102,7 @@ it('engines with and without references open the same snapshot and send the same
   const states: State[] = []
   const sent: string[] = []
   for (const blobs of ['whole', 'refs'] as const) {
-    const opened = await world(blobs, store).engine.open('c')
+    const opened = await engineWith(blobs, store).engine.open('c')
     states.push(await opened.state())
     sent.push(JSON.stringify(toAnthropic(await opened.messages())))
     await opened.run(async function* ({ messages }) {
@@ -125,14 +125,14 @@ it('events without an id have the same ids with references', async () => {
   await store.append('c', [bare as Event, user('v')], { mode: 'import' })
   const ids = []
   for (const blobs of ['whole', 'refs'] as const) {
-    const state = await (await world(blobs, store).engine.open('c')).state()
+    const state = await (await engineWith(blobs, store).engine.open('c')).state()
     ids.push([...state.log.entries].map(({ id, parent }) => [id, parent?.id ?? null]))
   }
   expect(ids[1]).toEqual(ids[0])
 })
 
 it('subscribers receive whole events with their status, and a fork stores whole events', async () => {
-  const { engine, store } = world('refs')
+  const { engine, store } = engineWith('refs')
   const conversation = await engine.create({ id: 'c' })
   const call = action('a')
   await conversation.append([
@@ -147,7 +147,7 @@ it('subscribers receive whole events with their status, and a fork stores whole 
     if (item.type === 'caught_up') break
     if (item.type === 'event') items.push([item.seq, item.fact, item.status])
   }
-  const whole = await (await world('whole', store).engine.open('c')).state()
+  const whole = await (await engineWith('whole', store).engine.open('c')).state()
   expect(items).toEqual([...whole.log.entries].map(({ seq, event, header }) => [seq, event, header.status]))
   const copy = await conversation.fork({ id: 'fork' })
   const facts = async (id: string) => (await store.read(id)).slice(0, 5).map(({ fact }) => fact)
@@ -155,7 +155,7 @@ it('subscribers receive whole events with their status, and a fork stores whole 
 })
 
 it('hooks, policies and condensers receive whole strings', async () => {
-  const { engine } = world('refs')
+  const { engine } = engineWith('refs')
   const conversation = await engine.create({ id: 'c' })
   const seen: string[] = []
   const hook = (on: HookInput['event_type']) => ({
@@ -188,7 +188,7 @@ it('hooks, policies and condensers receive whole strings', async () => {
 })
 
 it('an erased event is sent as [erased], and its image is neither sent nor stored', async () => {
-  const { engine, store } = world('refs')
+  const { engine, store } = engineWith('refs')
   const conversation = await engine.create({ id: 'c' })
   await conversation.append([user('u', [image(picture('A'))]), agent('a'), user('v', [image(picture('B'))])])
   await conversation.eraseEvent('u')
@@ -215,7 +215,7 @@ it('a message that arrives while blobs are read is in the request', async () => 
       return events
     },
   }
-  const { engine } = world('refs', store)
+  const { engine } = engineWith('refs', store)
   const conversation = await engine.create({ id: 'c' })
   await conversation.append(user('u', [image(picture('A'))]))
   arrive = () => conversation.append(user('late', 'One more thing'))
@@ -237,7 +237,7 @@ it('blobs are read only for requests that contain them', async () => {
     reads += 1
     return inner.getMany(...input)
   }
-  const { engine } = world('refs', { ...inner, getMany })
+  const { engine } = engineWith('refs', { ...inner, getMany })
   const conversation = await engine.create({ id: 'c' })
   const { step } = scripted(STEP_WIRES.anthropic, [{ text: 'One' }, { text: 'Two' }, { text: 'Three' }])
   const counts: number[] = []
@@ -253,7 +253,7 @@ it('blobs are read only for requests that contain them', async () => {
 it('images grow the heap less than half as much with references', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  // What the files before this one left is collected, until nothing more goes.
+  // Collects garbage of earlier tests until the heap no longer shrinks.
   const heap = async (): Promise<number> => {
     for (let used = Infinity; ;) {
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -266,7 +266,7 @@ it('images grow the heap less than half as much with references', async () => {
   const grown: Record<Mode, number> = { whole: 0, refs: 0 }
   for (const blobs of ['refs', 'whole'] as const) {
     const store = sqliteStore({ file: ':memory:' })
-    const { engine } = world(blobs, store)
+    const { engine } = engineWith(blobs, store)
     const conversation = await engine.create()
     let sent = 0
     const step = STEP_WIRES.anthropic.step(
@@ -276,7 +276,7 @@ it('images grow the heap less than half as much with references', async () => {
       },
       { stream: false, system: 'Be brief.' },
     )
-    // The code of the step is loaded once.
+    // Loads the code of the step before the measurement.
     await conversation.sendMessage('Hello')
     await conversation.run(step)
     const before = await heap()

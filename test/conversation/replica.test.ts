@@ -1,4 +1,4 @@
-/** A replica reloads the whole log when a decision needs evicted bodies: it misses no event, and accounts for its memory. */
+/** A replica reloads the log when a decision needs evicted bodies. It misses no event, and its size includes them. */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -10,13 +10,13 @@ import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { pause, user } from '../build.ts'
-import { counter } from './states.ts'
+import { idCounter } from './states.ts'
 import { wrapStore } from './stores.ts'
-import { begun } from './script.ts'
+import { startConversation } from './script.ts'
 
-const stamp = { newId: counter(), clock: () => 1_767_225_600_000_000n }
+const stamp = { newId: idCounter(), clock: () => 1_767_225_600_000_000n }
 
-/** A conversation with a snapshot without bodies, except HEAD's. */
+/** A store with a conversation and its snapshot, which has no body except that of HEAD. */
 async function stored(length: number) {
   const store = memoryStore()
   const { createdAt } = await store.createConversation({ id: 'c' })
@@ -128,7 +128,7 @@ it.each([
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 it('waitFor() on a closed store leaves no timer that keeps the process alive', async () => {
-  const { engine, conversation, store } = await begun()
+  const { engine, conversation, store } = await startConversation()
   await store.close()
   const before = timers()
   for (let time = 0; time < 10; time += 1)

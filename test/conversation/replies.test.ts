@@ -1,6 +1,6 @@
 /**
- * Readers of a streamed reply, in any process, see each character once and in order, although readers and
- * writers come, go and die (law B5).
+ * Readers of a streamed reply, in any process, see each character once and in order, even if readers and
+ * writers start, leave and crash (law B5).
  */
 
 import * as fc from 'fast-check'

@@ -6,7 +6,7 @@ import { rollingCondenser, type RollingOptions } from '../../src/context/condens
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { begun, evictBodies, gate, logOf, says, script, status } from './script.ts'
+import { evictBodies, gate, logOf, says, script, startConversation, status } from './script.ts'
 
 const rolling = (more: Partial<RollingOptions> = {}) =>
   rollingCondenser({ maxEvents: 240, summarise: async ({ events }) => `${events.length} told`, ...more })
@@ -18,7 +18,7 @@ const tooLong = (): never => {
 
 /** A conversation of `count` turns with replies. */
 async function turns(count: number): Promise<Conversation> {
-  const { conversation } = await begun('first')
+  const { conversation } = await startConversation('first')
   const { step } = script([])
   for (let turn = 1; turn < count; turn += 1) {
     await conversation.run(step)
@@ -112,7 +112,7 @@ describe('a run with a condenser', () => {
 
 describe('a run that cannot condense', () => {
   it('fails once with CondensationRefused, then continues until the provider rejects the context', async () => {
-    const { conversation } = await begun('short')
+    const { conversation } = await startConversation('short')
     await conversation.append(REQUEST)
     const condenser = rolling()
     const { step, requests } = script([tooLong])
@@ -149,7 +149,7 @@ describe('a run that cannot condense', () => {
   })
 
   it('fails only once, even if the error was evicted', async () => {
-    const { conversation } = await begun('short')
+    const { conversation } = await startConversation('short')
     await conversation.append(REQUEST)
     const condenser = noopCondenser()
     expect((await conversation.run(script([]).step, { condenser })).status).toBe('error')
@@ -158,7 +158,7 @@ describe('a run that cannot condense', () => {
   })
 
   it('fails with ContextTooLong without a condenser', async () => {
-    const { conversation } = await begun('short')
+    const { conversation } = await startConversation('short')
     const { step } = script([tooLong])
     expect((await conversation.run(step)).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
@@ -185,9 +185,9 @@ it('an interrupt does not wait for a summary, and no condensation is appended', 
   expect(await status(conversation)).toBe('paused')
 })
 
-/** A summarizer that fails until its nth call. */
+/** Runs `count` turns with a summarizer that fails before its call number `succeedsAt`. */
 const failing = async (count: number, succeedsAt = Infinity) => {
-  const { conversation } = await begun('first')
+  const { conversation } = await startConversation('first')
   const { step } = script([])
   let called = 0
   let models = 0
@@ -220,7 +220,7 @@ describe('a failing summarizer', () => {
   it('is called again after twice as many events each time, and each failure is logged once', async () => {
     const { called, models, failures } = await failing(100)
     expect(models).toBe(100)
-    // Of 200 events the first 12 need no summary; retries wait for 16, 32, 64 and 128 more.
+    // The first 12 of 200 events need no summary. The retries wait for 16, 32, 64 and 128 more.
     expect(called).toBe(4)
     expect(failures).toEqual(
       [1, 2, 3, 4].map((count) => ({ failures: count, reason: expect.stringContaining('failed') as string })),

@@ -1,4 +1,4 @@
-/** Failed runs: recovery is accurate and never retries forever. */
+/** Failed steps, stores and processes: how the run ends, and what the next run does. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -8,9 +8,9 @@ import { ColloquyError } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { call, gate, logOf, result, says, script, startConversation, status } from './script.ts'
 import { wrapStore } from './stores.ts'
-import { timed, TTL } from './timed-store.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
 const running: Event = {
   kind: 'ConversationStateUpdateEvent',
@@ -20,9 +20,9 @@ const running: Event = {
 }
 
 /** A conversation whose run died before it started a call. */
-async function died() {
-  const { store, expire } = timed()
-  const { conversation, engine } = await begun('hello', store)
+async function deadRun() {
+  const { store, expire } = timedStore()
+  const { conversation, engine } = await startConversation('hello', store)
   await conversation.append([running, call('a')])
   await store.acquireLease('c', 'dead', TTL)
   expire()
@@ -36,7 +36,7 @@ describe('a step that yields no event', () => {
   it.each([undefined, null, 'Hello'])(
     'fails the run with an error that names the type of %j',
     async (value) => {
-      const { conversation, engine } = await begun('hello')
+      const { conversation, engine } = await startConversation('hello')
       const { error } = await conversation.run(async function* () {
         yield value as never
       })
@@ -60,7 +60,7 @@ describe('a store that fails once', () => {
         return inner.append(id, facts, options)
       },
     })
-    const { conversation, engine } = await begun('hello', store)
+    const { conversation, engine } = await startConversation('hello', store)
     const { step } = script([[call('a')]], async function* ({ approved }) {
       fails = true
       yield approved.map(result)
@@ -85,7 +85,7 @@ describe('a store that fails once', () => {
           throw new ColloquyError('store_busy', 'Busy for once.')
         },
       })
-      const { conversation, engine } = await begun('hello', store)
+      const { conversation, engine } = await startConversation('hello', store)
       const { step } = script([[call('a')]], async function* ({ approved }) {
         fails = true
         yield approved.map(result)
@@ -101,7 +101,7 @@ describe('a step that throws', () => {
   it.each(['unknown_conversation', 'lease_lost', 'store_busy'] as const)(
     'fails the run and releases the lease, for %s of another conversation',
     async (code) => {
-      const { conversation, store } = await begun()
+      const { conversation, store } = await startConversation()
       const error = new ColloquyError(code, 'Of another one.')
       const step = () => {
         throw error
@@ -119,7 +119,7 @@ describe('a step that throws', () => {
     ['a number as name', Object.assign(new Error('x'), { name: 404 })],
     ['a lone surrogate', new Error('bad \ud800 end')],
   ])('leaves an error event that can be decoded, for %s', async (_, error) => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const ran = await conversation.run(() => {
       throw error
     })
@@ -132,7 +132,7 @@ describe('a step that throws', () => {
 
 describe('the end of a run', () => {
   it('a run starts nothing if only a call after a pending finish call is approved', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await conversation.append([call('f', 'finish'), call('l')])
     const fork = await conversation.fork()
@@ -143,7 +143,7 @@ describe('the end of a run', () => {
   })
 
   it('a run finishes if its condenser refuses a CondensationRequest after the last reply', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.run(script([]).step)
     await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
     let times = 0
@@ -160,7 +160,7 @@ describe('the end of a run', () => {
   })
 
   it('a run fails if its conversation is deleted and recreated with the same id', async () => {
-    const { conversation, store } = await begun('question of the first')
+    const { conversation, store } = await startConversation('question of the first')
     const other = createEngine({ store })
     const thinking = gate()
     const ran = conversation.run(
@@ -176,13 +176,13 @@ describe('the end of a run', () => {
       .finally(() => void (isEnded = true))
     await thinking.reached
     await other.delete('c')
-    const anew = await other.create({ id: 'c' })
-    await anew.sendMessage('question of the second')
+    const recreated = await other.create({ id: 'c' })
+    await recreated.sendMessage('question of the second')
     // The renewal may claim the lease of the new run.
     await expect.poll(async () => isEnded || (await store.getLease('c')) !== null).toBe(true)
     thinking.open()
     await rejects
-    expect(await logOf(anew)).toEqual(['user: question of the second'])
+    expect(await logOf(recreated)).toEqual(['user: question of the second'])
     await other.close()
   })
 })
@@ -193,7 +193,7 @@ describe('a dead run', () => {
     ['restart()', (conversation) => conversation.restart()],
     ['editAndResend()', (conversation, id) => conversation.editAndResend(id, 'go on')],
   ])('stays running with a lease after %s', async (_, command) => {
-    const { conversation, store } = await died()
+    const { conversation, store } = await deadRun()
     const first = (await conversation.state()).log.entries.get(0)?.id ?? ''
     await command(conversation, first)
     expect(await status(conversation)).toBe('running')
@@ -201,8 +201,8 @@ describe('a dead run', () => {
   })
 
   it('is reported as RunLost by a run that waited for it', async () => {
-    const { store, expire } = timed()
-    const { conversation, engine } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation, engine } = await startConversation('hello', store)
     await store.acquireLease('c', 'dead', TTL)
     const waiting = conversation.run(script([]).step, { wait: true })
     const other = await createEngine({ store }).open('c')
@@ -216,20 +216,21 @@ describe('a dead run', () => {
 })
 
 it('an abandoned step cannot publish into the next reply', async () => {
-  const { conversation, engine } = await begun()
-  const heard: unknown[] = []
+  const { conversation, engine } = await startConversation()
+  const received: unknown[] = []
   const listening = (async () => {
     for await (const item of conversation.subscribe())
-      if (item.type === 'delta' && item.event.kind === 'StreamingDeltaEvent') heard.push(item.event.content)
+      if (item.type === 'delta' && item.event.kind === 'StreamingDeltaEvent')
+        received.push(item.event.content)
   })()
-  const [deaf, next] = [gate(), gate()]
-  const heardOf = Promise.withResolvers<(content: string) => void>()
+  const [abandoned, next] = [gate(), gate()]
+  const publishing = Promise.withResolvers<(content: string) => void>()
   const first = conversation.run(async function* ({ publish }) {
-    heardOf.resolve((content) => publish({ kind: 'StreamingDeltaEvent', source: 'agent', content }))
-    await deaf.pass()
+    publishing.resolve((content) => publish({ kind: 'StreamingDeltaEvent', source: 'agent', content }))
+    await abandoned.pass()
     yield says('old')
   })
-  await deaf.reached
+  await abandoned.reached
   await conversation.interrupt()
   await first
   await conversation.sendMessage('other')
@@ -239,13 +240,13 @@ it('an abandoned step cannot publish into the next reply', async () => {
     yield says('new')
   })
   await next.reached
-  const speak = await heardOf.promise
-  speak('OLD')
-  await expect.poll(() => heard.length).toBeGreaterThan(0)
+  const publishLate = await publishing.promise
+  publishLate('OLD')
+  await expect.poll(() => received.length).toBeGreaterThan(0)
   next.open()
   await second
-  expect(heard.join('')).toBe('new')
-  deaf.open()
+  expect(received.join('')).toBe('new')
+  abandoned.open()
   await engine.close()
   await listening.catch(() => undefined)
 })

@@ -1,15 +1,15 @@
-/** Groups Q and W of the inventory on the run loop: batches, and mistakes of other systems. */
+/** Groups Q and W of the inventory, for the run loop: batches, and mistakes of other systems. */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Event } from '../../src/event/types.ts'
-import { begun, call, logOf, result, script } from './script.ts'
+import { call, logOf, result, script, startConversation } from './script.ts'
 import { ALWAYS, waiting } from './run-inventory-calls.ts'
 
 describe('group Q: batches', () => {
   it('Q5 results have the order of the step, including several events for a call', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const token: Event = {
       kind: 'TokenEvent',
       source: 'agent',
@@ -31,7 +31,7 @@ describe('group Q: batches', () => {
 
 describe('group W: mistakes of other systems', () => {
   it('W10 three calls, one of which cannot be executed, become one message with three results', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const error: Event = {
       kind: 'AgentErrorEvent',
       tool_name: 'odd',
@@ -50,7 +50,7 @@ describe('group W: mistakes of other systems', () => {
   })
 
   it('W12 a call that is approved in another engine is sent with its result', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy(ALWAYS)
     const { step, requests } = script([[call('a')]])
     await conversation.run(step)
@@ -69,7 +69,7 @@ describe('group W: mistakes of other systems', () => {
   })
 
   it('W13 a message while waiting executes nothing, and the result of an approved call precedes it', async () => {
-    const { conversation, step, asked: requests, executed } = await waiting(call('a'))
+    const { conversation, step, requests, executed } = await waiting(call('a'))
     await conversation.sendMessage('what are you waiting for?')
     expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
     expect(executed).toEqual([])
@@ -87,7 +87,7 @@ describe('group W: mistakes of other systems', () => {
   })
 
   it('W26 after navigate(null), the model receives only the new branch', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([])
     await conversation.run(step)
     await conversation.navigate(null)
@@ -97,7 +97,7 @@ describe('group W: mistakes of other systems', () => {
   })
 
   it('W28 a PreToolUse event is on the branch between its call and the result', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.run(script([[call('a')]]).step, {
       hooks: [{ on: 'PreToolUse', name: 'guard', run: () => ({}) }],
     })
@@ -116,7 +116,7 @@ describe('group W: mistakes of other systems', () => {
 
   it('W32 and W33 a pause during a reply holds its calls, with and without AlwaysConfirm', async () => {
     for (const policy of [null, ALWAYS]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       await conversation.setConfirmationPolicy(policy)
       const { step, executed } = script([
         async function* () {

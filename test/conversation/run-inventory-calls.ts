@@ -3,7 +3,7 @@
 import { expect } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Event } from '../../src/event/types.ts'
-import { begun, logOf, script, status } from './script.ts'
+import { logOf, script, startConversation, status } from './script.ts'
 
 export const ALWAYS = { kind: 'AlwaysConfirm' }
 
@@ -12,10 +12,10 @@ export const count = async (conversation: Conversation, line: string): Promise<n
 
 /** A conversation that waits for confirmation of these calls. */
 export async function waiting(...calls: readonly Event[]) {
-  const { conversation } = await begun()
+  const { conversation } = await startConversation()
   await conversation.setConfirmationPolicy(ALWAYS)
   const { step, requests, executed } = script([calls])
   await conversation.run(step)
   expect(await status(conversation)).toBe('waiting_for_confirmation')
-  return { conversation, step, asked: requests, executed }
+  return { conversation, step, requests, executed }
 }

@@ -1,12 +1,12 @@
 /** Group P of the inventory: status transitions of the run loop. */
 
 import { describe, expect, it } from 'vitest'
-import { begun, call, logOf, result, says, script, status } from './script.ts'
+import { call, logOf, result, says, script, startConversation, status } from './script.ts'
 import { ALWAYS, count, waiting } from './run-inventory-calls.ts'
 
 describe('group P: status transitions', () => {
   it('P1 the status is idle before a run, running during a tool call, and finished after a reply', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const seen: string[] = [await status(conversation)]
     const { step } = script([[call('a')]], async function* ({ approved }) {
       seen.push(await status(conversation))
@@ -17,7 +17,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P2 a pause before a run appends one PauseEvent, and a run ends the pause', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     expect((await conversation.pause()).map(({ fact }) => fact)).toMatchObject([
       { kind: 'PauseEvent', source: 'user' },
     ])
@@ -26,7 +26,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P4 a pause inside a tool call ends the run of a looping agent, with one PauseEvent', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const replies = Array.from({ length: 50 }, (_, n) => [
       call(`a${n}`, 'work', { llm_response_id: `r${n}` }),
     ])
@@ -48,14 +48,14 @@ describe('group P: status transitions', () => {
   })
 
   it('P6 with AlwaysConfirm, a run waits even after a pause', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy(ALWAYS)
     await conversation.pause()
     expect((await conversation.run(script([[call('a')]]).step)).status).toBe('waiting_for_confirmation')
   })
 
   it('P7 a rejection is logged once and sent to the model, and nothing is executed', async () => {
-    const { conversation, step, executed, asked: requests } = await waiting(call('a'))
+    const { conversation, step, executed, requests } = await waiting(call('a'))
     await conversation.reject(undefined, 'x')
     expect(await status(conversation)).toBe('idle')
     expect(await count(conversation, 'user rejects')).toBe(1)
@@ -71,7 +71,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P9 with AlwaysConfirm, a text reply finishes without waiting', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy(ALWAYS)
     await conversation.run(script([]).step)
     expect(await logOf(conversation)).not.toContain('= waiting_for_confirmation')
@@ -83,7 +83,7 @@ describe('group P: status transitions', () => {
       [[call('f', 'finish')]],
       [[call('t', 'think')], [call('f', 'finish', { llm_response_id: 'r2' })]],
     ]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       await conversation.setConfirmationPolicy(ALWAYS)
       const { step, executed } = script(replies)
       expect((await conversation.run(step)).status).toBe('finished')
@@ -96,7 +96,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P12 a finished conversation sends no request until it has another message', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([])
     await conversation.run(step)
     const before = await logOf(conversation)
@@ -110,7 +110,7 @@ describe('group P: status transitions', () => {
 
   it('P13 a stuck conversation continues with a run, and is idle after a message', async () => {
     for (const then of ['run', 'send'] as const) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const { step } = script([])
       expect((await conversation.run(step, { stuck: () => 'again' })).status).toBe('stuck')
       if (then === 'send') {
@@ -122,7 +122,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P18 an interrupt pauses a conversation with status running and no live run', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.append(call('a'))
     expect(await status(conversation)).toBe('running')
     await conversation.interrupt()
@@ -130,14 +130,14 @@ describe('group P: status transitions', () => {
   })
 
   it('P19 an interrupt after the end appends nothing', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.run(script([]).step)
     expect(await conversation.interrupt()).toEqual([])
     expect(await status(conversation)).toBe('finished')
   })
 
   it('P22 a message during a finish call gets a reply in the same run', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([[call('f', 'finish')]], async function* ({ approved }) {
       await conversation.sendMessage('one more thing')
       yield approved.map(result)
@@ -148,7 +148,7 @@ describe('group P: status transitions', () => {
   })
 
   it('P23 an empty reply continues the loop, and a reply with content ends it', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step } = script([[], [says('')], [says('done')]])
     expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 3 })
   })

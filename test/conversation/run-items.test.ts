@@ -1,4 +1,4 @@
-/** `for await` over a run: its events and deltas, once and in order, then its end or its error. */
+/** `for await` over a run yields its events and deltas once and in order, then ends or throws. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -112,7 +112,7 @@ describe('a run', () => {
     const [one, two, three] = await Promise.all(reads)
     expect(one).toEqual(two)
     expect(kindsOf(one ?? []).at(-1)).toBe('MessageEvent')
-    // What another run appends is yielded, too: a reader sees the log grow.
+    // A reader also receives the events that another run appends.
     expect(three).toEqual(one)
   })
 })

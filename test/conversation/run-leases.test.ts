@@ -1,25 +1,25 @@
-/** Leases and recovery: who may run a conversation, and how a run continues after the previous one (design laws P and I). */
+/** Leases and recovery: which process may run a conversation, and how a run continues after a crash (laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { places } from './places.ts'
-import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
+import { backends } from './backends.ts'
+import { call, gate, logOf, result, says, script, silent, startConversation, status } from './script.ts'
 import { wrapStore } from './stores.ts'
-import { timed, TTL } from './timed-store.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
-const PLACES = places()
+const BACKENDS = backends()
 
-afterAll(() => PLACES.remove())
+afterAll(() => BACKENDS.remove())
 
 /** PostgreSQL leases have their own tests. */
-const NAMES = PLACES.names.filter((name) => name !== 'postgres')
+const NAMES = BACKENDS.names.filter((name) => name !== 'postgres')
 
 describe('a lease', () => {
   it.each(NAMES)('allows one run at a time in all engines, over %s', async (name) => {
-    const store = (await PLACES.make(name)).open()
-    const { conversation } = await begun('hello', store)
+    const store = (await BACKENDS.make(name)).open()
+    const { conversation } = await startConversation('hello', store)
     const other = await createEngine({ store }).open('c')
     const thinking = gate()
     const { step, requests } = script([
@@ -43,8 +43,8 @@ describe('a lease', () => {
   })
 
   it('rejects appends of a lost generation, so no call is executed twice', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     const other = await createEngine({ store }).open('c')
     const working = gate()
     const first = script([[call('a')]], async function* ({ approved }) {
@@ -73,8 +73,8 @@ describe('a lease', () => {
   })
 
   it('a run replies to a message that arrives at its end, although another run is rejected', async () => {
-    const { store } = timed()
-    const { conversation, engine } = await begun('hello', store)
+    const { store } = timedStore()
+    const { conversation, engine } = await startConversation('hello', store)
     const ending = gate()
     const { step, requests } = script([])
     const running = conversation.run(step, {
@@ -94,12 +94,12 @@ describe('a lease', () => {
     let released: (() => Promise<unknown>) | null = null
     const store = wrapStore(inner, {
       async releaseLease(lease) {
-        const was = await inner.releaseLease(lease)
+        const isReleased = await inner.releaseLease(lease)
         await released?.()
-        return was
+        return isReleased
       },
     })
-    const { conversation } = await begun('hello', store)
+    const { conversation } = await startConversation('hello', store)
     const other = await createEngine({ store: inner }).open('c')
     // Another process claims the lease before the first run checks again, and starts later.
     released = async () => {
@@ -110,7 +110,7 @@ describe('a lease', () => {
     expect(await conversation.run(script([]).step)).toEqual({ status: 'finished', iterations: 1 })
   })
 
-  it.each<[string, boolean, (it: Awaited<ReturnType<typeof begun>>) => Promise<unknown>]>([
+  it.each<[string, boolean, (started: Awaited<ReturnType<typeof startConversation>>) => Promise<unknown>]>([
     ['recoverAll', false, ({ engine }) => engine.recoverAll()],
     [
       'navigate',
@@ -119,7 +119,7 @@ describe('a lease', () => {
     ],
     ['recover', true, ({ conversation }) => conversation.recover()],
   ])('a run waits for the short lease of %s (I5)', async (_, isRunning, hold) => {
-    const { store: inner, expire } = timed()
+    const { store: inner, expire } = timedStore()
     const refused = gate()
     const store = wrapStore(inner, {
       async acquireLease(...requests) {
@@ -132,11 +132,11 @@ describe('a lease', () => {
         return inner.releaseLease(lease)
       },
     })
-    const it = await begun('hello', store)
-    if (isRunning) await it.conversation.append(call('a'))
+    const started = await startConversation('hello', store)
+    if (isRunning) await started.conversation.append(call('a'))
     await inner.acquireLease('c', 'another', TTL)
     expire()
-    const holding = hold(it)
+    const holding = hold(started)
     await refused.reached
     const other = await createEngine({ store }).open('c')
     expect((await other.run(script([]).step)).status).toBe('finished')
@@ -145,8 +145,8 @@ describe('a lease', () => {
   })
 
   it('navigate() leaves no lease if the run ends before the lease is read', async () => {
-    const inner = timed().store
-    const { conversation } = await begun('hello', inner)
+    const inner = timedStore().store
+    const { conversation } = await startConversation('hello', inner)
     const thinking = gate()
     const running = conversation.run(silent(thinking))
     await thinking.reached
@@ -164,7 +164,7 @@ describe('a lease', () => {
   })
 
   it('a release that fails hides neither results nor errors', async () => {
-    const { store: inner, expire } = timed()
+    const { store: inner, expire } = timedStore()
     const store = wrapStore(inner, {
       async releaseLease() {
         throw new ColloquyError('store_unavailable', 'The database is away.')
@@ -183,8 +183,8 @@ describe('a lease', () => {
   })
 
   it('a run that lost its lease cannot interrupt the next run when its engine closes', async () => {
-    const { store, expire } = timed()
-    const { conversation, engine } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation, engine } = await startConversation('hello', store)
     const [first, second] = [gate(), gate()]
     const lost = expect(conversation.run(silent(first), { leaseTtl: TTL })).rejects.toMatchObject({
       code: 'lease_lost',
@@ -200,7 +200,7 @@ describe('a lease', () => {
       { leaseTtl: TTL },
     )
     await second.reached
-    // This process was suspended, and now ends.
+    // This process was suspended, and now closes its engine.
     await engine.close()
     await lost
     second.open()
@@ -209,12 +209,12 @@ describe('a lease', () => {
   })
 
   it('a late heartbeat does not acquire a lost lease again', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const blocked: (() => void)[] = []
     const real = globalThis.setInterval
     globalThis.setInterval = ((beat: () => void) => blocked.push(beat)) as never
     try {
-      const { conversation } = await begun('hello', store)
+      const { conversation } = await startConversation('hello', store)
       const thinking = gate()
       const running = conversation.run(
         async function* () {
@@ -240,8 +240,8 @@ describe('a lease', () => {
 
 describe('recover()', () => {
   it('ends every open call of a dead run in log order, in one batch, and sets error', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     const { step } = script([[call('a'), call('b'), call('c')]], async function* ({ approved }) {
       if (approved[1] !== undefined) yield result(approved[1])
       await new Promise(() => undefined)
@@ -264,7 +264,7 @@ describe('recover()', () => {
 
   it('leaves the calls of waiting and paused conversations open', async () => {
     for (const then of ['wait', 'pause'] as const) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const { step } = script([
         async function* () {
           if (then === 'pause') await conversation.pause()
@@ -281,8 +281,8 @@ describe('recover()', () => {
   })
 
   it('does nothing if a run starts first', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     void conversation.run(() => new Promise(() => undefined), { leaseTtl: TTL }).catch(() => undefined)
     await conversation.waitFor('running')
     expire()

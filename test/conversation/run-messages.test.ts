@@ -2,11 +2,11 @@
 
 import { describe, expect, it } from 'vitest'
 import type { StepInput } from '../../src/conversation/run/step.ts'
-import { begun, call, logOf, says, script } from './script.ts'
+import { call, logOf, says, script, startConversation } from './script.ts'
 
 describe('a message that arrives during a run', () => {
   it('gets a reply in the same run', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
       async function* () {
         await conversation.sendMessage('second')
@@ -24,7 +24,7 @@ describe('a message that arrives during a run', () => {
   })
 
   it('gets a reply although the model calls finish, even if that needs a confirmation', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests, executed } = script([
       async function* () {
         await conversation.sendMessage('second')
@@ -43,7 +43,7 @@ describe('a message that arrives during a run', () => {
 
   it('gets a reply although the step yields several messages, also with tool results', async () => {
     for (const during of ['asking', 'executing']) {
-      const { conversation } = await begun('first')
+      const { conversation } = await startConversation('first')
       const pieces = async function* ({ approved }: StepInput) {
         await conversation.sendMessage('second')
         yield approved.map(({ id, event }) => ({
@@ -65,7 +65,7 @@ describe('a message that arrives during a run', () => {
   })
 
   it('gets a reply although it arrives after the final reply, before the step ends', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
       async function* () {
         yield says('to the first')

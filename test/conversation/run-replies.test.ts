@@ -1,4 +1,4 @@
-/** Replies recorded by the run loop: their request position, and the partial text of stopped replies (laws I2 and I4). */
+/** What the run loop records of replies: their request position, and the partial text if interrupted (laws I2 and I4). */
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -6,9 +6,9 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
-import { begun, call, delta, gate, logOf, says, script } from './script.ts'
+import { call, delta, gate, logOf, says, script, startConversation } from './script.ts'
 
-const aside = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
+const messageFrom = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
   kind: 'MessageEvent',
   source,
   llm_message: { role: 'user', content: [{ type: 'text', text }] },
@@ -32,12 +32,12 @@ describe('the request position of a reply', () => {
     ['a message during the request', true, 2],
   ])(
     'ignores events of the step itself, so only a new message continues the run: %s',
-    async (_, speaks, iterations) => {
-      const { conversation } = await begun('first')
+    async (_, sendsMessage, iterations) => {
+      const { conversation } = await startConversation('first')
       const result = await conversation.run(async function* ({ after }) {
         if (after === (await conversation.state()).log.entries.get(0)?.id) {
-          if (speaks) await conversation.sendMessage('second')
-          yield [aside('nudge'), says('done')]
+          if (sendsMessage) await conversation.sendMessage('second')
+          yield [messageFrom('nudge'), says('done')]
         } else yield says('read')
       })
       expect(result).toMatchObject({ status: 'finished', iterations })
@@ -45,7 +45,7 @@ describe('the request position of a reply', () => {
   )
 
   it('is recorded in `after` of each event, unless the step sets it', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
       async function* ({ after }) {
         yield call('a')
@@ -75,7 +75,7 @@ describe('the request position of a reply', () => {
   })
 
   it('orders a message that arrives during the request after the reply', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
       async function* () {
         await conversation.sendMessage('second')
@@ -95,11 +95,11 @@ describe('the request position of a reply', () => {
   })
 
   it.each([
-    ['from the environment gets a reply', aside('note'), 2],
-    ['with a blank text gets none', aside(' ', 'user'), 1],
+    ['from the environment gets a reply', messageFrom('note'), 2],
+    ['with a blank text gets none', messageFrom(' ', 'user'), 1],
     ['with a system prompt gets none', PROMPT, 1],
   ])('an event during the last request %s', async (_, event, times) => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
       async function* () {
         await conversation.append([event])
@@ -112,9 +112,9 @@ describe('the request position of a reply', () => {
   })
 
   it('an event that is yielded twice is appended once', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([
-      [{ ...says('done'), id: 'd' }, aside('go on')],
+      [{ ...says('done'), id: 'd' }, messageFrom('go on')],
       [
         { ...says('done'), id: 'd' },
         { ...says('more'), id: 'm' },
@@ -153,7 +153,7 @@ describe('the partial text of an interrupted reply', () => {
     ['the signal', 'throws'],
     ['the signal', 'publishes'],
   ] as const)('follows the InterruptEvent, stopped by %s, if the step %s', async (who, how) => {
-    const { conversation, store } = await begun('first')
+    const { conversation, store } = await startConversation('first')
     const other = await createEngine({ store }).open('c')
     const input = new AbortController()
     const thinking = gate()
@@ -185,7 +185,7 @@ describe('the partial text of an interrupted reply', () => {
   })
 
   it('is not a final reply, so the next run calls the model', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const thinking = gate()
     const running = conversation.run(async function* () {
       yield delta('Hel')
@@ -204,7 +204,7 @@ describe('the partial text of an interrupted reply', () => {
 
   it('is not logged if it is blank or already yielded', async () => {
     for (const text of ['', ' ', 'yielded']) {
-      const { conversation } = await begun('first')
+      const { conversation } = await startConversation('first')
       const thinking = gate()
       const running = conversation.run(async function* () {
         yield delta(text)
@@ -232,7 +232,7 @@ describe('a reply that ends early', () => {
     ['refused', 'ReplyRefused'],
     ['filtered', 'ReplyFiltered'],
   ])('fails the run for outcome %s with %s, and a later run continues', async (outcome, code) => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step, requests } = script([[ended(outcome)]])
     expect((await conversation.run(step)).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe(code)
@@ -242,7 +242,7 @@ describe('a reply that ends early', () => {
   })
 
   it('continues in the same run if it is paused, and fails after three blank ones', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { step } = script([[ended('paused')]])
     expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 2 })
     await conversation.sendMessage('second')
@@ -252,7 +252,7 @@ describe('a reply that ends early', () => {
   })
 
   it('fails the run with the explanation of the provider', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     await conversation.run(async function* () {
       yield { events: [], outcome: { type: 'failed', explanation: 'overloaded' } }
     })

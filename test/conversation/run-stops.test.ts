@@ -1,24 +1,24 @@
-/** Pauses and interrupts during a run stop it or take effect in it (design laws P and I). */
+/** Pauses and interrupts before and during a run (laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { user } from '../build.ts'
-import { places } from './places.ts'
-import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { backends } from './backends.ts'
+import { call, gate, logOf, result, says, script, startConversation, status } from './script.ts'
 import { wrapStore } from './stores.ts'
-import { timed, TTL } from './timed-store.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
-const PLACES = places()
+const BACKENDS = backends()
 
-afterAll(() => PLACES.remove())
+afterAll(() => BACKENDS.remove())
 
 /** PostgreSQL has its own tests. */
-const NAMES = PLACES.names.filter((name) => name !== 'postgres')
+const NAMES = BACKENDS.names.filter((name) => name !== 'postgres')
 
 describe('a pause', () => {
   it('lets started calls finish, and no further step starts', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed, requests } = script(
       [[call('a'), call('b')], [call('c', 'work', { llm_response_id: 'r2' })]],
       async function* ({ approved }) {
@@ -38,7 +38,7 @@ describe('a pause', () => {
   })
 
   it('keeps the reply of a pending request, and later runs do not request it again', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([
       async function* () {
         await conversation.pause()
@@ -51,7 +51,7 @@ describe('a pause', () => {
     expect(await status(conversation)).toBe('finished')
     expect((await conversation.run(step)).status).toBe('finished')
     expect(requests).toHaveLength(1)
-    // A run equals resume and run.
+    // run() alone also ends the pause.
     await conversation.sendMessage('more')
     const again = script([
       async function* () {
@@ -66,7 +66,7 @@ describe('a pause', () => {
 
   it('holds the calls of a reply until resume(), under the policy in force then', async () => {
     for (const policy of [null, { kind: 'AlwaysConfirm' }]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const { step, requests, executed } = script([
         async function* () {
           await conversation.pause()
@@ -91,7 +91,7 @@ describe('a pause', () => {
   })
 
   it('holds the calls of a reply with two response ids', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([
       async function* () {
         await conversation.pause()
@@ -107,30 +107,30 @@ describe('a pause', () => {
   })
 
   it('stops a run that was requested before the pause and has not started', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([])
     const running = conversation.run(step)
     await conversation.pause()
     expect(await running).toEqual({ status: 'paused', iterations: 0 })
     expect(requests).toEqual([])
-    // Also when it was paused before.
+    // The same holds if the conversation was already paused.
     const again = conversation.run(step)
     expect(await conversation.pause()).toHaveLength(1)
     expect(await again).toEqual({ status: 'paused', iterations: 0 })
     expect(requests).toEqual([])
-    // An older pause does not.
+    // A pause before the request does not stop a run.
     expect((await conversation.run(step)).status).toBe('finished')
   })
 
   it('stops a run that has not started, even if the PauseEvent was evicted', async () => {
     const inner = memoryStore()
-    const { conversation } = await begun(
+    const { conversation } = await startConversation(
       'hello',
       wrapStore(inner, {
         async acquireLease(...args) {
           const lease = await inner.acquireLease(...args)
           await conversation.pause()
-          // Bodies are evicted after the thousandth event, in a later turn.
+          // Bodies are evicted after 1,000 events, in a later turn of the event loop.
           await expect.poll(async () => (await conversation.state()).log.entries.last()?.event).toBeNull()
           return lease
         },
@@ -143,7 +143,7 @@ describe('a pause', () => {
   })
 
   it('stops nothing if it ends during the step', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([
       async function* () {
         await conversation.pause()
@@ -156,8 +156,8 @@ describe('a pause', () => {
   })
 
   it('does not cause a second execution of calls that a dead run started', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('hello', store)
     const dead = script([[call('a')]], async function* () {
       yield await new Promise<never>(() => undefined)
     })
@@ -177,7 +177,7 @@ describe('a pause', () => {
 
 describe('an interrupt', () => {
   it('aborts the signal, and ends every open call in the batch of the InterruptEvent', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const working = gate()
     const { step } = script([[call('a'), call('b'), call('c')]], async function* ({ approved, signal }) {
       if (approved[0] !== undefined) yield result(approved[0])
@@ -207,19 +207,19 @@ describe('an interrupt', () => {
 
   it('ends a hanging step from this engine, from another engine, and by the signal of run()', async () => {
     for (const how of ['here', 'elsewhere', 'signal']) {
-      const { conversation, store } = await begun()
+      const { conversation, store } = await startConversation()
       const other = await createEngine({ store }).open('c')
-      const input = new AbortController()
+      const controller = new AbortController()
       const thinking = gate()
       const running = conversation.run(
         async function* () {
           await thinking.pass()
           yield says('too late')
         },
-        { signal: input.signal },
+        { signal: controller.signal },
       )
       await thinking.reached
-      if (how === 'signal') input.abort()
+      if (how === 'signal') controller.abort()
       else await (how === 'here' ? conversation : other).interrupt()
       expect((await running).status).toBe('paused')
       thinking.open()
@@ -229,7 +229,7 @@ describe('an interrupt', () => {
 
   it('ends a step after a pause or a final reply, also from another engine', async () => {
     for (const before of ['pause', 'last word']) {
-      const { conversation, store } = await begun()
+      const { conversation, store } = await startConversation()
       const other = await createEngine({ store }).open('c')
       const thinking = gate()
       const running = conversation.run(async function* () {
@@ -244,7 +244,7 @@ describe('an interrupt', () => {
   })
 
   it('prevents a run that has not started, but not a later run', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([])
     const running = conversation.run(step)
     await conversation.interrupt()
@@ -263,15 +263,15 @@ describe('an interrupt', () => {
         return inner.append(...args)
       },
     })
-    const { conversation } = await begun('hello', store)
-    const input = new AbortController()
+    const { conversation } = await startConversation('hello', store)
+    const controller = new AbortController()
     const running = conversation.run(
       () => {
         full = true
-        input.abort()
+        controller.abort()
         return new Promise<never>(() => undefined)
       },
-      { signal: input.signal },
+      { signal: controller.signal },
     )
     await expect(running).rejects.toMatchObject({ message: 'full' })
   })
@@ -280,8 +280,8 @@ describe('an interrupt', () => {
 it.each(NAMES)(
   'a message during a request and a later approval of some calls take effect over %s',
   async (name) => {
-    const store = (await PLACES.make(name)).open()
-    const { conversation, engine } = await begun('hello', store)
+    const store = (await BACKENDS.make(name)).open()
+    const { conversation, engine } = await startConversation('hello', store)
     const { step, executed } = script([
       async function* () {
         await conversation.sendMessage('more')

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { RunOptions } from '../../src/conversation/run/options.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { begun, call, gate, logOf, says, script } from './script.ts'
+import { call, gate, logOf, says, script, startConversation } from './script.ts'
 
 const refuse = (): never => {
   throw new TypeError('not now')
@@ -12,7 +12,7 @@ const refuse = (): never => {
 
 describe('a step', () => {
   it('receives messages, state and signal for a request, and the approved calls for an execution', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const inputs: StepInput[] = []
     const { step } = script([[call('a'), call('b')], [says('done')]])
     const result = await conversation.run((input) => {
@@ -50,13 +50,13 @@ describe('a step', () => {
         yield [says('piece by piece')]
       },
     ]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       expect((await conversation.run(step)).status).toBe('finished')
     }
   })
 
   it('publishes deltas without storing them, and fails on an invalid event', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const reader = conversation.subscribe({ after: 0 })
     const first = reader.next()
     const { error } = await conversation.run(async function* (input) {
@@ -79,7 +79,7 @@ describe('a step', () => {
 
 describe('open calls before a request', () => {
   it('are executed if approved, wait if the policy says so, and are interrupted otherwise', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.append([call('a', 'rm'), call('b', 'rm'), call('c')])
     await conversation.approve(['a'])
     const { step, requests, executed } = script([])
@@ -107,7 +107,7 @@ describe('open calls before a request', () => {
   })
 
   it('get an error if the step yields no result for them', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([[call('a')]], async function* () {})
     expect((await conversation.run(step)).status).toBe('finished')
     expect(await logOf(conversation)).toContain('error a')
@@ -115,7 +115,7 @@ describe('open calls before a request', () => {
   })
 
   it('are not executed if the policy changes during their PreToolUse hook', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([[call('a')]])
     const { status: ended } = await conversation.run(step, {
       hooks: [
@@ -131,7 +131,7 @@ describe('open calls before a request', () => {
   })
 
   it('are confirmed under ConfirmRisky as one reply, including calls with results', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
     const { step, executed } = script([
       [call('a', 'rm', { security_risk: 'HIGH' }), call('b', 'ls', { security_risk: 'LOW' })],
@@ -149,7 +149,7 @@ describe('open calls before a request', () => {
   it.each(['HIGH', 'none of the ranks', 'constructor', '__proto__', 3, null])(
     'wait if they are risky, with the threshold %j',
     async (threshold) => {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky', threshold })
       const { step } = script([[call('a', 'rm', { security_risk: 'HIGH' })]])
       expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
@@ -157,7 +157,7 @@ describe('open calls before a request', () => {
   )
 
   it('are confirmed under ConfirmRisky as one reply, even with a message between them', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([
       async function* () {
         yield call('a', 'rm', { security_risk: 'HIGH' })
@@ -172,7 +172,7 @@ describe('open calls before a request', () => {
   })
 
   it('are confirmed separately after a result, even with the same response id', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
     const { step, executed } = script([
       [call('a', 'rm', { security_risk: 'HIGH' })],
@@ -187,7 +187,7 @@ describe('open calls before a request', () => {
 
 describe('calls after a finish in the same response', () => {
   it('get errors in the batch that appends them', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([[call('w'), call('f', 'finish'), call('x', 'danger'), call('y')]])
     expect((await conversation.run(step)).status).toBe('finished')
     expect(executed).toEqual(['w', 'f'])
@@ -205,7 +205,7 @@ describe('calls after a finish in the same response', () => {
   })
 
   it('get errors when they arrive during a pause, even if the finish call is rejected later', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([
       async function* () {
         yield call('f', 'finish')
@@ -222,7 +222,7 @@ describe('calls after a finish in the same response', () => {
   })
 
   it('are executed if the finish call cannot be executed', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, executed } = script([[call('f', 'finish', { action: null }), call('x')]])
     await conversation.run(step)
     expect(executed).toEqual(['x'])
@@ -231,7 +231,7 @@ describe('calls after a finish in the same response', () => {
 
 describe('a run', () => {
   it('fails if the step throws, and started calls get errors', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const thrown = new RangeError('no such tool')
     const { step } = script([[call('a'), call('b')]], async function* ({ approved }) {
       yield [
@@ -254,7 +254,7 @@ describe('a run', () => {
 
   it('fails if the policy or the stuck detector throws, or the step returns nothing', async () => {
     for (const options of [{ policy: refuse }, { stuck: refuse }]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const { step, executed } = script([[call('a')]])
       expect(await conversation.run(step, options)).toMatchObject({
         status: 'error',
@@ -262,7 +262,7 @@ describe('a run', () => {
       })
       expect(executed).toEqual([])
     }
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     expect(await conversation.run((() => undefined) as never)).toMatchObject({
       status: 'error',
       error: { name: 'TypeError' },
@@ -270,7 +270,7 @@ describe('a run', () => {
   })
 
   it('fails if the step yields a ConversationErrorEvent, and sends no further request', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([
       [call('a'), { kind: 'ConversationErrorEvent', source: 'agent', code: 'Budget', detail: 'spent' }],
     ])
@@ -283,7 +283,7 @@ describe('a run', () => {
   })
 
   it('fails with MaxIterationsReached after maxIterations requests of its own', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const replies = ['a', 'b', 'c', 'd'].map((id) => [call(id, 'work', { llm_response_id: id })])
     const { step, requests } = script(replies)
     expect(await conversation.run(step, { maxIterations: 2 })).toEqual({
@@ -302,7 +302,7 @@ describe('a run', () => {
 
   it('finishes if the last allowed iteration is a reply or a finish call', async () => {
     for (const last of [[says('done')], [call('f', 'finish', { llm_response_id: 'r2' })]]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const { step } = script([[call('a')], last])
       expect(await conversation.run(step, { maxIterations: 2 })).toEqual({
         status: 'finished',
@@ -313,7 +313,7 @@ describe('a run', () => {
   })
 
   it('ends as stuck, with the reason in the log', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([[call('a')]])
     const stuck = (): string | null => (requests.length > 0 ? 'the same call again' : null)
     expect((await conversation.run(step, { stuck })).status).toBe('stuck')
@@ -321,7 +321,7 @@ describe('a run', () => {
   })
 
   it('rejects if its conversation is deleted, even if its step hangs', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const thinking = gate()
     const running = conversation.run(async function* () {
       await thinking.pass()

@@ -75,7 +75,7 @@ export function script(
 }
 
 /** A conversation in a new engine and store, with a first message. */
-export async function begun(
+export async function startConversation(
   text = 'hello',
   store: Store = memoryStore(),
 ): Promise<{ engine: Engine; conversation: Conversation; store: Store }> {

@@ -13,26 +13,26 @@ import type { Event } from '../../src/event/types.ts'
 import { initialState } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate, says } from './script.ts'
-import { heardStore, wrapStore } from './stores.ts'
+import { spyStore, wrapStore } from './stores.ts'
 
 const thinks = (reasoning_content: string): Event => ({ kind: 'StreamingDeltaEvent', reasoning_content })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
 
-/** Waits long enough that a poll would show. */
-const LOOKS = 1_200
+/** Milliseconds in which at least one poll happens, if polling is active. */
+const POLL_WAIT = 1_200
 
-/** Returns the text once `words` has arrived, or what arrived within five minutes. */
-async function hears(conversation: Conversation, words: string): Promise<string> {
-  let heard = ''
+/** Returns the received text once it equals `expected`, or after five minutes. */
+async function receivedText(conversation: Conversation, expected: string): Promise<string> {
+  let text = ''
   try {
     for await (const item of conversation.subscribe({ signal: AbortSignal.timeout(300_000) })) {
-      if (item.type === 'delta') heard += item.event.content ?? ''
-      if (heard === words) break
+      if (item.type === 'delta') text += item.event.content ?? ''
+      if (text === expected) break
     }
   } catch {
     // The assertion compares the text.
   }
-  return heard
+  return text
 }
 
 it.each([
@@ -44,10 +44,10 @@ it.each([
     createEngine({ store, shareReplies: true }),
     createEngine({ store, shareReplies: true }),
   ]
-  const made = await one.create({ id: 'c' })
-  await made.sendMessage('Hi')
+  const conversation = await one.create({ id: 'c' })
+  await conversation.sendMessage('Hi')
   const end = gate()
-  const running = made.run(async function* ({ publish }) {
+  const running = conversation.run(async function* ({ publish }) {
     publish(delta('Hello'))
     await end.pass()
     yield says('Hello')
@@ -59,7 +59,7 @@ it.each([
     await read.sendMessage('And?')
     waiting = read.run(() => [says('Later')], { wait: true })
   }
-  expect(await hears(read, 'Hello')).toBe('Hello')
+  expect(await receivedText(read, 'Hello')).toBe('Hello')
   end.open()
   await Promise.all([running, waiting])
   await Promise.all([one.close(), two.close()])
@@ -79,14 +79,14 @@ it('a redacting store shares no streamed text', async () => {
     createEngine({ store, shareReplies: true }),
     createEngine({ store, shareReplies: true }),
   ]
-  const made = await one.create({ id: 'c' })
-  await made.sendMessage('Hi')
+  const conversation = await one.create({ id: 'c' })
+  await conversation.sendMessage('Hi')
   const reading = new AbortController()
   const reader = (async () => {
     for await (const item of (await two.open('c')).subscribe({ signal: reading.signal }))
       if (item.type === 'delta') items.push('a delta')
   })().catch(() => undefined)
-  await made.run(async function* ({ publish }) {
+  await conversation.run(async function* ({ publish }) {
     for (let n = 0; n < 5; n += 1) {
       publish(delta('The word is open-sesame.'))
       await new Promise((resolve) => setTimeout(resolve, 150))
@@ -100,89 +100,89 @@ it('a redacting store shares no streamed text', async () => {
   await Promise.all([one.close(), two.close()])
 })
 
-/** Only thinks, until it is stopped. */
+/** Streams only reasoning, until its signal is aborted. */
 const thinksOn: Step = async function* ({ publish, signal }) {
   publish(thinks('hm'))
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
   yield []
 }
 
-/** Counts requests for shared replies during a wait. */
+/** Counts polls for shared replies during a wait. */
 async function counted() {
-  let requestCount = 0
-  const store = heardStore(memoryStore(), (method) => {
-    if (method === 'getItem') requestCount += 1
+  let polls = 0
+  const store = spyStore(memoryStore(), (method) => {
+    if (method === 'getItem') polls += 1
   })
   const engine = createEngine({ store, shareReplies: true })
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi')
-  const looks = async (): Promise<number> => {
-    requestCount = 0
-    await sleep(LOOKS)
-    return requestCount
+  const countPolls = async (): Promise<number> => {
+    polls = 0
+    await sleep(POLL_WAIT)
+    return polls
   }
-  return { store, engine, conversation, looks }
+  return { store, engine, conversation, countPolls }
 }
 
 it.each(['its own engine', 'another engine'])(
   'polling ends when %s interrupts a reply that has only reasoning',
   async (who) => {
-    const { store, engine, conversation, looks } = await counted()
+    const { store, engine, conversation, countPolls } = await counted()
     const other = createEngine({ store, shareReplies: true })
     const running = conversation.run(thinksOn)
     await conversation.waitFor('running')
     await sleep(0)
-    expect(await looks()).toBeGreaterThan(0)
+    expect(await countPolls()).toBeGreaterThan(0)
     await (who === 'another engine' ? await other.open('c') : conversation).interrupt()
     await running
     // A request made before the end may still arrive.
-    await looks()
-    expect(await looks()).toBe(0)
+    await countPolls()
+    expect(await countPolls()).toBe(0)
     await Promise.all([engine.close(), other.close()])
   },
 )
 
 it('polling ends when the engine is closed', async () => {
-  const { engine, conversation, looks } = await counted()
+  const { engine, conversation, countPolls } = await counted()
   for await (const { type } of conversation.subscribe()) {
     if (type !== 'caught_up') continue
     conversation.publish(delta('of no run'))
     break
   }
-  expect(await looks()).toBeGreaterThan(0)
+  expect(await countPolls()).toBeGreaterThan(0)
   await engine.close()
-  await looks()
-  expect(await looks()).toBe(0)
+  await countPolls()
+  expect(await countPolls()).toBe(0)
 })
 
 it('delete() can be repeated after a failed cleanup, and keeps a recreated conversation', async () => {
   const inner = memoryStore()
-  const looks = gate()
-  let look = looks.pass
+  const cleanup = gate()
+  let beforeRead = cleanup.pass
   const store = wrapStore(inner, {
     async getItem(collection, id) {
-      await look()
+      await beforeRead()
       return inner.getItem(collection, id)
     },
   })
   const engine = createEngine({ store, shareReplies: true })
   await (await engine.create({ id: 'c' })).sendMessage('old')
   const deleting = engine.delete('c')
-  await looks.reached
+  await cleanup.reached
   const again = await engine.openOrCreate('c')
   await again.sendMessage('new')
   const waiting = again.waitFor('finished')
-  looks.open()
+  cleanup.open()
   expect(await deleting).toBe(true)
   await again.run(() => [says('Hi')])
   expect((await waiting).log.entries.length).toBe(3)
 
-  look = () => Promise.reject(new Error('away'))
+  beforeRead = () => Promise.reject(new Error('away'))
   await expect(engine.delete('c')).rejects.toThrow('away')
-  let looked = 0
-  look = async () => void (looked += 1)
+  let reads = 0
+  beforeRead = async () => void (reads += 1)
   expect(await engine.delete('c')).toBe(false)
-  expect(looked).toBe(1)
+  expect(reads).toBe(1)
   await engine.close()
 })
 

@@ -1,4 +1,4 @@
-/** Snapshots of live conversations are automatic, save reading the log, and may be lost or damaged at any time. */
+/** Snapshots of live conversations are automatic, shorten the opening, and may be lost or damaged at any time. */
 
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -12,13 +12,13 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { evict, encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { hostileLog } from '../../src/testing/index.ts'
-import { places } from './places.ts'
+import { backends } from './backends.ts'
 import { wrapStore } from './stores.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
-const say = (id: string, source: 'user' | 'agent' = 'user'): Event => ({
+const message = (id: string, source: 'user' | 'agent' = 'user'): Event => ({
   kind: 'MessageEvent',
   id,
   timestamp: '2026-01-01T00:00:00Z',
@@ -49,7 +49,7 @@ const answer = (actionId: string): Event => ({
 function longLog(length: number): Event[] {
   const events: Event[] = []
   for (let n = 0; events.length < length; n += 1) {
-    events.push(say(`m${n}`), call(`a${n}`), answer(`a${n}`))
+    events.push(message(`m${n}`), call(`a${n}`), answer(`a${n}`))
     if (n % 50 === 49) {
       const forgotten = Array.from({ length: 45 }, (_, i) => [`m${n - i - 1}`, `a${n - i - 1}`]).flat()
       events.push({
@@ -62,7 +62,7 @@ function longLog(length: number): Event[] {
     }
     if (n % 97 === 96)
       events.push(
-        { ...say(`side${n}`), parent_id: `m${n - 20}` },
+        { ...message(`side${n}`), parent_id: `m${n - 20}` },
         { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id', value: `a${n}` },
       )
   }
@@ -78,7 +78,7 @@ async function plainState(store: Store, id: string) {
 }
 
 /** Counts the events read. */
-function counting(inner: Store): { readonly store: Store; readonly seen: () => number } {
+function counting(inner: Store): { readonly store: Store; readonly readCount: () => number } {
   let count = 0
   const store = wrapStore(inner, {
     async read(id, options) {
@@ -87,12 +87,12 @@ function counting(inner: Store): { readonly store: Store; readonly seen: () => n
       return events
     },
   })
-  return { store, seen: () => count }
+  return { store, readCount: () => count }
 }
 
-describe.each(PLACES.names)('snapshots over %s', (name) => {
+describe.each(BACKENDS.names)('snapshots over %s', (name) => {
   it('a long conversation opens from a snapshot and the events after it', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const store = backend.open()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
@@ -112,7 +112,7 @@ describe.each(PLACES.names)('snapshots over %s', (name) => {
     const plain = await plainState(store, 'c')
     expect(state.log.entries.length).toBe(plain.log.entries.length)
     // The bodies of the view and later events.
-    expect(counted.seen()).toBeLessThan(1_100 + state.branch.view.length)
+    expect(counted.readCount()).toBeLessThan(1_100 + state.branch.view.length)
     expect(encodeState(state)).toBe(encodeState(plain))
     expect(await reopened.messages()).toEqual(await conversationMessages(store))
     // Evicted bodies are loaded on demand.
@@ -124,11 +124,11 @@ describe.each(PLACES.names)('snapshots over %s', (name) => {
   })
 
   it('a conversation without old bodies accepts late results, old branches and HEAD moves', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const store = backend.open()
     const writing = createEngine({ store })
     const conversation = await writing.create({ id: 'c' })
-    await conversation.append([say('root'), call('old')])
+    await conversation.append([message('root'), call('old')])
     await conversation.navigate('root')
     for (let index = 0; index < 15; index += 1)
       await conversation.append(longLog(1_500).slice(index * 100, index * 100 + 100))
@@ -140,9 +140,9 @@ describe.each(PLACES.names)('snapshots over %s', (name) => {
     const head = (await opened.state()).log.head?.id
     await opened.append(answer('old'))
     expect((await opened.state()).log.head?.id).toBe(head)
-    await opened.append({ ...say('aside'), parent_id: 'm7' })
+    await opened.append({ ...message('aside'), parent_id: 'm7' })
     await opened.navigate('m9')
-    await opened.append(say('beside'))
+    await opened.append(message('beside'))
     await opened.navigate('aside')
     expect(encodeState(await opened.state())).toBe(encodeState(await plainState(store, 'c')))
     expect((await opened.branches()).map(({ leafId }) => leafId)).toContain('beside')
@@ -217,7 +217,7 @@ it('openState() reads fewer than 10 ranges of the log, even if the view is scatt
   const log = Array.from({ length: 2_401 }, (_, n): Event => {
     const isSide = n % 40 > 0
     const before = isSide && n % 40 > 1 ? n - 1 : n - (isSide ? 1 : 40)
-    return { ...say(`m${n}`), ...(before >= 0 && { parent_id: `m${before}` }) }
+    return { ...message(`m${n}`), ...(before >= 0 && { parent_id: `m${before}` }) }
   })
   await inner.append('c', log, { mode: 'import' })
   const plain = await plainState(inner, 'c')
@@ -266,7 +266,7 @@ describe('a snapshot', () => {
           const other = createEngine({ store: counted.store })
           const opened = await other.open('c')
           expect(encodeState(await opened.state())).toBe(plain)
-          if (counted.seen() > 1_000) refused += 1
+          if (counted.readCount() > 1_000) refused += 1
           await other.close()
         },
       ),
@@ -315,7 +315,7 @@ describe('a snapshot', () => {
 
 describe('hostile logs', () => {
   it('have the state of a replay after an opening from a snapshot', async () => {
-    const letGo = { count: 0 }
+    const evictions = { count: 0 }
     await fc.assert(
       fc.asyncProperty(hostileLog(), fc.nat({ max: 100 }), async (log, cut) => {
         const store = memoryStore()
@@ -329,7 +329,7 @@ describe('hostile logs', () => {
         // Saved manually: these logs are too short for automatic snapshots.
         const state = await conversation.state()
         await store.saveSnapshot('c', encodeWithoutBodies(state, 0, createdAt))
-        if (evict(state).log.entries.length > 0) letGo.count += 1
+        if (evict(state).log.entries.length > 0) evictions.count += 1
         await engine.close()
         await store.append('c', facts.slice(index), { mode: 'import' })
         const other = createEngine({ store })
@@ -339,6 +339,6 @@ describe('hostile logs', () => {
       }),
       { numRuns: 60 },
     )
-    expect(letGo.count).toBeGreaterThan(25)
+    expect(evictions.count).toBeGreaterThan(25)
   })
 })

@@ -22,7 +22,7 @@ export const kinds = (events: readonly Event[]): string[] => events.map(({ kind 
 export const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
 
 /** Ids that no test log uses. */
-export function counter(prefix = 'new'): () => string {
+export function idCounter(prefix = 'new'): () => string {
   let count = 0
   return () => `${prefix}-${(count += 1)}`
 }
@@ -31,8 +31,8 @@ export function counter(prefix = 'new'): () => string {
  * Applies decided events.
  * @throws Error if an event does not decode or refers to an unknown event.
  */
-export function carryOut(state: State, events: readonly Event[], newId = counter()): State {
-  let now = state
+export function applyEvents(state: State, events: readonly Event[], newId = idCounter()): State {
+  let current = state
   for (const event of events) {
     const stamped = {
       ...event,
@@ -40,18 +40,18 @@ export function carryOut(state: State, events: readonly Event[], newId = counter
       timestamp: event.timestamp ?? '2026-02-01T00:00:00Z',
     }
     const decoded = decodeEvent(stamped)
-    if (!decoded.ok) throw new Error(`no event: ${JSON.stringify(decoded.issues)}`)
-    const named = [event.parent_id ?? null]
+    if (!decoded.ok) throw new Error(`invalid event: ${JSON.stringify(decoded.issues)}`)
+    const references = [event.parent_id ?? null]
     if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id')
-      named.push(event.value as string | null)
-    for (const id of named) {
-      if (id !== null && id !== '__root__' && findEventIn(now.log, id) === undefined)
-        throw new Error(`names ${id}, which is nothing`)
+      references.push(event.value as string | null)
+    for (const id of references) {
+      if (id !== null && id !== '__root__' && findEventIn(current.log, id) === undefined)
+        throw new Error(`unknown event ${id}`)
     }
-    now = reduce(now, decoded.event)
-    if (now.log.entries.last()?.warnings.length !== 0) throw new Error('was put right by the fold')
+    current = reduce(current, decoded.event)
+    if (current.log.entries.last()?.warnings.length !== 0) throw new Error('the fold repaired an event')
   }
-  return now
+  return current
 }
 
 const GRANTS: readonly CallStatus[] = ['approved', 'held', 'started']
@@ -63,14 +63,14 @@ export function hostileState(): fc.Arbitrary<{ readonly facts: readonly Fact[]; 
     fc.constantFrom(...STATUSES, 'running', 'paused', 'waiting_for_confirmation', 'waiting_for_confirmation'),
     { freq: 3 },
   )
-  const listLeavesIn = fc.nat(9).map((n) => n === 0)
+  const isHeadEmpty = fc.nat(9).map((n) => n === 0)
   const callStatuses = fc.array(fc.constantFrom<CallStatus | null>(...GRANTS, null, null), { maxLength: 6 })
   const policy = fc.option(fc.constantFrom('AlwaysConfirm', 'NeverConfirm'), { freq: 2 })
   return fc
-    .tuple(hostileLog(), status, callStatuses, policy, listLeavesIn)
-    .map(([log, status, callStatuses, policy, listLeavesIn]) => {
+    .tuple(hostileLog(), status, callStatuses, policy, isHeadEmpty)
+    .map(([log, status, callStatuses, policy, isHeadEmpty]) => {
       const facts: Fact[] = [...log]
-      if (listLeavesIn) facts.push({ ...headUpdate(null), id: 'left' })
+      if (isHeadEmpty) facts.push({ ...headUpdate(null), id: 'left' })
       if (policy !== null) facts.push({ ...policyUpdate({ kind: policy }), id: 'policy' })
       if (status !== null) facts.push({ ...statusUpdate(status), id: 'status' })
       const open = openCallsOf(replay(facts, { conversationId: 'c' }))

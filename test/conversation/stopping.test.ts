@@ -9,7 +9,7 @@ import { uiMessageResponse } from '../../src/conversation/ui-messages.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool } from '../../src/steps/index.ts'
-import { call, delta, gate, logOf, begun, says, script } from './script.ts'
+import { call, delta, gate, logOf, says, script, startConversation } from './script.ts'
 
 type Moment = 'reply' | 'calls'
 
@@ -17,7 +17,7 @@ interface Row {
   readonly act: (conversation: Conversation, page: Response) => Promise<unknown>
   /** Calls whose signal is aborted, and subagents that are interrupted, before anything else ends. */
   readonly stopped: Readonly<Record<Moment, readonly string[]>>
-  /** Calls that work when their tools have ended, and all else has. */
+  /** Outcomes of the background calls once all tools have ended. */
   readonly outcomes: Readonly<Record<'work' | 'child', string>>
   readonly log: Readonly<Record<Moment, readonly string[]>>
   readonly status: Readonly<Record<Moment, string>>
@@ -71,9 +71,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 }
 
-/** A call that works, a subagent that works, and then a reply with a pending call and an awaited subagent. */
+/** Starts a background call and a background subagent, then a reply with a pending call and an awaited subagent. */
 async function begin(moment: Moment) {
-  const { engine, conversation, store } = await begun()
+  const { engine, conversation, store } = await startConversation()
   const end = gate()
   const replying = gate()
   const begins = new Map(['work', 'child', 'slow', 'awaited'].map((id) => [id, gate()]))

@@ -20,13 +20,13 @@ export const wrapStore = (store: Store, calls: Partial<Store>): Store =>
   })
 
 /** Reports every call with its method and arguments. */
-export const heardStore = (store: Store, hear: (method: string, inputs: readonly unknown[]) => void): Store =>
+export const spyStore = (store: Store, onCall: (method: string, input: readonly unknown[]) => void): Store =>
   new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
       return (...input: unknown[]): unknown => {
-        hear(String(name), input)
+        onCall(String(name), input)
         return Reflect.apply(value, target, input)
       }
     },

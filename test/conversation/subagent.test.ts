@@ -1,3 +1,5 @@
+/** Subagents: conversations of their own that a tool call starts and whose reply is its result. */
+
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createEngine } from '../../src/conversation/engine.ts'
@@ -6,7 +8,7 @@ import { listWorkingCalls } from '../../src/state/read.ts'
 import { executeCalls } from '../../src/steps/step-of.ts'
 import { subagent, type StepTool, type SubagentOptions } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, call, gate, logOf, says, script } from './script.ts'
+import { call, gate, logOf, says, script, startConversation } from './script.ts'
 import { wrapStore } from './stores.ts'
 
 const asksHelper = (id: string) =>
@@ -37,7 +39,7 @@ const helper = (step: Step, more: Partial<SubagentOptions> = {}): StepTool =>
 
 describe('a subagent', () => {
   it('is a conversation whose reply is the result of the call', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const child = script([[says('found it')]])
     const { step, requests } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
     await conversation.run(step)
@@ -62,12 +64,12 @@ describe('a subagent', () => {
   it.each(['before', 'after'])('does not remain if its parent is deleted %s it is created', async (when) => {
     const store = memoryStore()
     const child = script([])
-    const { conversation } = await begun(
+    const { conversation } = await startConversation(
       'hello',
       wrapStore(store, {
         async createConversation(record) {
           if (record.id === 'c') return store.createConversation(record)
-          // By another process, which saw no child.
+          // Another process deletes the parent, and has seen no child.
           if (when === 'before') await store.deleteConversation('c')
           const created = await store.createConversation(record)
           if (when === 'after') await store.deleteConversation('c')
@@ -83,7 +85,7 @@ describe('a subagent', () => {
 
   it('is reused when another engine executes its call again', async () => {
     const store = memoryStore()
-    const { engine, conversation } = await begun('hello', store)
+    const { engine, conversation } = await startConversation('hello', store)
     const stuck = gate()
     const child = script([
       async function* () {
@@ -129,7 +131,7 @@ describe('a subagent', () => {
   })
 
   it('has the same prompt whether its call is executed or resumed', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const stuck = gate()
     const child = script([
       async function* () {
@@ -156,7 +158,7 @@ describe('a subagent', () => {
   })
 
   it('works in the background, and is interrupted when its call is cancelled', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const stuck = gate()
     const child = script([
       async function* () {
@@ -184,7 +186,7 @@ describe('a subagent', () => {
   })
 
   it('completes its background call, and the parent receives its reply', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const child = script([[says('found it')]])
     const { step, requests } = stepWith(
       [helper(child.step, { background: true })],
@@ -197,7 +199,7 @@ describe('a subagent', () => {
   })
 
   it('is limited in depth and number', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     let depth = 0
     // A recursive helper.
     const nested: StepTool = helper(

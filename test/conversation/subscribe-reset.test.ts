@@ -40,8 +40,8 @@ it('readers receive the log in order after failovers, with a reset if they lost 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), fc.nat(3), async (steps, ahead) => {
       const { store, failOver } = await failoverStore()
-      let made = 0
-      const events = (count: number) => Array.from({ length: count }, () => pause(`e${(made += 1)}`))
+      let created = 0
+      const events = (count: number) => Array.from({ length: count }, () => pause(`e${(created += 1)}`))
       const engine = createEngine({ store })
       const conversation = await engine.open('c')
       const stop = new AbortController()
@@ -49,8 +49,8 @@ it('readers receive the log in order after failovers, with a reset if they lost 
       let seenAt = ahead - 1
       let cut = new AbortController()
       let joined: Promise<void> = Promise.resolve()
-      const look: { call?: () => void } = {}
-      const take = (item: SubscriptionItem): void => {
+      const listener: { onItem?: () => void } = {}
+      const receive = (item: SubscriptionItem): void => {
         if (item.type === 'reset') {
           seen = []
           seenAt = -1
@@ -62,7 +62,7 @@ it('readers receive the log in order after failovers, with a reset if they lost 
           seenAt = item.seq
           seen.push(item.id ?? '')
         }
-        look.call?.()
+        listener.onItem?.()
       }
       const reading = (async () => {
         while (!stop.signal.aborted) {
@@ -73,7 +73,7 @@ it('readers receive the log in order after failovers, with a reset if they lost 
             ...(afterId !== undefined && { afterId }),
             signal,
           }))
-            take(item)
+            receive(item)
           await joined
         }
       })()
@@ -99,15 +99,15 @@ it('readers receive the log in order after failovers, with a reset if they lost 
       // The next append wakes the other readers. The log is then longer than every start position.
       await store.append('c', events(5))
       const log = (await store.read('c')).map(({ id }) => id ?? '')
-      const isThere = (): boolean => seen.at(-1) === log.at(-1)
-      const there = new Promise<void>((resolve) => {
-        look.call = () => void (isThere() && resolve())
-        look.call()
+      const hasArrived = (): boolean => seen.at(-1) === log.at(-1)
+      const arrived = new Promise<void>((resolve) => {
+        listener.onItem = () => void (hasArrived() && resolve())
+        listener.onItem()
       })
-      await Promise.race([there, reading])
+      await Promise.race([arrived, reading])
       expect(seen).toEqual(log.slice(log.length - seen.length))
       expect(seenAt).toBe(log.length - 1)
-      // Readers ahead of the log, or reset, have the whole log.
+      // A reader from the start has the whole log.
       if (ahead === 0) expect(seen).toEqual(log)
       stop.abort()
       await reading

@@ -1,4 +1,4 @@
-/** Subscriptions deliver every event after a position once and in order, across slow readers, crashes and reconnects (law B). */
+/** Subscriptions deliver every event after a position once and in order, also to slow and reconnecting readers (law B). */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -8,10 +8,10 @@ import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { places } from './places.ts'
+import { backends } from './backends.ts'
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
 const pause = (id: string): Event => ({ kind: 'PauseEvent', id })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
@@ -58,15 +58,15 @@ async function fresh(events: number): Promise<{ engine: Engine; conversation: Co
   return { engine, conversation }
 }
 
-describe.each(PLACES.names)('subscribers over %s', (name) => {
+describe.each(BACKENDS.names)('subscribers over %s', (name) => {
   it('receive each event once and in order from several engines, slow or reconnecting', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const stores = [backend.open(), backend.open(), backend.open()]
     const engines = stores.map((store) => createEngine({ store }))
     const [first, second, reading] = engines as [Engine, Engine, Engine]
-    const begun = await first.create({ id: 'c' })
-    // A position within a log requires that the log exists.
-    await begun.append(range(0, 10).map((n) => pause(`first${n}`)))
+    const created = await first.create({ id: 'c' })
+    // The readers that start at position 3 or 9 need these events.
+    await created.append(range(0, 10).map((n) => pause(`first${n}`)))
     const total = 400
     const writing = [first, second].map(async (engine, writer) => {
       const conversation = await engine.open('c')
@@ -79,8 +79,8 @@ describe.each(PLACES.names)('subscribers over %s', (name) => {
     const stop = new AbortController()
     const seen: number[][] = []
     const reader = async (engine: Engine, start: number, kind: number): Promise<void> => {
-      const mine: number[] = []
-      seen.push(mine)
+      const received: number[] = []
+      seen.push(received)
       const conversation = await engine.open('c')
       let after = start
       let patience = 15
@@ -90,11 +90,11 @@ describe.each(PLACES.names)('subscribers over %s', (name) => {
         const visit = kind === 2 ? AbortSignal.any([stop.signal, AbortSignal.timeout(patience)]) : stop.signal
         for await (const item of conversation.subscribe({ after, signal: visit })) {
           if (item.type !== 'event') continue
-          mine.push(item.seq)
+          received.push(item.seq)
           after = item.seq
           if (kind === 1 && item.seq % 16 === 0) await sleep(1)
         }
-        // A busy machine may need longer for a first event.
+        // A busy machine may need more time for the first event.
         patience = after === before ? 2 * patience : 15
       }
     }
@@ -110,17 +110,18 @@ describe.each(PLACES.names)('subscribers over %s', (name) => {
     const { length } = (await conversation.state()).log.entries
     const starts = [0, 10, 0, 0, 4]
     const until = Date.now() + 300_000
-    while (seen.some((mine, i) => mine.length < length - (starts[i] ?? 0)) && Date.now() < until)
+    while (seen.some((received, i) => received.length < length - (starts[i] ?? 0)) && Date.now() < until)
       await sleep(5)
     stop.abort()
     await Promise.all(readers)
-    for (const [i, mine] of seen.entries()) expect(mine, `reader ${i}`).toEqual(range(starts[i] ?? 0, length))
+    for (const [i, received] of seen.entries())
+      expect(received, `reader ${i}`).toEqual(range(starts[i] ?? 0, length))
     await Promise.all(engines.map((engine) => engine.close()))
     await Promise.all(stores.map((store) => store.close()))
   })
 
   it('receive a log that is longer than a page and partly evicted', async () => {
-    const backend = await PLACES.make(name)
+    const backend = await BACKENDS.make(name)
     const store = backend.open()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
@@ -133,9 +134,9 @@ describe.each(PLACES.names)('subscribers over %s', (name) => {
     // HEAD was not in the view when bodies were evicted, so its body is gone too.
     const countEvicted = async () => (await conversation.state()).log.index.columns?.length ?? 0
     await expect.poll(countEvicted).toBeGreaterThan(0)
-    const rested = await countEvicted()
-    const [head] = await collect(conversation, { after: rested - 2 }, (items) => items.length === 1)
-    expect(head).toMatchObject({ type: 'event', seq: rested - 1, fact: { kind: 'PauseEvent' } })
+    const evictedCount = await countEvicted()
+    const [head] = await collect(conversation, { after: evictedCount - 2 }, (items) => items.length === 1)
+    expect(head).toMatchObject({ type: 'event', seq: evictedCount - 1, fact: { kind: 'PauseEvent' } })
     await engine.close()
     await store.close()
   })
@@ -179,7 +180,7 @@ describe('a subscription', () => {
 
   it('yields the deltas of a reply from its start, each before the events that follow it', async () => {
     const { engine, conversation } = await fresh(1)
-    // No reader or run keeps it open.
+    // Without a reader or a run, this delta is discarded.
     conversation.publish(delta('So '))
     const live = catchingUp()
     const reading = collect(

@@ -15,10 +15,10 @@ import { subagent, type StepTool } from '../../src/steps/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, call, gate, says } from './script.ts'
+import { call, gate, says, startConversation } from './script.ts'
 import { wrapStore } from './stores.ts'
 
-const asks = (id: string, tool: string) =>
+const callTo = (id: string, tool: string) =>
   call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: `r-${id}` })
 
 /** A message with its token usage. */
@@ -50,18 +50,18 @@ const helper = (more: { readonly background?: boolean } = {}): StepTool =>
   subagent({
     name: 'helper',
     description: 'Helps.',
-    step: agent([expert], (id) => [asks(`deep-${id}`, 'expert'), costing('found it', 10)]),
+    step: agent([expert], (id) => [callTo(`deep-${id}`, 'expert'), costing('found it', 10)]),
     ...more,
   })
 
 /** Calls a helper twice; each helper calls an expert. */
 const parent = (tool = helper()): Step =>
-  agent([tool], () => [asks('a', 'helper'), asks('b', 'helper'), costing('thanks', 1)])
+  agent([tool], () => [callTo('a', 'helper'), callTo('b', 'helper'), costing('thanks', 1)])
 
 const shape = ({ title, actionId, children }: StateTree): unknown => [title, actionId, children.map(shape)]
 
 async function family(store?: Store) {
-  const { engine, conversation } = await begun('hello', store)
+  const { engine, conversation } = await startConversation('hello', store)
   await conversation.run(parent(), { until: 'settled' })
   const tree = await conversation.tree()
   return { engine, conversation, tree, ids: tree.children.map(({ id }) => id) }
@@ -79,7 +79,7 @@ const conversationOf = ({ attributes }: Record<string, unknown>): unknown =>
     ({ key }) => key === 'gen_ai.conversation.id',
   )?.value.stringValue
 
-const text = (words: string): string => JSON.stringify([{ type: 'text', text: words }])
+const text = (content: string): string => JSON.stringify([{ type: 'text', text: content }])
 
 const output = (id: string): StateTree['state'] =>
   replay([{ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [] } }])
@@ -100,7 +100,7 @@ describe('tree()', () => {
 
   it('loads the bodies of a conversation that was opened from a snapshot', async () => {
     const store = sqliteStore({ file: ':memory:' })
-    const { engine, conversation } = await begun('hello', store)
+    const { engine, conversation } = await startConversation('hello', store)
     for (let index = 0; index < 1_100; index += 1) await conversation.append(says(`${index}`))
     await engine.close()
     const later = createEngine({ store })
@@ -111,7 +111,7 @@ describe('tree()', () => {
   })
 
   it("ends if records are each other's parents", async () => {
-    const { engine } = await begun()
+    const { engine } = await startConversation()
     const tags = { subagent: 'true' }
     await engine.create({ id: 'x', tags, parentConversationId: 'y' })
     await engine.create({ id: 'y', tags, parentConversationId: 'x' })
@@ -153,9 +153,9 @@ describe('functions of a tree', () => {
 
   it('usageOfTree() counts usage with and without subagents', async () => {
     const { engine, tree } = await family()
-    const { alone: ownUsage, withChildren } = usageOfTree(tree)
-    expect(ownUsage).toEqual(usageTotals(tree.state))
-    expect([ownUsage.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
+    const { alone, withChildren } = usageOfTree(tree)
+    expect(alone).toEqual(usageTotals(tree.state))
+    expect([alone.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
       1, 221, 5,
     ])
     expect([...withChildren.by_model.keys()]).toEqual(['m'])
@@ -223,7 +223,7 @@ describe('subscribeTree()', () => {
   it.each([{ background: false }, { background: true }])(
     'yields past and live events, a subagent after its call (background: $background)',
     async (options) => {
-      const { engine, conversation } = await begun()
+      const { engine, conversation } = await startConversation()
       const stuck = gate()
       const slow = subagent({
         name: 'helper',
@@ -235,7 +235,7 @@ describe('subscribeTree()', () => {
         ...options,
       })
       const run = conversation.run(
-        agent([slow], () => [asks('a', 'helper'), says('thanks'), says('thanks again')]),
+        agent([slow], () => [callTo('a', 'helper'), says('thanks'), says('thanks again')]),
         { until: 'settled' },
       )
       await stuck.reached
@@ -255,7 +255,7 @@ describe('subscribeTree()', () => {
   )
 
   it('follows a subagent that ends at once, and fails if the conversation is deleted', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const seen: string[] = []
     const reading = (async () => {
       for await (const { depth, item } of conversation.subscribeTree())
@@ -286,7 +286,7 @@ describe('subscribeTree()', () => {
         return page
       },
     })
-    const { engine, conversation } = await begun('hello', store)
+    const { engine, conversation } = await startConversation('hello', store)
     const tags = { subagent: 'true' }
     await engine.create({ id: 'child', parentConversationId: 'c', tags })
     const metadata = { subagent: { action_id: 'a' } }
@@ -302,7 +302,7 @@ describe('subscribeTree()', () => {
   })
 
   it('ends when its signal is aborted', async () => {
-    const { engine, conversation } = await begun()
+    const { engine, conversation } = await startConversation()
     const ended = new AbortController()
     for await (const { item } of conversation.subscribeTree({ signal: ended.signal }))
       if (item.type === 'caught_up') ended.abort()

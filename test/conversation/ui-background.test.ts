@@ -96,7 +96,7 @@ it('progress on a call of an earlier reply is shown in the latest message', asyn
     data: { progress: 0.9, content: 'Nearly.' },
   }
   await expect.poll(() => partsOf(chat.messages)).toEqual([progress])
-  // A page that is loaded now shows the same, and follows the call.
+  // A page that is loaded now shows the same output and follows the call.
   const late = new PlainChat({ id: conversation.id, fetch })
   late.messages = await load(conversation)
   expect(late.messages[1]?.parts).toContainEqual(

@@ -1,4 +1,4 @@
-/** AI SDK users off the happy path: they type instead of deciding, stop, or decide late. */
+/** Posts of AI SDK clients when calls wait: messages instead of decisions, late decisions, page tools and stops. */
 
 import { lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
@@ -11,7 +11,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { call, delta, gate, says, script } from './script.ts'
 import { PlainChat, server } from './ui-client.ts'
 
-const asksAll = { policy: () => true }
+const confirmAll = { policy: () => true }
 
 async function empty() {
   const engine = createEngine({ store: memoryStore() })
@@ -20,7 +20,7 @@ async function empty() {
 
 const user = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
 
-/** The page's messages after the decisions, given by call id. */
+/** Messages of the page after these decisions by call id. */
 const decided = async (
   conversation: Conversation,
   decisions: Readonly<Record<string, boolean>>,
@@ -56,7 +56,7 @@ const outcome = async (conversation: Conversation): Promise<string[]> => {
 async function waiting(ui: UIReceiveOptions = {}) {
   const { engine, conversation } = await empty()
   const { step, executed } = script([[call('a'), call('b')], [says('Fine.')], [says('Again.')]])
-  const { fetch, runs } = server(conversation, step, asksAll, ui)
+  const { fetch, runs } = server(conversation, step, confirmAll, ui)
   const post = async (messages: readonly object[], more: object = {}): Promise<string> => {
     const body = JSON.stringify({ messages, trigger: 'submit-message', ...more })
     const text = await (await fetch('http://localhost', { method: 'POST', body })).text()
@@ -221,12 +221,12 @@ it.each(['interrupt', 'pause'] as const)(
   'the %s marker follows the text that it stopped, in the stream and after a reload',
   async (verb) => {
     const { engine, conversation } = await empty()
-    const [isSaid, end] = [gate(), gate()]
+    const [streamed, end] = [gate(), gate()]
     const { step } = script([
       async function* ({ publish, signal }) {
         publish(delta('Ha'))
         publish(delta('lf'))
-        isSaid.open()
+        streamed.open()
         await Promise.race([end.pass(), new Promise((stop) => signal.addEventListener('abort', stop))])
         if (verb === 'pause') yield says('Half')
         else signal.throwIfAborted()
@@ -240,7 +240,7 @@ it.each(['interrupt', 'pause'] as const)(
       changed: () => void seen.push(plainParts(chat.messages.at(-1)?.parts ?? [])),
     })
     const sending = chat.sendMessage({ text: 'Count' })
-    await isSaid.pass()
+    await streamed.pass()
     await expect.poll(() => seen.at(-1)?.join()).toBe('Half')
     await conversation[verb]()
     end.open()

@@ -13,7 +13,7 @@ import { PlainChat, server } from './ui-client.ts'
 const textsOf = (parts: readonly object[]): string[] =>
   parts.flatMap((part) => ('text' in part ? [String(part.text)] : []))
 
-const userWords = async (conversation: Conversation): Promise<string[]> =>
+const userTexts = async (conversation: Conversation): Promise<string[]> =>
   (await conversation.read(toUIMessages)).flatMap(({ role, parts }) =>
     role === 'user' ? textsOf(parts) : [],
   )
@@ -51,7 +51,7 @@ it('regenerate() replies to the latest text of an edited message', async () => {
     await chat.regenerate()
     expect(shown()).toEqual(['zero', 'to zero', text, `to zero ${text}`])
     expect(chat.messages[2]?.id).toBe(messageId)
-    expect(await userWords(conversation)).toEqual(['zero', text])
+    expect(await userTexts(conversation)).toEqual(['zero', text])
   }
   // Earlier messages are unchanged.
   await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
@@ -71,7 +71,7 @@ it.each([
   expect(await receiveUIMessages(conversation, edited('new'))).toEqual(first)
   expect(await conversation.branches()).toHaveLength(2)
   expect(await receiveUIMessages(conversation, regenerated('new'))).toEqual(first)
-  expect(await userWords(conversation)).toEqual(['new'])
+  expect(await userTexts(conversation)).toEqual(['new'])
   await engine.close()
 })
 
@@ -82,9 +82,9 @@ it('a repeated edit returns to its branch, even after later messages', async () 
   await conversation.append(says('Hi'))
   await conversation.sendMessage('more')
   expect(await receiveUIMessages(conversation, edited('new'))).toEqual(first)
-  expect(await userWords(conversation)).toEqual(['new'])
+  expect(await userTexts(conversation)).toEqual(['new'])
   expect(await receiveUIMessages(conversation, edited('newer'))).not.toEqual(first)
-  expect(await userWords(conversation)).toEqual(['newer'])
+  expect(await userTexts(conversation)).toEqual(['newer'])
   await engine.close()
 })
 
@@ -97,9 +97,9 @@ it('an edit fails with already_running during a run, and appends a message that 
   await expect(receiveUIMessages(conversation, edited('new'))).rejects.toMatchObject({
     code: 'already_running',
   })
-  expect(await userWords(conversation)).toEqual(['old'])
+  expect(await userTexts(conversation)).toEqual(['old'])
   const unknown = { messages: [{ ...posted('x').messages[0], id: 'm9' }], messageId: 'm9' }
-  // Its post never arrived.
+  // The post of the original message never arrived.
   expect(await receiveUIMessages(conversation, unknown)).toEqual({ to: 'm9' })
   await engine.close()
 })
@@ -141,7 +141,7 @@ it.each(['before its run', 'during its run', 'after its run', 'with an error of 
     await Promise.all(runs)
     expect(chat.error).toBe(undefined)
     expect(chat.messages.map(({ parts }) => textsOf(parts).join(''))).toEqual(['Hi', 'Hello!'])
-    expect(await userWords(conversation)).toEqual(['Hi'])
+    expect(await userTexts(conversation)).toEqual(['Hi'])
     expect(await conversation.branches()).toHaveLength(1)
     expect(requests).toBe(moment === 'with an error of its run' ? 2 : 1)
     await engine.close()

@@ -5,7 +5,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import { uiMessageStream, type UIStreamOptions } from '../../src/conversation/ui-messages.ts'
 import type { UIChunk } from '../../src/messages/ui/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, delta, gate, says, script } from './script.ts'
+import { delta, gate, says, script, startConversation } from './script.ts'
 import { wrapStore } from './stores.ts'
 import { PlainChat, server } from './ui-client.ts'
 
@@ -25,7 +25,7 @@ async function stream(conversation: Conversation, options: UIStreamOptions) {
 }
 
 it('the stream reports a run that rejects before it starts', async () => {
-  const { engine, conversation } = await begun()
+  const { engine, conversation } = await startConversation()
   const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
   const { types, codes } = await stream(conversation, { run })
   expect(types).toEqual(['start', 'error'])
@@ -36,7 +36,7 @@ it('the stream reports a run that rejects before it starts', async () => {
 it('the stream reports a store that fails during a run', async () => {
   const inner = memoryStore()
   let fails = false
-  const { engine, conversation } = await begun(
+  const { engine, conversation } = await startConversation(
     'Hi',
     wrapStore(inner, {
       append: (...input) =>
@@ -58,10 +58,10 @@ it('the stream reports a store that fails during a run', async () => {
 })
 
 it('the stream reports already_running, and contains the reply of the other run if it is live', async () => {
-  const { engine, conversation, store } = await begun()
+  const { engine, conversation, store } = await startConversation()
   const lease = await store.acquireLease('c', 'another', 60_000)
-  const ownValue = () => conversation.run(script([]).step)
-  const { types, codes } = await stream(conversation, { run: ownValue })
+  const startRun = () => conversation.run(script([]).step)
+  const { types, codes } = await stream(conversation, { run: startRun })
   expect(types).toEqual(['start', 'error', 'finish'])
   expect(codes).toEqual(['already_running'])
   if (lease !== null) await store.releaseLease(lease)
@@ -75,7 +75,7 @@ it('the stream reports already_running, and contains the reply of the other run 
   ])
   const running = conversation.run(step)
   await end.reached
-  const rejected = ownValue().finally(() => end.open())
+  const rejected = startRun().finally(() => end.open())
   const other = await stream(conversation, { run: () => rejected })
   expect(other.types).toEqual(['start', 'start-step', 'text-start', 'text-delta', 'text-end', 'finish'])
   expect(other.codes).toEqual(['already_running'])
@@ -84,7 +84,7 @@ it('the stream reports already_running, and contains the reply of the other run 
 })
 
 it('onError receives the error of a run whose client has left', async () => {
-  const { engine, conversation } = await begun()
+  const { engine, conversation } = await startConversation()
   const report = Promise.withResolvers<unknown>()
   const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
   const chunks = uiMessageStream(conversation, { run, onError: report.resolve })
@@ -95,7 +95,7 @@ it('onError receives the error of a run whose client has left', async () => {
 })
 
 it('the stream continues with a reply that is paused and resumed', async () => {
-  const { engine, conversation } = await begun()
+  const { engine, conversation } = await startConversation()
   const seen: string[] = []
   const { step } = script([
     async function* ({ publish }) {

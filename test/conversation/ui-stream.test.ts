@@ -36,7 +36,7 @@ const fails: Step = () => {
   throw new Error('no network')
 }
 
-/** Streams text behind its message. */
+/** Streams text after its message. */
 const trails: Step = async function* () {
   yield delta('Dra')
   yield says('Done.')
@@ -45,7 +45,7 @@ const trails: Step = async function* () {
 
 const endless = (): Promise<void> => new Promise(() => undefined)
 
-/** A reply: words, some revised at the end, then calls or none. */
+/** A reply: streamed text that its message may change, then up to two calls. */
 const reply = fc.record({
   words: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
   changes: fc.boolean(),
@@ -57,13 +57,13 @@ describe('a reply to the AI SDK client', () => {
     const plan = fc.record({
       replies: fc.array(reply, { minLength: 1, maxLength: 3 }),
       cuts: fc.array(fc.nat({ max: 12 }), { maxLength: 3 }),
-      consents: fc.array(fc.boolean(), { maxLength: 3 }),
-      asks: fc.boolean(),
+      decisions: fc.array(fc.boolean(), { maxLength: 3 }),
+      confirms: fc.boolean(),
     })
-    let cutOff = 0
-    let consented = 0
+    let cutCount = 0
+    let decisionCount = 0
     await fc.assert(
-      fc.asyncProperty(plan, async ({ replies, cuts, consents, asks }) => {
+      fc.asyncProperty(plan, async ({ replies, cuts, decisions, confirms }) => {
         const { engine, conversation } = await empty()
         const remaining = [...replies]
         let calls = 0
@@ -96,7 +96,7 @@ describe('a reply to the AI SDK client', () => {
               call(`c${calls++}`, tool, { llm_response_id: response, thought: index === 0 ? thought : [] }),
             )
         }
-        const { fetch, runs } = server(conversation, step, { policy: () => asks })
+        const { fetch, runs } = server(conversation, step, { policy: () => confirms })
         let until = cuts.shift() ?? Infinity
         const chat: PlainChat = new PlainChat({
           id: conversation.id,
@@ -105,7 +105,7 @@ describe('a reply to the AI SDK client', () => {
             until -= 1
             if (until < 0) {
               until = Infinity
-              cutOff += 1
+              cutCount += 1
               void chat.stop()
             }
           },
@@ -130,8 +130,8 @@ describe('a reply to the AI SDK client', () => {
             )
           if (requests === undefined || requests.length === 0) break
           for (const { id } of requests) {
-            consented += 1
-            await chat.addToolApprovalResponse({ id, approved: consents.shift() ?? true, reason: 'so' })
+            decisionCount += 1
+            await chat.addToolApprovalResponse({ id, approved: decisions.shift() ?? true, reason: 'so' })
           }
           await chat.sendMessage()
           await Promise.all(runs)
@@ -143,8 +143,8 @@ describe('a reply to the AI SDK client', () => {
       }),
       { numRuns: 30 },
     )
-    expect(cutOff).toBeGreaterThan(10)
-    expect(consented).toBeGreaterThan(10)
+    expect(cutCount).toBeGreaterThan(10)
+    expect(decisionCount).toBeGreaterThan(10)
   })
 
   it('is shown while it arrives, and continues when the client has left', async () => {
@@ -176,7 +176,7 @@ describe('a reply to the AI SDK client', () => {
     await chat.sendMessage({ text: 'Hi' })
     expect(seen).toContain('Hel')
     expect((await conversation.state()).header.status).toBe('running')
-    const came: unknown[] = []
+    const shownParts: unknown[] = []
     const late: PlainChat = new PlainChat({
       id: conversation.id,
       fetch,
@@ -185,13 +185,13 @@ describe('a reply to the AI SDK client', () => {
           .at(-1)
           ?.parts.slice(1)
           .map((part) => ('text' in part ? part.text : ''))
-        came.push(parts)
+        shownParts.push(parts)
         if (parts?.join('') === 'Hellohm') end.open()
       },
     })
     late.messages = chat.messages.slice(0, 1)
     await late.resumeStream()
-    expect(came).toContainEqual(['Hello', 'hm'])
+    expect(shownParts).toContainEqual(['Hello', 'hm'])
     await Promise.all(runs)
     await chat.resumeStream()
     await expectSame(chat, conversation)

@@ -21,7 +21,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { hostileLog, legalLog } from '../../src/testing/index.ts'
 import { jsonValue } from '../../src/testing/json.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { places } from '../conversation/places.ts'
+import { backends } from '../conversation/backends.ts'
 import { Tally } from '../../properties/tally.ts'
 
 const NAMES = [
@@ -158,11 +158,11 @@ it.each([
 })
 
 describe('an unknown field of a stored event', () => {
-  const PLACES = places()
-  afterAll(() => PLACES.remove())
+  const BACKENDS = backends()
+  afterAll(() => BACKENDS.remove())
 
-  it.each(PLACES.names)('is read back, copied to forks and served over HTTP with %s', async (name) => {
-    const store = (await PLACES.make(name)).open()
+  it.each(BACKENDS.names)('is read back, copied to forks and served over HTTP with %s', async (name) => {
+    const store = (await BACKENDS.make(name)).open()
     const engine = createEngine({ store })
     const service = createService({ engine })
     const runs = name === 'memory' ? 12 : 3

@@ -14,7 +14,7 @@ export const RUNS = 40
 export const BUILT = join(HERE, 'node_modules/.built')
 
 /** Node's databases for conversations. */
-const PLACES = join(ROOT, 'test/conversation/places.ts')
+const BACKENDS = join(ROOT, 'test/conversation/backends.ts')
 
 const SEED = join(ROOT, 'test/seed.ts')
 
@@ -64,7 +64,7 @@ export async function bundle(
           if (source === 'buffer') return join(HERE, 'node_modules/buffer/index.js')
           if (!source.startsWith('.')) return null
           const path = resolve(dirname(importer), source)
-          if (path === PLACES) return join(HERE, 'places.ts')
+          if (path === BACKENDS) return join(HERE, 'backends.ts')
           if (!path.startsWith(sources)) return null
           return join(ROOT, 'dist', path.slice(sources.length).replace(/\.ts$/, '.js'))
         },

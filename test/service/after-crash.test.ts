@@ -14,7 +14,7 @@ import { replay } from '../../src/state/reduce.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { timed, TTL } from '../conversation/timed-store.ts'
+import { timedStore, TTL } from '../conversation/timed-store.ts'
 import { clientOver } from './client.ts'
 import { gate } from './gate.ts'
 
@@ -156,7 +156,7 @@ describe('two services over one store', () => {
   })
 
   it('the check for lost runs releases the expired leases of running and idle conversations', async () => {
-    const { store, expire } = timed()
+    const { store, expire } = timedStore()
     const engine = createEngine({ store })
     for (const id of ['running', 'idle']) {
       const conversation = await engine.create({ id })

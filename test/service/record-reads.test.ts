@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { heardStore } from '../conversation/stores.ts'
+import { spyStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
 
 const SAID = {
@@ -18,7 +18,7 @@ const headers = { 'content-type': 'application/json' }
 it('a message to a conversation in memory reads no record, and 404 once another process deleted it', async () => {
   const reads: string[] = []
   const inner = memoryStore()
-  const store = heardStore(inner, (name) => void (name === 'getConversation' && reads.push(name)))
+  const store = spyStore(inner, (name) => void (name === 'getConversation' && reads.push(name)))
   const { engine, send } = await clientOver(store)
   const post = () => send(`${C}/events`, { method: 'POST', headers, body: JSON.stringify(say) })
   expect((await post()).status).toBe(404)
@@ -51,7 +51,7 @@ describe('a request reads the record of its conversation once:', () => {
     ['shared conversation', 'GET', '/api/v1/app-conversations?ids=c'],
   ])('%s', async (_, method, path, body) => {
     const reads: string[] = []
-    const store = heardStore(memoryStore(), (name, [id]) => {
+    const store = spyStore(memoryStore(), (name, [id]) => {
       if (name === 'getConversation') reads.push(String(id))
     })
     const { engine, send } = await clientOver(store)

@@ -4,7 +4,7 @@ import { afterEach } from 'vitest'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { heardStore } from '../conversation/stores.ts'
+import { spyStore } from '../conversation/stores.ts'
 import { type Answer, type Client, clientOver } from './client.ts'
 
 export const KEY = 'sk-proj-"very"/secret+key=='
@@ -63,7 +63,7 @@ export const profile = (name: string, rest = ''): string => `/api/profiles/${nam
 export function overheard(store: Store): { readonly store: Store; readonly writtenText: () => string } {
   const input: unknown[] = []
   return {
-    store: heardStore(store, (_, all) => input.push(all)),
+    store: spyStore(store, (_, all) => input.push(all)),
     writtenText: () => JSON.stringify(input),
   }
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { heardStore } from '../conversation/stores.ts'
+import { spyStore } from '../conversation/stores.ts'
 import { type Client, clientOver, type Query, STORES } from './client.ts'
 import {
   SEARCH,
@@ -47,7 +47,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
 
   beforeAll(async () => {
     store = STORES[name]?.() as Store
-    client = await clientOver(heardStore(store, (method) => calls.push(method)))
+    client = await clientOver(spyStore(store, (method) => calls.push(method)))
     await store.createConversation({ id: SHARED, public: true })
     await store.createConversation({ id: 'private' })
     await store.append(SHARED, LOG, { mode: 'import', expected: 'none' })

@@ -19,13 +19,13 @@ import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { initialState } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
-import { carryOut, folded, ids, kinds } from './states.ts'
+import { applyEvents, folded, ids, kinds } from './states.ts'
 
 describe('decisions on single states', () => {
   it('approving all executable calls ends waiting, although another call cannot be executed', () => {
     const inert = action('inert', { action: null })
     const state = folded(action('a'), inert, status('s', 'waiting_for_confirmation'))
-    expect(carryOut(state, decideApprove(state, ['a'])).header.status).toBe('idle')
+    expect(applyEvents(state, decideApprove(state, ['a'])).header.status).toBe('idle')
   })
 
   it('a held call or a new policy does not end a pause; the next reply does', () => {
@@ -67,15 +67,15 @@ describe('decisions on single states', () => {
   it('recover ends all calls that share a tool_call_id, and reject only the requested one', () => {
     const twins = [action('a', { call: 'c' }), action('b', { call: 'c' }), action('d', { call: 'c' })]
     const state = folded(...twins, status('s', 'running'))
-    expect(openCallsOf(carryOut(state, decideRecover(state)))).toEqual([])
-    expect(ids(openCallsOf(carryOut(state, decideReject(state, ['b']))))).toEqual(['a', 'd'])
+    expect(openCallsOf(applyEvents(state, decideRecover(state)))).toEqual([])
+    expect(ids(openCallsOf(applyEvents(state, decideReject(state, ['b']))))).toEqual(['a', 'd'])
   })
 
   it('a second interrupt appends nothing, unless a call was appended in between', () => {
     const state = folded(action('a'), status('s', 'running'))
-    const after = carryOut(state, decideInterrupt(state, true))
+    const after = applyEvents(state, decideInterrupt(state, true))
     expect(decideInterrupt(after, true)).toEqual([])
-    // A call appended after the interrupt is still answered.
+    // A call appended after the interrupt still gets an error.
     const late = reduce(after, { ...action('b'), id: 'late' })
     expect(kinds(decideInterrupt(late, true))).toEqual(['AgentErrorEvent', 'InterruptEvent'])
   })
@@ -83,9 +83,9 @@ describe('decisions on single states', () => {
   it('restart moves HEAD to the latest system prompt, or to null on a branch without one', () => {
     expect(decideRestart(initialState())).toEqual([])
     const two = folded(system('s1'), user('u'), system('s2'), user('v'))
-    expect(carryOut(two, decideRestart(two)).log.head?.id).toBe('s2')
+    expect(applyEvents(two, decideRestart(two)).log.head?.id).toBe('s2')
     const off = folded(system('s1'), moveHead('m', null), user('u'))
-    expect(carryOut(off, decideRestart(off)).log.head).toBeNull()
+    expect(applyEvents(off, decideRestart(off)).log.head).toBeNull()
   })
 
   it('resume sets finished after the result of a finish call, and idle while a call is open', () => {

@@ -1,4 +1,4 @@
-/** Late answers on hostile states reach the branch of their call and leave HEAD, status and approvals unchanged. */
+/** Late results reach the branch of their call and leave HEAD, status and approvals unchanged. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -15,10 +15,10 @@ import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
 import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
-import { carryOut, counter, folded, hostileState } from './states.ts'
+import { applyEvents, idCounter, folded, hostileState } from './states.ts'
 
-/** Answers by action id, by an unknown action, and by call id alone. */
-const answersTo = (call: ActionEvent): ToolResultEvent[] => [
+/** Results by action id, by an unknown action, and by call id alone. */
+const resultsFor = (call: ActionEvent): ToolResultEvent[] => [
   observe('answer', call),
   reject('answer', call),
   { ...observe('answer', call), action_id: 'unknown' },
@@ -27,7 +27,7 @@ const answersTo = (call: ActionEvent): ToolResultEvent[] => [
 ]
 
 /** Fields that must not change when another branch does. */
-const standing = ({ header, log, branch }: State) => ({
+const stableFields = ({ header, log, branch }: State) => ({
   head: log.head?.seq,
   status: header.status,
   error: header.error === null ? null : [header.error.code, header.error.detail],
@@ -42,7 +42,7 @@ describe('late results on hostile states', () => {
     const tally = new Tally<'late' | 'here' | 'answered' | 'several leaves' | 'restores'>()
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
-        const messages: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
+        const situations: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
         const tips = listLeavesIn(state.log)
         for (const entry of state.log.entries) {
           if (entry.event?.kind !== 'ActionEvent' || !entry.inTree || entry.id === null) continue
@@ -50,37 +50,38 @@ describe('late results on hostile states', () => {
           const open = tips.filter(
             (tip) => openCallOf(branchOf(tip).pendingCalls, call.tool_call_id, entry.seq) !== undefined,
           )
-          for (const [form, answer] of answersTo(call).entries()) {
-            const placed = attachLateResults(state, [answer])
+          for (const [form, result] of resultsFor(call).entries()) {
+            const attached = attachLateResults(state, [result])
             const byAction = form !== 2 && form !== 3
             if (byAction && isOnPathIn(entry, state.log.head)) {
-              expect(placed).toEqual([answer])
-              messages.push('here')
+              expect(attached).toEqual([result])
+              situations.push('here')
               continue
             }
-            const after = carryOut(state, placed)
-            if (placed.length === 1) continue
-            messages.push('late')
-            if (placed.length > 2) messages.push('restores')
-            expect(standing(after)).toEqual(standing(state))
+            const after = applyEvents(state, attached)
+            if (attached.length === 1) continue
+            situations.push('late')
+            if (attached.length > 2) situations.push('restores')
+            expect(stableFields(after)).toEqual(stableFields(state))
             const inTree = findEventIn(after.log, 'answer')
-            expect(inTree?.parent?.id).toBe(placed[0]?.parent_id)
-            const there = branchOf(inTree ?? null)
-            const before = branchOf(findEventIn(state.log, placed[0]?.parent_id ?? '') ?? null)
-            const reason = listDroppedResultsIn(there).find(({ id }) => id === 'answer')?.reason
-            const answers = !byAction || open.length > 0
-            if (!answers) messages.push('answered')
-            if (byAction) expect(openCallOf(there.pendingCalls, call.tool_call_id, entry.seq)).toBeUndefined()
-            expect(pendingCallCount(there.pendingCalls)).toBe(
-              pendingCallCount(before.pendingCalls) - (answers ? 1 : 0),
+            expect(inTree?.parent?.id).toBe(attached[0]?.parent_id)
+            const attachedBranch = branchOf(inTree ?? null)
+            const before = branchOf(findEventIn(state.log, attached[0]?.parent_id ?? '') ?? null)
+            const reason = listDroppedResultsIn(attachedBranch).find(({ id }) => id === 'answer')?.reason
+            const endsCall = !byAction || open.length > 0
+            if (!endsCall) situations.push('answered')
+            if (byAction)
+              expect(openCallOf(attachedBranch.pendingCalls, call.tool_call_id, entry.seq)).toBeUndefined()
+            expect(pendingCallCount(attachedBranch.pendingCalls)).toBe(
+              pendingCallCount(before.pendingCalls) - (endsCall ? 1 : 0),
             )
-            // The answer to a forgotten call stays out of the view.
-            expect(answers ? [undefined, 'orphan_result'] : ['duplicate_result']).toContain(reason)
-            if (open.length > 1) messages.push('several leaves')
-            expect(attachLateResults(after, [answer])).toEqual([answer])
+            // The result of a forgotten call is not in the view.
+            expect(endsCall ? [undefined, 'orphan_result'] : ['duplicate_result']).toContain(reason)
+            if (open.length > 1) situations.push('several leaves')
+            expect(attachLateResults(after, [result])).toEqual([result])
           }
         }
-        tally.count(messages)
+        tally.count(situations)
       }),
       { numRuns: RUNS },
     )
@@ -94,19 +95,19 @@ describe('late results on hostile states', () => {
         const calls = [...state.log.entries].flatMap(({ event, id, inTree }) =>
           event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
         )
-        const newId = counter('batch')
+        const newId = idCounter('batch')
         // No event has an id, so HEAD may have to return to an event without one.
         const batch = calls.slice(-4).flatMap((call): Event[] => {
-          const { id: _a, ...answer } = observe('x', call)
+          const { id: _a, ...result } = observe('x', call)
           const { id: _b, ...message } = user('y')
-          return [message, answer]
+          return [message, result]
         })
-        const placed = attachLateResults(state, batch)
-        const late = placed.length > batch.length
+        const attached = attachLateResults(state, batch)
+        const late = attached.length > batch.length
         tally.count(late ? ['late'] : [])
-        if (!late) expect(placed).toEqual(batch)
-        carryOut(state, placed, newId)
-        const stored = placed.filter(
+        if (!late) expect(attached).toEqual(batch)
+        applyEvents(state, attached, newId)
+        const stored = attached.filter(
           ({ kind }) => kind !== 'ConversationStateUpdateEvent' && kind !== 'ConversationErrorEvent',
         )
         expect(stored.map(({ id: _a, parent_id: _b, ...rest }) => rest)).toEqual(
@@ -124,21 +125,21 @@ describe('late results on single states', () => {
   const remaining = [user('u'), call, moveHead('m', 'u')]
 
   it('a result with parent_id null is attached to its call', () => {
-    const answer = observe('o', call, 'done', { parent_id: null })
-    expect(attachLateResults(folded(...remaining), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
+    const result = observe('o', call, 'done', { parent_id: null })
+    expect(attachLateResults(folded(...remaining), [result])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
   })
 
   it('HEAD returns to a message of the same batch that had no id', () => {
     const { id: _, ...message } = user('said')
     const state = folded(...remaining)
-    const after = carryOut(state, attachLateResults(state, [message, observe('o', call)]))
+    const after = applyEvents(state, attachLateResults(state, [message, observe('o', call)]))
     expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
   })
 
   it('a conversation stays in error when a finish result arrives on another branch', () => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(user('u'), finish, moveHead('m', 'u'), trouble('e', 'Broken'))
-    const after = carryOut(state, attachLateResults(state, [observe('o', finish)]))
+    const after = applyEvents(state, attachLateResults(state, [observe('o', finish)]))
     expect(after.header).toMatchObject({
       status: 'error',
       error: { code: 'Broken', detail: 'detail of Broken' },
@@ -156,7 +157,7 @@ describe('late results on single states', () => {
       update('g', 'approved_actions', ['b']),
       update('h', 'held_actions', ['d']),
     )
-    const after = carryOut(state, attachLateResults(state, [observe('o', call)]))
+    const after = applyEvents(state, attachLateResults(state, [observe('o', call)]))
     expect(after.header).toEqual(state.header)
     expect(after.header.callStatuses).toEqual([
       { action_id: 'b', grant: 'approved' },
@@ -174,9 +175,9 @@ describe('late results on single states', () => {
       observe('p', calls[1] as ActionEvent),
     )
     expect(state.header.callStatuses).toHaveLength(2)
-    const placed = attachLateResults(state, [observe('o', call)])
-    expect(placed.at(-1)).toMatchObject({ key: 'approved_actions', value: ['b'] })
-    expect(carryOut(state, placed).header.status).toBe('waiting_for_confirmation')
+    const attached = attachLateResults(state, [observe('o', call)])
+    expect(attached.at(-1)).toMatchObject({ key: 'approved_actions', value: ['b'] })
+    expect(applyEvents(state, attached).header.status).toBe('waiting_for_confirmation')
   })
 
   it.each(STATUSES)('the status stays %s', (name) => {
@@ -190,8 +191,8 @@ describe('late results on single states', () => {
       action('open'),
       status('s', name),
     )
-    for (const answer of [observe('o', call), reject('o', call), fail('o', call), observe('o', finish)]) {
-      const after = carryOut(state, attachLateResults(state, [answer]))
+    for (const result of [observe('o', call), reject('o', call), fail('o', call), observe('o', finish)]) {
+      const after = applyEvents(state, attachLateResults(state, [result]))
       expect(after.header.status).toBe(name)
       expect(after.log.head?.id).toBe('open')
     }
@@ -199,11 +200,11 @@ describe('late results on single states', () => {
 
   it('a result goes to the latest of the branches on which its call is open', () => {
     const twice = [user('u'), call, user('v'), moveHead('m', 'a'), user('w'), moveHead('n', 'u')]
-    const [placed] = attachLateResults(folded(...twice), [observe('o', call)])
-    expect(placed?.parent_id).toBe('w')
-    // An answer to the remaining call goes to that call.
+    const [attached] = attachLateResults(folded(...twice), [observe('o', call)])
+    expect(attached?.parent_id).toBe('w')
+    // The next result goes to the other branch, where the call is still open.
     const state = folded(...twice)
-    const after = carryOut(state, attachLateResults(state, [observe('o', call)]))
+    const after = applyEvents(state, attachLateResults(state, [observe('o', call)]))
     expect(attachLateResults(after, [observe('p', call)])[0]?.parent_id).toBe('v')
   })
 

@@ -1,4 +1,4 @@
-/** Random actions of users and agents on a conversation. */
+/** Random operations of users and agents on a conversation. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -23,10 +23,10 @@ const callsOf = (state: State): (ActionEvent & { id: string })[] =>
     event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
   )
 
-type Deed = (conversation: Conversation, state: State, pick: Pick, name: string) => Promise<Outcome>
+type Operation = (conversation: Conversation, state: State, pick: Pick, name: string) => Promise<Outcome>
 
-const DEEDS: Readonly<Record<string, Deed>> = {
-  say: (conversation) => conversation.sendMessage('go on'),
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  send: (conversation) => conversation.sendMessage('go on'),
   sendOnce: (conversation, _, pick) => conversation.sendMessage('once', { key: `k${pick(4)}` }),
   call: (conversation, _, pick, name) => {
     const calls = Array.from({ length: 1 + pick(3) }, (__, i) =>
@@ -34,20 +34,20 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     )
     return conversation.append(calls)
   },
-  answer: (conversation, state, pick, name) => {
+  appendResult: (conversation, state, pick, name) => {
     const call = from(callsOf(state), pick)
     return conversation.append(
       call === undefined ? user(name) : pick(2) === 0 ? observe(name, call) : fail(name, call),
     )
   },
-  answerAgain: async (conversation, state, pick, name) => {
+  repeatResult: async (conversation, state, pick, name) => {
     const call = from(callsOf(state), pick)
     if (call === undefined) return []
     const batch = [user(`${name}.u`), observe(name, call), user(`${name}.v`)]
     const first = await conversation.append(batch)
-    const ownId = first.filter(({ id }) => batch.some((event) => event.id === id))
-    if (!isDeepStrictEqual(await conversation.append(batch), ownId))
-      throw new Error('answered in another way')
+    const expected = first.filter(({ id }) => batch.some((event) => event.id === id))
+    if (!isDeepStrictEqual(await conversation.append(batch), expected))
+      throw new Error('a repeated append returned other events')
     return first
   },
   finish: (conversation, _, __, name) => {
@@ -56,7 +56,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   },
   wait: (conversation, _, __, name) => conversation.append(status(name, 'waiting_for_confirmation')),
   run: (conversation, _, __, name) => conversation.append(status(name, 'running')),
-  exactly: (conversation, state, _, name) =>
+  appendExpected: (conversation, state, _, name) =>
     conversation.append(user(name), { expected: state.log.entries.length }),
   pause: (conversation) => conversation.pause(),
   resume: (conversation) => conversation.resume(),
@@ -67,7 +67,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     conversation.reject(pick(3) === 0 ? undefined : some(openCallsOf(state), pick).map(({ id }) => id)),
   navigate: (conversation, state, pick) =>
     conversation.navigate(from([...state.log.entries], pick)?.id ?? null),
-  leave: (conversation) => conversation.navigate(null),
+  moveToRoot: (conversation) => conversation.navigate(null),
   restart: (conversation) => conversation.restart(),
   edit: (conversation, state, pick) => {
     const messages = [...state.log.entries].filter(({ event }) => event?.kind === 'MessageEvent')
@@ -80,22 +80,22 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   recover: async (conversation) => (await conversation.recover()).events,
 }
 
-export const DEED_NAMES = Object.keys(DEEDS)
+export const OPERATION_NAMES = Object.keys(OPERATIONS)
 
-/** Errors to expect when another writer was faster, or when a deed has no target. */
-const REFUSALS = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
+/** Errors to expect when another writer was faster, or when an operation has no target. */
+const EXPECTED_CODES = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
 
-/** Performs an action; `name` is unique. */
-export async function doSomething(
+/** Performs an operation; `name` is unique. */
+export async function performOperation(
   conversation: Conversation,
-  deed: string,
+  operation: string,
   pick: Pick,
   name: string,
 ): Promise<Outcome> {
   try {
-    return await (DEEDS[deed] as Deed)(conversation, await conversation.state(), pick, name)
+    return await (OPERATIONS[operation] as Operation)(conversation, await conversation.state(), pick, name)
   } catch (error) {
-    const code = REFUSALS.find((each) => hasCode(error, each))
+    const code = EXPECTED_CODES.find((each) => hasCode(error, each))
     if (code === undefined) throw error
     return code
   }

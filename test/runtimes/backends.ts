@@ -2,11 +2,11 @@
 
 import { memoryStore } from '../../src/store/memory/store.ts'
 
-export const places = () => ({
+export const backends = () => ({
   names: ['memory'],
   async make() {
     const store = memoryStore()
-    return { where: '', open: () => ({ ...store, close: async () => undefined }) }
+    return { location: '', open: () => ({ ...store, close: async () => undefined }) }
   },
   remove: async () => undefined,
 })

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { call, gate, logOf, result, says, script, startConversation, status } from './script.ts'
 import { wrapStore } from './stores.ts'
-import { timed, TTL } from './timed-store.ts'
+import { timedStore, TTL } from './timed-store.ts'
 
 /** A hook that blocks forbidden text and records what it receives. */
 function guard(then: () => Promise<unknown> = async () => undefined): { hook: Hook; shown: string[] } {
@@ -21,7 +21,7 @@ function guard(then: () => Promise<unknown> = async () => undefined): { hook: Ho
 
 describe('prompt hooks (I2, I6)', () => {
   it('see a message that arrives during a hook before the model does', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     let more: string[] = ['second', 'forbidden']
     const { hook, shown } = guard(async () => {
       const now = more
@@ -37,7 +37,7 @@ describe('prompt hooks (I2, I6)', () => {
   })
 
   it('block a message, but not the next one', async () => {
-    const { conversation } = await begun('forbidden')
+    const { conversation } = await startConversation('forbidden')
     await conversation.sendMessage('allowed')
     const { step, requests } = script([])
     expect((await conversation.run(step, { hooks: [guard().hook] })).status).toBe('finished')
@@ -47,7 +47,7 @@ describe('prompt hooks (I2, I6)', () => {
 
   it('see and block a message that arrives during a request', async () => {
     for (const reply of [says('to the first'), call('a')]) {
-      const { conversation } = await begun('first')
+      const { conversation } = await startConversation('first')
       const { hook, shown } = guard()
       const { step, requests } = script([
         async function* () {
@@ -63,7 +63,7 @@ describe('prompt hooks (I2, I6)', () => {
   })
 
   it('see a message in the next run if a pause came first, and no message twice', async () => {
-    const { conversation } = await begun('first')
+    const { conversation } = await startConversation('first')
     const { hook, shown } = guard()
     const { step } = script([
       async function* () {
@@ -78,7 +78,7 @@ describe('prompt hooks (I2, I6)', () => {
   })
 
   it('block a message although a pause precedes the block in the log', async () => {
-    const { conversation } = await begun('forbidden')
+    const { conversation } = await startConversation('forbidden')
     const { hook, shown } = guard(() => conversation.pause())
     const { step, requests } = script([])
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('paused')
@@ -90,7 +90,7 @@ describe('prompt hooks (I2, I6)', () => {
   })
 
   it('see only new messages when they are added to an old conversation', async () => {
-    const { conversation } = await begun('old')
+    const { conversation } = await startConversation('old')
     const { step } = script([])
     await conversation.run(step)
     await conversation.sendMessage('new')
@@ -103,7 +103,7 @@ describe('prompt hooks (I2, I6)', () => {
 describe('the end of a run (I2, I5, I6)', () => {
   it('a run finishes only after its Stop hook allows it', async () => {
     for (const reply of [[says('done')], [call('f', 'finish')]]) {
-      const { conversation } = await begun()
+      const { conversation } = await startConversation()
       const seen: string[] = []
       const run = async (): Promise<object> => {
         seen.push(await status(conversation))
@@ -120,8 +120,8 @@ describe('the end of a run (I2, I5, I6)', () => {
   })
 
   it('a run that dies after a finish result is recovered, and the next one replies to a message', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('first', store)
+    const { store, expire } = timedStore()
+    const { conversation } = await startConversation('first', store)
     const dead = script(
       [
         async function* () {
@@ -155,7 +155,7 @@ describe('the end of a run (I2, I5, I6)', () => {
         return inner.releaseLease(lease)
       },
     })
-    const { conversation } = await begun('first', store)
+    const { conversation } = await startConversation('first', store)
     const lingering = gate()
     const { step, requests } = script([
       async function* () {
@@ -174,7 +174,7 @@ describe('the end of a run (I2, I5, I6)', () => {
   })
 
   it('session hooks run once, and the context of SessionEnd is not a message', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const reports: string[] = []
     const hooks = (['SessionStart', 'SessionEnd'] as const).map((on): Hook => ({
       on,
@@ -193,7 +193,7 @@ describe('the end of a run (I2, I5, I6)', () => {
   })
 
   it('context from a PostToolUse hook does not keep a finish call from ending the run', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests } = script([[call('f', 'finish')]])
     const hook: Hook = { on: 'PostToolUse', name: 'after', run: () => ({ additionalContext: 'well done' }) }
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
@@ -204,16 +204,16 @@ describe('the end of a run (I2, I5, I6)', () => {
 describe('pauses and calls (I3, P6, P7)', () => {
   it('a pause also stops a run that is about to start, although the previous run fails', async () => {
     const inner = memoryStore()
-    const taking = gate()
+    const acquiring = gate()
     let runs = 0
     const store = wrapStore(inner, {
       async acquireLease(...args) {
         runs += 1
-        if (runs === 2) await taking.pass()
+        if (runs === 2) await acquiring.pass()
         return inner.acquireLease(...args)
       },
     })
-    const { conversation } = await begun('hello', store)
+    const { conversation } = await startConversation('hello', store)
     const thinking = gate()
     const failing = conversation.run(async () => {
       await thinking.pass()
@@ -222,19 +222,19 @@ describe('pauses and calls (I3, P6, P7)', () => {
     await thinking.reached
     const { step, requests } = script([])
     const second = conversation.run(step)
-    await taking.reached
+    await acquiring.reached
     await conversation.pause()
     thinking.open()
     expect((await failing).status).toBe('error')
-    taking.open()
+    acquiring.open()
     expect((await second).status).toBe('error')
     expect(requests).toEqual([])
-    // An explicit run overrides it.
+    // A run that is requested after the pause ignores it.
     expect((await conversation.run(step)).status).toBe('finished')
   })
 
   it('a run and a concurrent reject() give each open call one result', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     await conversation.append([call('a'), call('b', 'work', { tool_call_id: 'a' })])
     const { step } = script([])
     await Promise.all([conversation.run(step), conversation.reject(['b'])])
@@ -246,7 +246,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
   })
 
   it('a call that is rejected during its PreToolUse hook is not executed, and the run continues', async () => {
-    const { conversation } = await begun()
+    const { conversation } = await startConversation()
     const { step, requests, executed } = script([[call('a')]])
     const run = async (): Promise<void> => void (await conversation.reject(['a']))
     await conversation.run(step, { hooks: [{ on: 'PreToolUse', name: 'slow', run }] })

@@ -1,26 +1,26 @@
-/** Another process deletes and recreates a conversation: a notified process works with the new one. */
+/** Another engine deletes and recreates a conversation: an engine that had it open works with the new one. */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { user } from '../build.ts'
-import { parties, party } from './engines.ts'
-import { places } from './places.ts'
+import { openEngines, openEngine } from './engines.ts'
+import { backends } from './backends.ts'
 import { says } from './script.ts'
 
-/** Events with the same ids and times whatever the word; only their text differs. */
-const saying = (word: string, count: number, from = 0): Event[] =>
+/** Events whose ids and timestamps do not depend on the text. */
+const messagesWith = (word: string, count: number, from = 0): Event[] =>
   Array.from({ length: count }, (_, n) => ({
     ...user(`e${from + n}`, `${word} ${from + n}`),
     timestamp: '2026-01-01T00:00:00Z',
   }))
 
-const PLACES = places()
-afterAll(() => PLACES.remove())
+const BACKENDS = backends()
+afterAll(() => BACKENDS.remove())
 
-describe.each(PLACES.names)('a conversation that another engine deletes, over %s', (name) => {
+describe.each(BACKENDS.names)('a conversation that another engine deletes, over %s', (name) => {
   it('fails pending calls with unknown_conversation, and has only new events when recreated', async () => {
-    const [{ engine, conversation: one, end }, { engine: other, end: endTwo }] = await parties(
-      await PLACES.make(name),
+    const [{ engine, conversation: one, close }, { engine: other, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
     )
     await one.append(user('a'))
     const reading = (async () => {
@@ -45,44 +45,46 @@ describe.each(PLACES.names)('a conversation that another engine deletes, over %s
     }
     expect(seen).toEqual(['b'])
     expect((await again.run(() => [says('Hi')])).status).toBe('finished')
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('is read as it is now after a recreation with the same event ids', async () => {
-    const [{ conversation: one, end }, { engine, end: endTwo }] = await parties(await PLACES.make(name))
-    await one.append(saying('old', 2))
+    const [{ conversation: one, close }, { engine, close: closeTwo }] = await openEngines(
+      await BACKENDS.make(name),
+    )
+    await one.append(messagesWith('old', 2))
     await one.append({ kind: 'ConversationStateUpdateEvent', id: 'u', key: 'max_iterations', value: 7 })
     expect(JSON.stringify(await one.messages())).toContain('old 0')
     await engine.delete('c')
     const other = await engine.create({ id: 'c' })
-    await other.append(saying('new', 2))
+    await other.append(messagesWith('new', 2))
     await other.append({ kind: 'ConversationStateUpdateEvent', id: 'u', key: 'max_iterations', value: 8 })
     expect(await one.messages()).toEqual(await other.messages())
     expect((await one.state()).header).toEqual((await other.state()).header)
-    await end()
-    await endTwo()
+    await close()
+    await closeTwo()
   })
 
   it('is not opened from the snapshot of the deleted log after a recreation', async () => {
-    const backend = await PLACES.make(name)
-    const [{ conversation: one, store, end }, { engine, end: endTwo }] = await parties(backend)
-    await one.append(saying('old', 900))
+    const backend = await BACKENDS.make(name)
+    const [{ conversation: one, store, close }, { engine, close: closeTwo }] = await openEngines(backend)
+    await one.append(messagesWith('old', 900))
     await engine.delete('c')
     const other = await engine.create({ id: 'c' })
-    await other.append(saying('new', 900))
-    // It is not notified, and saves a snapshot of its old state.
-    await one.append(saying('more', 200, 900))
-    await end()
+    await other.append(messagesWith('new', 900))
+    // This engine has not noticed the recreation, and saves a snapshot of its state.
+    await one.append(messagesWith('more', 200, 900))
+    await close()
     expect(await store.loadSnapshot('c').catch(() => 'closed')).not.toEqual([])
-    const fresh = await party(backend)
+    const fresh = await openEngine(backend)
     const messages = JSON.stringify(await fresh.conversation.messages())
     expect([messages.includes('old'), messages.includes('new 0'), messages.includes('more 1099')]).toEqual([
       false,
       true,
       true,
     ])
-    await fresh.end()
-    await endTwo()
+    await fresh.close()
+    await closeTwo()
   })
 })
