@@ -25,7 +25,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
   ],
   [
     'counts whole bodies in a page of references',
-    'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
+    'blobs: read, get, getMany and search return equal references, and the page size counts these',
     () =>
       altered((inner) => ({
         async search(query) {
@@ -37,7 +37,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
   ],
   [
     'gives a blob to whoever has its hash',
-    'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
+    'blobs: byte ranges can be read, only through a conversation that contains the string',
     () =>
       altered((inner) => ({
         readBlob: (id, hash, range) => inner.readBlob(id === 'other' ? 'c' : id, hash, range),
@@ -45,7 +45,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
   ],
   [
     'takes the end of a range in',
-    'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
+    'blobs: byte ranges can be read, only through a conversation that contains the string',
     () =>
       altered((inner) => ({
         readBlob: (id, hash, { end, ...range } = {}) =>
@@ -54,7 +54,7 @@ export const BLOB_FAULTS: readonly Fault[] = [
   ],
   [
     'leaves blobs of deleted conversations',
-    'blobs: each is there for as long as an event of any conversation has it, and no longer',
+    'blobs: a string is deleted with the last event that contains it, in any conversation',
     () => {
       const texts = new Map<string, string>()
       return altered((inner) => ({

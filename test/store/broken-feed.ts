@@ -3,7 +3,7 @@ import { altered, type Fault } from './altered.ts'
 export const FEED_FAULTS: readonly Fault[] = [
   [
     'goes on behind the page that it would have given without a limit',
-    'feed: all past changes, once and in order, in pages of any length, and then new ones',
+    'feed: pages of any size return all past changes once and in order, then new ones',
     () =>
       altered((inner) => ({
         async feed(query = {}) {
@@ -14,7 +14,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   ],
   [
     'tells no deletions',
-    'feed: a deletion is reported, and after it the new conversation with the same id',
+    'feed: a deletion is reported before a new conversation with the same id',
     () =>
       altered((inner) => ({
         async feed(query) {
@@ -25,7 +25,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   ],
   [
     'takes a lease for a change',
-    'feed: rejected calls, and calls that change neither log nor record, are not reported',
+    'feed: calls that are rejected or change nothing are not reported',
     () =>
       altered((inner) => ({
         async acquireLease(id, owner, ttl) {

@@ -23,12 +23,12 @@ async function compareOutside(store: Store, changes: readonly ItemChange[]): Pro
 export const ITEM_FAULTS: readonly Fault[] = [
   [
     'compares items before it changes them',
-    'item: of many who expect one version exactly one wins, and so for one that must not be there',
+    'item: exactly one of many concurrent changes of a version wins, and one of many creations',
     () => altered((inner) => ({ changeItems: (changes) => compareOutside(inner, changes) })),
   ],
   [
     'changes items one after the other',
-    'item: several are changed all or none, each as it was expected to be',
+    'item: several changes are applied together or not at all',
     () =>
       altered((inner) => ({
         async changeItems(changes) {
@@ -40,7 +40,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'counts the versions of an item from 1 again',
-    'item: versions do not repeat, even after the item was removed and stored again',
+    'item: versions never repeat, even if the item is removed and stored again',
     () => {
       const counts = new Map<string, number>()
       return altered((inner) => ({
@@ -57,7 +57,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'gives what is due to all who ask',
-    'claim: those that are due, the longest first, each by one of many, until they are due again',
+    'claim: due items are claimed in order of their due time, each by one of many processes',
     () => {
       let claim: Promise<Item[]> | null = null
       return altered((inner) => ({
@@ -70,7 +70,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'leaves the version as it was when it is claimed',
-    'claim: after it ends another process claims the item, and the first can no longer change it',
+    'claim: after it expires, another process can claim the item, and the first can no longer change it',
     () =>
       altered((inner) => ({
         changeItems: (changes) =>
@@ -79,7 +79,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'sorts items by UTF-16 units',
-    'items: pages by id and by key partition the collection, in the order of code points, both ways',
+    'items: pages by id and by key partition the collection, in code-point order, in both directions',
     () =>
       altered((inner) => ({
         async listItems(...input) {

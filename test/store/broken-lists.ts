@@ -3,7 +3,7 @@ import { altered, type Fault } from './altered.ts'
 export const LIST_FAULTS: readonly Fault[] = [
   [
     'ends a list where it has looked at enough',
-    'list: a rare value is found, by pages that may be short and have a cursor',
+    'list: a rare value is found through pages that can be short and have a cursor',
     () =>
       altered((inner) => ({
         async listConversations(query) {
@@ -14,7 +14,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ],
   [
     'takes a status for a change of the conversation',
-    'list: a status belongs to a version of the log, and does not change the conversation',
+    'list: a status belongs to a version of the log, and setting it does not update the conversation',
     () =>
       altered((inner) => ({
         async setStatus(...input) {
@@ -26,7 +26,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ],
   [
     'changes a record whatever was expected of it',
-    'record: of changes that expect the metadata that was read none is lost',
+    'record: concurrent changes that pass `expected` lose no metadata',
     () => altered((inner) => ({ updateConversation: (id, patch) => inner.updateConversation(id, patch) })),
   ],
   [

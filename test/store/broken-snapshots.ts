@@ -4,12 +4,12 @@ import { altered, type Fault, nextTurn } from './altered.ts'
 export const SNAPSHOT_FAULTS: readonly Fault[] = [
   [
     'merges a complete snapshot with what was there',
-    'snapshot: a save replaces the parts it names, and with complete removes all others',
+    'snapshot: saving replaces the listed parts, and with `complete` removes all others',
     () => altered((inner) => ({ saveSnapshot: (id, parts) => inner.saveSnapshot(id, parts) })),
   ],
   [
     'writes a snapshot part by part',
-    'snapshot: of complete ones saved at once one is there, whole, at any time',
+    'snapshot: concurrent complete saves leave one whole snapshot at any time',
     () =>
       altered((inner) => ({
         async saveSnapshot(id, parts, options = {}) {
@@ -23,7 +23,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'keeps snapshots beside conversations, and deletes only these',
-    'snapshot: it goes with its conversation, and a later one with that id has none',
+    'snapshot: it is deleted with its conversation, and a new conversation with the id has none',
     () => {
       const stored = new Map<string, readonly SnapshotPart[]>()
       return altered((inner) => ({
@@ -38,7 +38,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'takes a snapshot for a change of the record',
-    'snapshot: saving, loading and deleting leave the record and the log as they are',
+    'snapshot: saving, loading and deleting it do not change the record and the log',
     () =>
       altered((inner) => ({
         async saveSnapshot(id, parts, options) {
@@ -49,7 +49,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'hands out its own bytes',
-    'snapshot: it cannot be changed through arguments or results, which are plain bytes',
+    'snapshot: changing arguments or results does not change it',
     () => {
       const loaded = new Map<string, SnapshotPart[]>()
       return altered((inner) => ({

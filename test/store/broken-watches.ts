@@ -3,7 +3,7 @@ import { altered, type Fault } from './altered.ts'
 export const WATCH_FAULTS: readonly Fault[] = [
   [
     'wakes by appends alone',
-    'watch: a deletion wakes, and so does recreation under the id',
+    'watch: a deletion, and recreation with the same id, notify the watchers',
     () =>
       altered((inner) => ({
         watch: (id, wake) =>
@@ -16,7 +16,7 @@ export const WATCH_FAULTS: readonly Fault[] = [
   ],
   [
     'counts no later than a number can',
-    'lease: one with the longest possible time is listed, and so are others',
+    'lease: lists contain a lease of the maximum duration',
     () =>
       altered((inner) => ({
         listLeases: async (query) =>

@@ -107,7 +107,7 @@ export const textTimes = (): Store =>
 export const FAULTS: readonly Fault[] = [
   [
     'finds the parent before the append',
-    'append: writers who expect no version all land, in one line',
+    'append: concurrent writers without an expected version all succeed, on one branch',
     () =>
       altered((inner) => ({
         async append(id, facts, options) {
@@ -121,7 +121,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'appends a batch in pieces',
-    'append: a batch is appended whole or not at all',
+    'append: a batch is appended completely or not at all',
     () =>
       altered((inner) => ({
         async append(id, facts, options = {}) {
@@ -135,7 +135,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'lets readers see part of a batch',
-    'append: a reader meanwhile sees all of a batch or nothing',
+    'append: a concurrent reader sees all of a batch or nothing',
     () =>
       altered((inner) => ({
         async append(id, facts, options = {}) {
@@ -168,7 +168,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'treats every second event under an id as the first',
-    'append: fields left out, a null parent, defaults and the order of fields are not compared',
+    'append: the comparison ignores omitted fields, a null parent, defaults and the order of fields',
     () =>
       altered((inner) => ({
         async append(id, facts, options: AppendOptions = {}) {
@@ -188,7 +188,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'gives a cursor after every full page',
-    'cursor: null exactly when nothing is left',
+    'cursor: it is null exactly on the last page',
     () =>
       altered((inner) => ({
         async search(query) {
@@ -203,7 +203,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'goes on after an instant, not after an event',
-    'time: ties go by position, downwards as well, on whatever page they fall',
+    'time: equal times are ordered by position, in both directions, across pages',
     () =>
       altered((inner) => ({
         async search(query) {
@@ -218,7 +218,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'takes any cursor',
-    'cursor: of another conversation, filter, order or list it is invalid_cursor, foreign',
+    'cursor: a cursor of another conversation, filter, order or list is invalid_cursor, foreign',
     () =>
       altered((inner) => ({
         async search(query) {
@@ -237,7 +237,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'takes the log up to the leaf for the path to it',
-    'leaf: branches off an old event, and branches of branches',
+    'leaf: finds branches off an old event, and branches of branches',
     () =>
       altered((inner) => ({
         async search({ leafId, ...query }) {
@@ -264,12 +264,12 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'lists leases that live as expired',
-    'lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them',
+    'lease: unreleased and expired leases are listed in order of their ids',
     () => altered((inner) => ({ listLeases: (query) => inner.listLeases({ ...query, expired: false }) })),
   ],
   [
     'begins its generations anew',
-    'lease: a returned one ends, the next one has a higher generation, an old one cannot be returned',
+    'lease: releasing ends it, the next one has a higher generation, and an old one cannot be released',
     () => {
       const base = new Map<string, number>()
       return altered((inner) => ({
@@ -292,7 +292,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'ignores rows of the caller',
-    'within: rows are committed with new events, and not again with known ones',
+    'within: rows are committed with new events, but not with events that the log already has',
     () =>
       altered((inner) => ({
         append(id, facts, options = {}) {
@@ -303,7 +303,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'does not fence appends',
-    'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
+    'lease: an append under an old lease is lease_lost, and writes nothing',
     () =>
       altered((inner) => ({
         append(id, facts, options = {}) {
@@ -314,12 +314,12 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'cuts ids at NUL',
-    'get: the event of an id, null for all else',
+    'get: returns the event with an id, else null',
     () => altered((inner) => ({ get: (id, ownId) => inner.get(id, ownId.split('\u0000')[0] ?? '') })),
   ],
   [
     'compares ids without letter case',
-    'conversations: the same ids in two of them are two events',
+    'conversations: the same event id in two conversations is two events',
     () =>
       altered((inner) => ({
         createConversation: (input) => inner.createConversation({ ...input, id: input.id.toLowerCase() }),
@@ -327,12 +327,12 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'forgets who waits',
-    'watch: an append wakes the watches of the conversation',
+    'watch: an append notifies the watchers of the conversation',
     () => altered(() => ({ watch: () => () => undefined })),
   ],
   [
     'forgets who waits for all',
-    'watch: an append to any conversation wakes who watches all of them',
+    'watch: an append to any conversation notifies a watcher of all conversations',
     () =>
       altered((inner) => ({
         watch: (id, wake) => (id === null ? () => undefined : inner.watch(id, wake)),

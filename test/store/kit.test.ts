@@ -28,29 +28,31 @@ async function failing(make: () => Store): Promise<string[]> {
 describe('a store broken on purpose', () => {
   it('that loses an update fails where writers meet', async () => {
     expect(await failing(lostUpdate)).toEqual([
-      'append: of many writers with one expected version exactly one wins',
-      'append: writers who expect no version all land, in one line',
-      'append: of many at once each one is rejected alone, and all others are appended',
+      'append: exactly one of many writers with the same expected version wins',
+      'append: concurrent writers without an expected version all succeed, on one branch',
+      'append: of concurrent appends, only the invalid ones are rejected',
       'append: an event without its required fields is invalid_event, and concurrent appends succeed',
-      'record: patches and appends at once lose nothing of each other',
-      'watch: an append wakes the watches of the conversation',
-      'blobs: conversations that come and go at once lose none, and leave none',
-      'close: calls that were made before it are carried out',
+      'record: concurrent patches and appends lose nothing',
+      'watch: an append notifies the watchers of the conversation',
+      'blobs: concurrent creations and deletions of conversations lose and leave no strings',
+      'close: earlier calls are completed',
     ])
   })
 
   it('that checks the version outside the transaction fails where writers expect one', async () => {
     const failed = await failing(checkOutside)
-    expect(failed).toContain('append: of many writers with one expected version exactly one wins')
-    expect(failed).not.toContain('append: writers who expect no version all land, in one line')
+    expect(failed).toContain('append: exactly one of many writers with the same expected version wins')
+    expect(failed).not.toContain(
+      'append: concurrent writers without an expected version all succeed, on one branch',
+    )
     expect(failed.length).toBeLessThan(6)
   })
 
   it('that pages by offset fails where others append meanwhile', async () => {
     expect(await failing(offsetCursor)).toEqual([
-      'cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound',
-      'cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter',
-      'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
+      'cursor: pages with a limit of bytes partition the result, and have at least one event',
+      'cursor: appending while paging repeats and skips no earlier events, in both directions',
+      'blobs: read, get, getMany and search return equal references, and the page size counts these',
     ])
   })
 
@@ -58,9 +60,9 @@ describe('a store broken on purpose', () => {
     const failed = await failing(textTimes)
     expect(failed).toEqual(
       expect.arrayContaining([
-        'time: events are ordered by instant, whatever their zone and however they are written',
+        'time: events are ordered by instant, in any zone and format',
         'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
-        'time: ties go by position, downwards as well, on whatever page they fall',
+        'time: equal times are ordered by position, in both directions, across pages',
         'time: an event without a readable time has the time of the event before it',
       ]),
     )
@@ -114,7 +116,7 @@ describe('the list of cases', () => {
   })
 
   it('shows a skipped case with its reason, and runs it not', async () => {
-    const skip = [{ case: 'time: a bound that cannot be read is invalid_query', reason: 'it takes any text' }]
+    const skip = [{ case: 'time: an unreadable bound is invalid_query', reason: 'it takes any text' }]
     const cases = storeConformance({
       name: 'any',
       open: async () => Promise.reject(new Error('opened')),
@@ -126,7 +128,7 @@ describe('the list of cases', () => {
   })
 
   it('takes no skip without reason, or of a case that there is not', () => {
-    const named = 'time: a bound that cannot be read is invalid_query'
+    const named = 'time: an unreadable bound is invalid_query'
     expect(() => storeConformance({ name: 'any', open, skip: [{ case: named, reason: ' ' }] })).toThrow(
       'Say why',
     )

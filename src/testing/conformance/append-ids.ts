@@ -31,7 +31,7 @@ function isReplay(events: readonly StoredEvent[], { log }: State): void {
 }
 
 export const APPEND_IMPORT: readonly Check[] = [
-  it('import: bodies are unchanged, an unknown parent is HEAD, a move to an unknown event is ignored', async (store, id) => {
+  it('import: bodies are unchanged, an unknown parent becomes HEAD, and a move to an unknown event is ignored', async (store, id) => {
     const facts: readonly Event[] = [
       pause('a'),
       pause('b', { parent_id: 'nowhere' }),
@@ -45,7 +45,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     equal(pluck(events, 'parentId'), [null, 'a', 'b', 'b', 'd', null], 'parents beside them')
     equal(headId, 'e', 'HEAD')
   }),
-  it('import: an event without id gets the derived one, without time the time of the event before', async (store, id) => {
+  it('import: an event without an id gets a derived one; without a time, that of the event before', async (store, id) => {
     const facts: readonly Event[] = [
       { kind: 'PauseEvent' },
       pause('b', { timestamp: '2026-01-01T00:00:01.000001Z' }),
@@ -57,7 +57,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     equal(pluck(events, 'time'), ['0', '1767225601000001', '1767225601000001'], 'times')
     equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
   }),
-  it('import: an event with a known id is outside of the tree, equal or not', async (store, id) => {
+  it('import: an event with a known id is outside of the tree, even if it is equal', async (store, id) => {
     const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
     const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
     equal(version, 4, 'the version')
@@ -66,7 +66,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
     await finds(store, { conversationId: id }, ['a', 'b'])
   }),
-  it('import: a quarantined line is kept unchanged, and is in the tree if its id can be read', async (store, id) => {
+  it('import: a quarantined line is stored unchanged, and is in the tree if its id is readable', async (store, id) => {
     const lines = [broken('{nonsense \u0000\ud800'), broken('{"id":"q"}', 'q')]
     const facts = [pause('a'), ...lines, pause('b')]
     const { events, headId } = await store.append(id, facts, IMPORT)
@@ -78,7 +78,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
     for (const more of [{}, { leafId: 'b' }]) await finds(store, { conversationId: id, ...more }, ['a', 'b'])
   }),
-  it('import: repeated at its version it changes nothing, and an interrupted one continues', async (store, id) => {
+  it('import: a repeated import changes nothing, and an interrupted import continues', async (store, id) => {
     const nameless: Event = { kind: 'PauseEvent' }
     const facts = [nameless, pause('a'), broken('x'), say('a', 'other'), nameless, pause('z')]
     await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
@@ -97,7 +97,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     )
     equal((await store.getConversation(id))?.version, 6, 'the version after all')
   }),
-  test('import: at any version known events are not appended again', async (store) => {
+  test('import: at any version, known events are not appended again', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
     const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
     equal([version, pluck(events, 'seq')], [4, [0, 2, 3]], 'the version and positions')
@@ -174,7 +174,7 @@ function spoil(value: unknown): void {
 }
 
 export const APPEND_IDS: readonly Check[] = [
-  it('append: positions are dense from 0, and the version is their number', async (store, id) => {
+  it('append: positions have no gaps from 0, and the version is their count', async (store, id) => {
     const first = await store.append(id, pauses(3))
     const second = await store.append(id, [pause('q')])
     equal([first.version, second.version], [3, 4], 'the versions after three and four events')
@@ -182,7 +182,7 @@ export const APPEND_IDS: readonly Check[] = [
     equal(second.events[0]?.conversationId, id, 'the conversation of a stored event')
     equal((await store.getConversation(id))?.version, 4, 'the version in the record')
   }),
-  it('append: a body is returned unchanged, with every null and the order of its fields', async (store, id) => {
+  it('append: a body is returned unchanged, with its nulls and the order of its fields', async (store, id) => {
     const input: Event = {
       value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
       parent_id: '__root__',
@@ -198,7 +198,7 @@ export const APPEND_IDS: readonly Check[] = [
       equal(other?.fact, withNull, 'a null')
     }
   }),
-  test('append: nothing happens for an empty batch', async (store) => {
+  test('append: an empty batch changes nothing', async (store) => {
     const id = await begin(store, 'c', pauses(2))
     const answer = await store.append(id, [], { expected: 7 })
     equal(answer, { events: [], version: 2, headId: 'p1' }, 'the answer')
@@ -213,7 +213,7 @@ export const APPEND_IDS: readonly Check[] = [
     const batches = [[say('m', 'two')], [pause('new'), say('m', 'two')]]
     await rejectsEach('id_conflict', batches, (batch) => store.append(id, batch, { expected: 0 }))
   }),
-  test('append: an event that is yielded again with another record of its reply is the same event', async (store) => {
+  test('append: an event is the same if only the record of its reply differs', async (store) => {
     const first = recorded({ reply: { after: 'p' } })
     const id = await begin(store, 'c', [pause('p'), ...first])
     for (const reply of [{}, { reply: { after: 'q', model: 'x' } }, { reply: null }]) {
@@ -224,7 +224,7 @@ export const APPEND_IDS: readonly Check[] = [
     const hasRecord = stored.map(({ fact }) => JSON.stringify(fact).includes('"after":"p"'))
     equal(hasRecord, [false, true, true], 'the record that is stored')
   }),
-  test('append: fields left out, a null parent, defaults and the order of fields are not compared', async (store) => {
+  test('append: the comparison ignores omitted fields, a null parent, defaults and the order of fields', async (store) => {
     const stamped = say('m', 'one', { timestamp: '2026-01-01T00:00:00Z' })
     const id = await begin(store, 'c', [pause('p'), stamped, action])
     const { timestamp, ...unstamped } = stamped
@@ -254,7 +254,7 @@ export const APPEND_IDS: readonly Check[] = [
     const append = (event: Event) => store.append(id, [event])
     await rejectsEach('id_conflict', others, append, (event) => ({ id: event.id }))
   }),
-  test('append: a batch is appended whole or not at all', async (store) => {
+  test('append: a batch is appended completely or not at all', async (store) => {
     const id = await begin(store, 'c', [say('m', 'one')])
     const before = await store.getConversation(id)
     const bad: readonly (readonly [Parameters<typeof rejects>[0], Fact])[] = [
@@ -281,7 +281,7 @@ export const APPEND_IDS: readonly Check[] = [
     await rejects('id_conflict', 'two bodies', () => store.append(id, [pause('q'), say('q', 'one')]))
     equal(await store.get(id, 'q'), null, 'neither of them')
   }),
-  test('append: known and new events in one batch, in order, whatever their number', async (store) => {
+  test('append: a batch can contain known and new events, in order', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
     const facts = ['b', 'c', 'a', 'd'].map((one) => pause(one))
     const { events, version } = await store.append(id, facts, { expected: 2 })
@@ -291,13 +291,13 @@ export const APPEND_IDS: readonly Check[] = [
     equal([many.version, many.events.length, many.headId], [3004, 3000, 'p2999'], 'a batch of 3,000')
     equal(pluck(await store.read(id, { limit: 4000 }), 'seq'), [...Array(3004).keys()], 'positions')
   }),
-  it('append: an id must be there and legal', async (store, id) => {
+  it('append: an event must have a legal id', async (store, id) => {
     const wrong = ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)].map((one) => pause(one))
     const facts: readonly Event[] = [{ kind: 'PauseEvent' }, ...wrong]
     await rejectsEach('invalid_id', facts, (fact) => store.append(id, [fact]))
     equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
   }),
-  it('append: a StreamingDeltaEvent is refused, also by an import', async (store, id) => {
+  it('append: a StreamingDeltaEvent is rejected, also by an import', async (store, id) => {
     const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
     const error = await rejects('transient_event', 'live', () => store.append(id, [delta]))
     holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)

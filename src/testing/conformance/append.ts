@@ -68,7 +68,7 @@ async function allLandInLine(store: Store, other: Store): Promise<void> {
 }
 
 export const APPEND_VERSION: readonly Check[] = [
-  it('append: with an expected version only where the log has it', async (store, id) => {
+  it('append: an append with another expected version is rejected', async (store, id) => {
     equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
     equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
     equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
@@ -88,26 +88,26 @@ export const APPEND_VERSION: readonly Check[] = [
   }),
   ...alsoInTwoProcesses(
     [
-      'append: of many writers with one expected version exactly one wins',
-      'append: of many writers in two processes with one expected version exactly one wins',
+      'append: exactly one of many writers with the same expected version wins',
+      'append: exactly one of many writers in two processes with the same expected version wins',
     ],
     racesHaveOneWinner,
   ),
   ...alsoInTwoProcesses(
     [
-      'append: writers who expect no version all land, in one line',
-      'append: writers in two processes who expect no version all land, in one line',
+      'append: concurrent writers without an expected version all succeed, on one branch',
+      'append: concurrent writers of two processes without an expected version all succeed, on one branch',
     ],
     allLandInLine,
   ),
-  it('append: the same event from many writers at once is appended once', async (store, id) => {
+  it('append: the same event from many concurrent writers is appended once', async (store, id) => {
     const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
     for (const { events, version } of all) {
       equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
     }
     equal((await store.read(id)).length, 3, 'the length of the log')
   }),
-  test('append: of many at once each one is rejected alone, and all others are appended', async (store) => {
+  test('append: of concurrent appends, only the invalid ones are rejected', async (store) => {
     const [id, other] = [await begin(store, 'c', [pause('a')]), await begin(store, 'd')]
     await Promise.all(
       Array.from({ length: WRITERS }, async (_, i) => {
@@ -136,7 +136,7 @@ export const APPEND_VERSION: readonly Check[] = [
       equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
     }
   }),
-  it('append: a decision on a log that was deleted and created again since is version_conflict', async (store, id) => {
+  it('append: a decision on a log that was deleted and recreated since is version_conflict', async (store, id) => {
     const { createdAt } = (await store.getConversation(id)) ?? { createdAt: '' }
     await store.append(id, pauses(2), { expected: 'none', createdAt })
     await store.append(id, pauses(1, 'x'), { expected: 2, createdAt })
@@ -150,7 +150,7 @@ export const APPEND_VERSION: readonly Check[] = [
     const now = (await store.getConversation(id))?.createdAt ?? ''
     equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
   }),
-  it('append: a reader meanwhile sees all of a batch or nothing', async (store, id) => {
+  it('append: a concurrent reader sees all of a batch or nothing', async (store, id) => {
     const looks = { left: 12 }
     const write = async (): Promise<void> => {
       for (let i = 0; i < 300 && looks.left > 0; i += 1) {
@@ -236,7 +236,7 @@ export const APPEND_SHAPE: readonly Check[] = [
     equal(await store.count({ conversationId: id, kinds }), 2 * SHAPELESS.length, 'events of all kinds')
     equal(await store.count({ conversationId: id, text: 'word' }), SHAPELESS.length, 'messages')
   }),
-  it('append: nested deeper than an event may be, or no JSON, it is invalid_event', async (store, id) => {
+  it('append: an event that is nested too deep, or is not JSON, is invalid_event', async (store, id) => {
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
     const deep = [512, 20_000].flatMap((levels) => [nested(levels, listed), nested(levels, frozen)])
@@ -251,7 +251,7 @@ export const APPEND_SHAPE: readonly Check[] = [
     equal(await store.read(id), [], 'the log')
   }),
   generated(
-    'append: whatever is done to an event, it is kept and found, or refused with an error of the contract',
+    'append: a mutated event is stored and found, or rejected with an error of the contract',
     100,
     maimed,
     async (store, id, input) => {
@@ -272,7 +272,7 @@ const parentsOf = (events: readonly StoredEvent[]): string[] =>
   events.map(({ parentId, fact }) => `${parentId}, ${(fact as Event).parent_id}`)
 
 export const APPEND_TREE: readonly Check[] = [
-  it('tree: an event without a parent follows HEAD, and its body names it', async (store, id) => {
+  it('tree: an event without a parent follows HEAD, and its body names HEAD', async (store, id) => {
     const facts = [pause('a'), pause('b', { parent_id: null }), say('m', 'x')]
     const { events, headId } = await store.append(id, facts)
     equal(parentsOf(events), ['null, undefined', 'a, a', 'b, b'], 'parents, stored and in the body')
@@ -282,7 +282,7 @@ export const APPEND_TREE: readonly Check[] = [
     equal(await store.get(id, 'd'), next.events[0], 'the event as stored')
     equal((await store.getConversation(id))?.headId, 'd', 'HEAD in the record')
   }),
-  test('tree: a named parent may be any earlier event, `__root__` is a root', async (store) => {
+  test('tree: a parent can be any earlier event; `__root__` makes a root', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b')])
     const { events, headId } = await store.append(id, [
       pause('c', { parent_id: 'a' }),
@@ -293,7 +293,7 @@ export const APPEND_TREE: readonly Check[] = [
     equal(parentsOf(events), ['a, a', 'null, __root__', 'c, c', 'e, e'], 'parents, stored and in the body')
     equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all are in the tree, and HEAD')
   }),
-  test('tree: a parent that is unknown, later or the event itself is unknown_parent', async (store) => {
+  test('tree: an unknown or later parent, or the event itself, is unknown_parent', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     await begin(store, 'd', [pause('there')])
     await rejectsEach(
@@ -304,7 +304,7 @@ export const APPEND_TREE: readonly Check[] = [
     )
     equal((await store.getConversation(id))?.version, 1, 'the version after them all')
   }),
-  test('tree: a state update never becomes HEAD, and can be a parent when it is named', async (store) => {
+  test('tree: a state update never becomes HEAD, but can be named as a parent', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     const done = await store.append(id, [
       update('u', 'execution_status', 'running'),
@@ -315,7 +315,7 @@ export const APPEND_TREE: readonly Check[] = [
     equal(pluck(done.events, 'parentId'), ['a', 'a', 'u', 'v'], 'parents')
     equal(done.headId, 'd', 'HEAD')
   }),
-  test('tree: leaf_event_id moves HEAD to an event, from a state update to the real event above it', async (store) => {
+  test('tree: leaf_event_id moves HEAD to an event, or from a state update to its nearest ancestor that can be HEAD', async (store) => {
     const id = await begin(store, 'c', [pause('a'), update('u', 'k', 1), pause('b')])
     await store.append(id, [update('v', 'k', 2, { parent_id: 'u' })])
     const moves = ['a', 'b', 'u', 'b', 'v']
@@ -330,7 +330,7 @@ export const APPEND_TREE: readonly Check[] = [
     const actual = [back.events[2]?.parentId, back.headId]
     equal(actual, ['b', 'z'], 'a parent within the batch of a move, and HEAD')
   }),
-  test('tree: leaf_event_id null is the empty HEAD, and what follows is a stamped root', async (store) => {
+  test('tree: leaf_event_id null empties HEAD, and the next event is a root', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     const gone = await store.append(id, [leaf('move', null)])
     equal([gone.headId, (await store.getConversation(id))?.headId], [null, null], 'the empty HEAD')
@@ -349,7 +349,7 @@ export const APPEND_TREE: readonly Check[] = [
     const unmoved = (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId
     equal(unmoved, 'a', 'another key has no effect')
   }),
-  test('tree: every append finds HEAD where the log left it, branch after branch', async (store) => {
+  test('tree: each append continues at HEAD, on all branches', async (store) => {
     const id = await begin(store, 'c', [pause('root')])
     for (let i = 0; i < 12; i += 1) {
       const above = i % 3 === 0 ? 'root' : `b${i - 1}`

@@ -136,7 +136,7 @@ export const BLOBS: readonly Check[] = [
       await isSound(store, 'after an append')
     },
   ),
-  it('blobs: read, get, getMany and search give references alike, and a page counts them as what they are', async (store, id) => {
+  it('blobs: read, get, getMany and search return equal references, and the page size counts these', async (store, id) => {
     const text = LONG_TEXTS[0] as string
     await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
     const [, one] = await store.read(id, { blobs: 'refs' })
@@ -162,7 +162,7 @@ export const BLOBS: readonly Check[] = [
     }
     await rejects('invalid_argument', 'read', () => store.read(id, { blobs: 'no' as 'refs' }))
   }),
-  test('blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it', async (store) => {
+  test('blobs: byte ranges can be read, only through a conversation that contains the string', async (store) => {
     const id = await begin(store, 'c', LONG_FACTS)
     await begin(store, 'other', [say('m', 'x')])
     const events = await store.read(id, { blobs: 'refs' })
@@ -196,7 +196,7 @@ export const BLOBS: readonly Check[] = [
       )
     }
   }),
-  it('blobs: an event that is appended again is known by its long strings, and another one is a conflict', async (store, id) => {
+  it('blobs: an event with a long string can be appended again, and with another string conflicts', async (store, id) => {
     const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
     const { events } = await store.append(id, facts)
     const again = await store.append(id, facts)
@@ -211,7 +211,7 @@ export const BLOBS: readonly Check[] = [
     equal(await store.readBlob(id, hash), null, 'the long string of what was refused')
     equal((await store.append(id, [pause('q', { parent_id: 'm' })])).version, 4, 'the version on a branch')
   }),
-  test('blobs: each is there for as long as an event of any conversation has it, and no longer', async (store) => {
+  test('blobs: a string is deleted with the last event that contains it, in any conversation', async (store) => {
     const texts = LONG_TEXTS.slice(0, 3)
     const references = texts.map((text) => digestOf(text))
     const ids = ['c', 'd', 'e']
@@ -234,7 +234,7 @@ export const BLOBS: readonly Check[] = [
     const id = await begin(store, 'c', [say('m', texts[0] as string)])
     await hasText(store, id, references[0] as BlobReference, texts[0] as string)
   }),
-  test('blobs: conversations that come and go at once lose none, and leave none', async (store) => {
+  test('blobs: concurrent creations and deletions of conversations lose and leave no strings', async (store) => {
     const texts = LONG_TEXTS.slice(0, 3)
     const worker = async (n: number): Promise<void> => {
       for (let round = 0; round < 4; round += 1) {
@@ -256,7 +256,7 @@ export const BLOBS: readonly Check[] = [
     equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
   }),
   reopening(
-    'blobs: what was acknowledged is there for others who open the data',
+    'blobs: acknowledged strings are visible to another store on the same data',
     async (store, { reopen }) => {
       const id = await begin(store, 'c', LONG_FACTS)
       const before = await store.read(id)

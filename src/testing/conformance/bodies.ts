@@ -27,25 +27,28 @@ const withText = (fact: Fact, text: string): Fact =>
 const LARGE = 'x'.repeat(70_000)
 
 export const REPLACING: readonly Check[] = [
-  check('bodies are exchanged, and all else of the log and the record stays', async ({ store }, replace) => {
-    await begin(store, 'c', [say('a', 'alpha'), say('b', 'beta'), pause('p')])
-    await store.saveSnapshot('c', [{ part: 0, bytes: new Uint8Array([1]) }])
-    const before = await store.getConversation('c')
-    const { next } = await store.feed({ from: 'end' })
-    const [a, b, p] = (await factsIn(store, 'c')) as [Fact, Fact, Fact]
-    const after = withText(a, 'gamma')
-    await replace('c', [{ before: a, after }])
-    equal(await factsIn(store, 'c'), [after, b, p], 'the log')
-    equal((await store.get('c', 'a'))?.fact, after, 'the event by its id')
-    equal(await store.getConversation('c'), before, 'the record')
-    equal((await store.feed({ after: next })).items, [], 'the feed')
-    equal(await store.loadSnapshot('c'), [], 'the snapshot')
-    await finds(store, { conversationId: 'c', text: 'alpha' }, [])
-    await finds(store, { conversationId: 'c', text: 'gamma' }, ['a'])
-    equal((await store.append('c', [after])).version, 3, 'an append of the new body again')
-    await rejects('id_conflict', 'an append of the old body', () => store.append('c', [say('a', 'alpha')]))
-  }),
-  check('long strings go with the last body that has them', async ({ store }, replace) => {
+  check(
+    'replaces bodies, and leaves the rest of the log and the record unchanged',
+    async ({ store }, replace) => {
+      await begin(store, 'c', [say('a', 'alpha'), say('b', 'beta'), pause('p')])
+      await store.saveSnapshot('c', [{ part: 0, bytes: new Uint8Array([1]) }])
+      const before = await store.getConversation('c')
+      const { next } = await store.feed({ from: 'end' })
+      const [a, b, p] = (await factsIn(store, 'c')) as [Fact, Fact, Fact]
+      const after = withText(a, 'gamma')
+      await replace('c', [{ before: a, after }])
+      equal(await factsIn(store, 'c'), [after, b, p], 'the log')
+      equal((await store.get('c', 'a'))?.fact, after, 'the event by its id')
+      equal(await store.getConversation('c'), before, 'the record')
+      equal((await store.feed({ after: next })).items, [], 'the feed')
+      equal(await store.loadSnapshot('c'), [], 'the snapshot')
+      await finds(store, { conversationId: 'c', text: 'alpha' }, [])
+      await finds(store, { conversationId: 'c', text: 'gamma' }, ['a'])
+      equal((await store.append('c', [after])).version, 3, 'an append of the new body again')
+      await rejects('id_conflict', 'an append of the old body', () => store.append('c', [say('a', 'alpha')]))
+    },
+  ),
+  check('deletes a long string with the last body that contains it', async ({ store }, replace) => {
     await begin(store, 'c', [say('a', LARGE), say('b', LARGE)])
     const [a, b] = (await factsIn(store, 'c')) as [Fact, Fact]
     const [shortA, shortB] = [withText(a, 'short'), withText(b, 'short')]
@@ -63,7 +66,7 @@ export const REPLACING: readonly Check[] = [
     }
     equal(await factsIn(store, 'c'), [a, shortB], 'the log')
   }),
-  check('nothing is replaced where one of the bodies cannot be', async ({ store }, replace) => {
+  check('replaces nothing if one of the bodies cannot be replaced', async ({ store }, replace) => {
     await begin(store, 'c', [say('a', 'alpha'), say('b', 'beta')])
     const [a, b] = (await factsIn(store, 'c')) as [Fact, Fact]
     const other = withText(a, 'other')
@@ -136,7 +139,7 @@ export const BODIES_KEPT: readonly Check[] = [
     }
     equal((await store.append(id, facts)).version, facts.length, 'the version when they are appended again')
   }),
-  it('bodies: nested as deep as an event may be', async (store, id) => {
+  it('bodies: an event of the maximum depth is returned unchanged', async (store, id) => {
     let value: JsonValue = 'deep'
     for (let i = 0; i < 500; i += 1) value = i % 2 === 0 ? [value] : { a: value }
     await store.append(id, [update('u', 'k', value)])
@@ -155,7 +158,7 @@ export const BODIES_KEPT: readonly Check[] = [
       equal(texts, expected, 'bodies')
     },
   ),
-  it('ids: every legal id is another, for events, parents and conversations', async (store, id) => {
+  it('ids: legal ids are distinct, for events, parents and conversations', async (store, id) => {
     const parents = [null, ...ODD_IDS.slice(0, -1)]
     const facts = ODD_IDS.map((one, i) => pause(one, { parent_id: parents[i] ?? null }))
     const { events } = await store.append(id, facts)

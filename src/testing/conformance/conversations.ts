@@ -18,7 +18,7 @@ const longestTags = (count: number): Record<string, string> =>
   )
 
 export const CONVERSATIONS: readonly Check[] = [
-  test('record: a new conversation has an empty log, and defaults for what was left out', async (store) => {
+  test('record: a new conversation has an empty log, and defaults for omitted fields', async (store) => {
     const record = await store.createConversation({ id: 'c' })
     const { createdAt, updatedAt, ...rest } = record
     const expected = {
@@ -40,7 +40,7 @@ export const CONVERSATIONS: readonly Check[] = [
     equal(updatedAt, createdAt, 'updatedAt')
     equal(await store.getConversation('c'), record, 'the record as stored')
   }),
-  test('record: all fields are kept, in any script', async (store) => {
+  test('record: all fields are stored, in any script', async (store) => {
     const input: Required<NewConversation> = {
       id: `é 😀${noise(197, 1)}`,
       title: '😀 «Ünï»\n\'"%_\\',
@@ -69,7 +69,7 @@ export const CONVERSATIONS: readonly Check[] = [
     const metadata = JSON.stringify(stored?.metadata)
     equal(metadata, JSON.stringify(input.metadata), 'the metadata, with the order of its fields')
   }),
-  test('record: a conversation that exists cannot be created, nor one without a legal id', async (store) => {
+  test('record: creating a conversation with an existing or illegal id fails', async (store) => {
     const before = await store.createConversation({ id: 'c', title: 'first' })
     const create = (fields: Partial<NewConversation>) => store.createConversation({ id: 'd', ...fields })
     await rejects('conversation_exists', 'the same id', () => create({ id: 'c', title: 'second' }))
@@ -81,7 +81,7 @@ export const CONVERSATIONS: readonly Check[] = [
     const many = await Promise.allSettled(Array.from({ length: 8 }, () => create({})))
     equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
   }),
-  test('record: titles, tags and zones that cannot be stored are invalid_argument, naming the field', async (store) => {
+  test('record: invalid titles, tags and zones are invalid_argument, with the name of the field', async (store) => {
     await store.createConversation({ id: 'c' })
     const wrong: readonly (readonly [field: string, value: unknown])[] = [
       ['title', ''],
@@ -114,7 +114,7 @@ export const CONVERSATIONS: readonly Check[] = [
       )
     equal(await store.getConversation('d'), null, 'the result')
   }),
-  test('record: null for what is not there', async (store) => {
+  test('record: an unknown conversation is null', async (store) => {
     await begin(store, 'c')
     for (const id of [...NO_TEXTS, 'nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
       const what = JSON.stringify(id) ?? 'undefined'
@@ -131,7 +131,7 @@ export const CONVERSATIONS: readonly Check[] = [
         await rejects('unknown_conversation', `${String(call)} of ${what}`, call)
     }
   }),
-  test('record: a patch changes what it names, nothing else', async (store) => {
+  test('record: a patch changes only the fields that it contains', async (store) => {
     const fields = { title: 'T', public: true, tags: { a: '1', b: '2' }, metadata: { m: 1 } }
     await store.createConversation({ id: 'c', ...fields })
     await store.append('c', pauses(2))
@@ -146,7 +146,7 @@ export const CONVERSATIONS: readonly Check[] = [
     equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
     await rejects('unknown_conversation', 'an unknown one', () => store.updateConversation('d', patch))
   }),
-  test('record: an owner is set, changed and removed, and an invalid one is rejected', async (store) => {
+  test('record: an owner can be set, changed and removed; an invalid owner is rejected', async (store) => {
     equal((await store.createConversation({ id: 'c', owner: 'ann' })).owner, 'ann', 'the owner')
     equal((await store.updateConversation('c', { title: 'T' })).owner, 'ann', 'after another change')
     equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
@@ -160,7 +160,7 @@ export const CONVERSATIONS: readonly Check[] = [
     await rejectsEach('invalid_query', owners, (owner) => store.listConversations({ owner }))
     equal((await store.countConversations()).count, 1, 'conversations after them all')
   }),
-  test('record: a conversation has the passed time of creation, and is listed by it', async (store) => {
+  test('record: a conversation has the passed time of creation, which lists use', async (store) => {
     const now = await store.createConversation({ id: 'now' })
     const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }
     const old = await store.createConversation({ id: 'old', createdAt: times.old })
@@ -181,7 +181,7 @@ export const CONVERSATIONS: readonly Check[] = [
       () => ({ field: 'createdAt' }),
     )
   }),
-  test('record: an append changes version, HEAD and updatedAt, a repeated one nothing', async (store) => {
+  test('record: an append changes version, HEAD and updatedAt; a repeated append changes nothing', async (store) => {
     const { createdAt } = await store.createConversation({ id: 'c', title: 'T' })
     const empty = await store.getConversation('c')
     await store.append('c', [pause('a'), leaf('u', null)])
@@ -193,7 +193,7 @@ export const CONVERSATIONS: readonly Check[] = [
     await rejects('version_conflict', 'a conflict', () => store.append('c', [pause('b')], { expected: 9 }))
     equal(await store.getConversation('c'), after, 'the record after nothing was appended')
   }),
-  test('record: of changes that expect the metadata that was read none is lost', async (store) => {
+  test('record: concurrent changes that pass `expected` lose no metadata', async (store) => {
     const metadata = { n: 0, 7: '\u0000\ud800', '': [1e21, { é: null }] }
     const created = await store.createConversation({ id: 'c', metadata })
     await store.append('c', pauses(1))
@@ -214,7 +214,7 @@ export const CONVERSATIONS: readonly Check[] = [
     const unknown = () => store.updateConversation('d', { title: 'U' }, { expected: created })
     await rejects('unknown_conversation', 'an unknown one', unknown)
   }),
-  test('record: patches and appends at once lose nothing of each other', async (store) => {
+  test('record: concurrent patches and appends lose nothing', async (store) => {
     await begin(store, 'c')
     await Promise.all([
       ...Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)])),
@@ -226,7 +226,7 @@ export const CONVERSATIONS: readonly Check[] = [
     const expected = { title: 'T', open: true, tags: { a: '1' }, version: 10 }
     equal({ title, open, tags, version }, expected, 'the record')
   }),
-  test('record: a deleted conversation is gone with its log and lease, and its id is free', async (store) => {
+  test('record: deleting a conversation deletes its log and lease, and frees its id', async (store) => {
     await begin(store, 'c', pauses(5))
     await begin(store, 'd', pauses(2))
     await store.acquireLease('c', 'me', 60_000)

@@ -22,7 +22,7 @@ async function cursorOf(store: Store, query: EventQuery): Promise<string> {
 }
 
 export const CURSORS: readonly Check[] = [
-  test('cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound', async (store) => {
+  test('cursor: pages with a limit of bytes partition the result, and have at least one event', async (store) => {
     const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
     const facts = sizes.map((size, i) => say(`p${i}`, `x${'漢'.repeat(size / 3)}`))
     const id = await begin(store, 'c', facts)
@@ -47,7 +47,7 @@ export const CURSORS: readonly Check[] = [
     }
     await rejects('invalid_query', 'no bytes', () => store.search({ conversationId: id, maxBytes: 0 }))
   }),
-  test('cursor: null exactly when nothing is left', async (store) => {
+  test('cursor: it is null exactly on the last page', async (store) => {
     const id = await begin(store, 'c', mixed(20, 'p'))
     for (const order of ORDERS) {
       for (const limit of [19, 20, 21, 100]) {
@@ -60,7 +60,7 @@ export const CURSORS: readonly Check[] = [
     const { items, cursor: next } = await store.search(seven)
     equal([items.length, next], [7, null], 'all that the filter lets through')
   }),
-  test('cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter', async (store) => {
+  test('cursor: appending while paging repeats and skips no earlier events, in both directions', async (store) => {
     for (const [i, more] of [
       {},
       { kinds: ['MessageEvent'] as const },
@@ -84,7 +84,7 @@ export const CURSORS: readonly Check[] = [
       }
     }
   }),
-  test('cursor: of another conversation, filter, order or list it is invalid_cursor, foreign', async (store) => {
+  test('cursor: a cursor of another conversation, filter, order or list is invalid_cursor, foreign', async (store) => {
     const id = await begin(store, 'c', mixed(20, 'p'))
     const other = await begin(store, 'd', mixed(20, 'p'))
     const query: EventQuery = {
@@ -130,7 +130,7 @@ export const CURSORS: readonly Check[] = [
     const rest = (await store.search(same)).items
     equal(rest, whole.slice(5), 'the same query in another form, with another limit')
   }),
-  test('cursor: altered, cut short or no cursor at all it is invalid_cursor', async (store) => {
+  test('cursor: an altered or truncated cursor is invalid_cursor', async (store) => {
     const id = await begin(store, 'c', pauses(5))
     const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
     holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
@@ -147,7 +147,7 @@ export const CURSORS: readonly Check[] = [
     equal(rest, ['p2', 'p3', 'p4'], 'the cursor itself')
   }),
   reopening(
-    'cursor: it lasts while the conversation does, also in another process',
+    'cursor: it is valid until the conversation is deleted, also in another process',
     async (store, { reopen }) => {
       const id = await begin(store, 'c', pauses(5))
       const cursor = await cursorOf(store, { conversationId: id, limit: 2 })

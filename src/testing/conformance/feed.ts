@@ -78,7 +78,7 @@ const WRITERS = 8
 const ROUNDS = 15
 
 export const FEED: readonly Check[] = [
-  test('feed: all past changes, once and in order, in pages of any length, and then new ones', async (store, trial) => {
+  test('feed: pages of any size return all past changes once and in order, then new ones', async (store, trial) => {
     const empty = await store.feed()
     equal([empty.items, empty.more, empty.reset], [[], false, false], 'of a store that holds nothing')
     const { items, next } = await fill(trial)
@@ -94,7 +94,7 @@ export const FEED: readonly Check[] = [
     equal((await followAll(trial, 1, { after: next })).names, ['b s0'], 'what came since')
     equal((await followAll(trial, ALL, { after: empty.next })).names.length, ALL + 1, 'since it was empty')
   }),
-  test('feed: each conversation in one shard, for ever', async (store, trial) => {
+  test('feed: a conversation always stays in the same shard', async (store, trial) => {
     await fill(trial)
     const shards = new Map<string, number>()
     const ends: string[] = []
@@ -117,7 +117,7 @@ export const FEED: readonly Check[] = [
       if (shard !== ownValue)
         equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
   }),
-  test('feed: a deletion is reported, and after it the new conversation with the same id', async (store, trial) => {
+  test('feed: a deletion is reported before a new conversation with the same id', async (store, trial) => {
     const { next } = await fill(trial)
     await store.append('a', pauses(1, 's'))
     await store.deleteConversation('a')
@@ -135,7 +135,7 @@ export const FEED: readonly Check[] = [
       equal(of(items, 'never there'), [], 'items of an unknown conversation')
     }
   }),
-  test('feed: from the end only new changes', async (store, trial) => {
+  test('feed: reading from the end returns only new changes', async (store, trial) => {
     const early = await store.feed({ from: 'end' })
     await fill(trial)
     const late = await store.feed({ from: 'end' })
@@ -145,7 +145,7 @@ export const FEED: readonly Check[] = [
     const since = await followAll(trial, ALL + 1, { after: early.next })
     equal(since.names.length, ALL + 1, 'since it was empty')
   }),
-  test('feed: rejected calls, and calls that change neither log nor record, are not reported', async (store, trial) => {
+  test('feed: calls that are rejected or change nothing are not reported', async (store, trial) => {
     const { next } = await fill(trial)
     await rejectsAll({
       version_conflict: () => store.append('a', pauses(1, 'x'), { expected: 0 }),
@@ -162,7 +162,7 @@ export const FEED: readonly Check[] = [
     equal((await followAll(trial, 2, { after: next })).names, ['a s0', 'a changed'], 'what is told')
   }),
   reopening(
-    'feed: a place is good in the same store opened again, and a reset in another',
+    'feed: a position is valid after reopening the store, and causes a reset in another store',
     async (_, trial) => {
       await fill(trial)
       const { next } = await trial.store.feed({ limit: 5 })
@@ -177,7 +177,7 @@ export const FEED: readonly Check[] = [
     },
   ),
   reopening(
-    'feed: nothing is missed and all is in order while many write in two processes',
+    'feed: all changes are in order, and none is missing, while two processes write',
     async (store, { reopen }) => {
       const stores = [store, await reopen()] as const
       const ids = ['a', 'b', 'c']

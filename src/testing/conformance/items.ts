@@ -10,7 +10,7 @@ const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection:
 const look = (id: string): ItemChange => ({ ...of(id), expected: null })
 
 export const ITEMS: readonly Check[] = [
-  test('item: it is returned as it was stored, with any JSON, until it is replaced or removed', async (store) => {
+  test('item: its JSON is returned unchanged until the item is replaced or removed', async (store) => {
     equal(await store.getItem('c', 'x'), null, 'before it is put')
     const body = { text: 'é\u0000\u{1f600}\ud800', list: [1, -2.5e-9, null, true, {}], '': { 'a.b': [] } }
     const first = await put(store, 'x', body, { keys: { by: 'é\n', other_1: '' } })
@@ -29,7 +29,7 @@ export const ITEMS: readonly Check[] = [
     equal(await store.changeItems([]), [], 'no change')
     equal((await store.countConversations()).count, 0, 'conversations')
   }),
-  test('item: versions do not repeat, even after the item was removed and stored again', async (store) => {
+  test('item: versions never repeat, even if the item is removed and stored again', async (store) => {
     const latest = new Map<string, number>()
     for (let round = 0; round < 4; round += 1) {
       for (const id of ['x', 'y', 'x']) {
@@ -40,7 +40,7 @@ export const ITEMS: readonly Check[] = [
       await store.changeItems(['x', 'y'].map((id) => ({ ...of(id), put: null })))
     }
   }),
-  test('item: several are changed all or none, each as it was expected to be', async (store) => {
+  test('item: several changes are applied together or not at all', async (store) => {
     const [a, b] = [await put(store, 'a', { n: 1 }), await put(store, 'b', { n: 1 })]
     const next = { body: { n: 2 } }
     const conflicts: readonly (readonly [ItemChange, number | null])[] = [
@@ -68,7 +68,7 @@ export const ITEMS: readonly Check[] = [
     equal([gone, made?.id, checked], [null, 'new', [null, null]], 'what is given')
     equal([await itemIds(store), await version(store, 'b')], [['b', 'new'], b.version], 'what is there')
   }),
-  test('item: of many who expect one version exactly one wins, and so for one that must not be there', async (store) => {
+  test('item: exactly one of many concurrent changes of a version wins, and one of many creations', async (store) => {
     const base = await put(store, 'x', { n: 0 })
     const winners = async (changes: readonly (readonly ItemChange[])[]): Promise<number> => {
       const all = await Promise.allSettled(changes.map((one) => store.changeItems(one)))
@@ -88,7 +88,7 @@ export const ITEMS: readonly Check[] = [
     ])
     holds(both < 2, 'two who each write where the other must find nothing cannot both win')
   }),
-  test('item: writers who meet on several items all get on, whatever the order they name them in', async (store) => {
+  test('item: concurrent writers of the same items all finish, in whatever order they list them', async (store) => {
     const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
     const add = (order: readonly string[]): Promise<unknown> =>
       retryConflicts(async () => {
@@ -109,7 +109,7 @@ export const ITEMS: readonly Check[] = [
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [
-  test('claim: those that are due, the longest first, each by one of many, until they are due again', async (store) => {
+  test('claim: due items are claimed in order of their due time, each by one of many processes', async (store) => {
     for (let i = 0; i < 12; i += 1) {
       await put(store, `due${i}`, { i }, { dueIn: 0, keys: { by: String(i) } })
       // Due at different times, so that their order is known.
@@ -134,7 +134,7 @@ export const ITEM_LISTS: readonly Check[] = [
     equal(ids.length + remaining.length, 10, 'claimed in all')
     equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
   }),
-  test('claim: after it ends another process claims the item, and the first can no longer change it', async (store) => {
+  test('claim: after it expires, another process can claim the item, and the first can no longer change it', async (store) => {
     await put(store, 'x', { n: 1 }, { dueIn: 0 })
     await after(2)
     const [mine] = await store.claimItems('c', { ttl: SHORT })
@@ -149,7 +149,7 @@ export const ITEM_LISTS: readonly Check[] = [
     await put(store, 'x', { n: 4 }, { expected: yours?.version ?? 0 })
     equal(await store.claimItems('c', { ttl: LONG }), [], 'one that was put without a time is not due')
   }),
-  test('claim: many process and change items at once, and each item is processed once', async (store) => {
+  test('claim: many concurrent workers process each item once', async (store) => {
     const count = 12
     for (let i = 0; i < count; i += 1) await put(store, `w${i}`, { done: 0 }, { dueIn: 0 })
     await after(2)
@@ -169,7 +169,7 @@ export const ITEM_LISTS: readonly Check[] = [
     const done = items.map(({ body }) => body['done'])
     equal(done, Array(count).fill(1), 'how often each was worked on')
   }),
-  test('items: pages by id and by key partition the collection, in the order of code points, both ways', async (store) => {
+  test('items: pages by id and by key partition the collection, in code-point order, in both directions', async (store) => {
     for (const name of NAMES.toReversed())
       await put(store, name, {}, { keys: { name, half: name === 'a' ? 'x' : 'y' } })
     await put(store, 'other', {}, { keys: { elsewhere: 'a' } })
@@ -193,7 +193,7 @@ export const ITEM_LISTS: readonly Check[] = [
     }
     equal((await store.listItems('none')).items, [], 'an unknown collection')
   }),
-  test('items: an item that stays is on exactly one page, whatever is stored and removed meanwhile', async (store) => {
+  test('items: while others are stored and removed, an item that stays is on exactly one page', async (store) => {
     const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
     for (const id of stay) await put(store, id, {}, { keys: { by: id } })
     const seen: string[] = []
@@ -244,27 +244,24 @@ export const ITEM_LISTS: readonly Check[] = [
     for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
       equal(await store.getItem('c', id), null, 'an id that none has')
   }),
-  reopening(
-    'items: they are there when the data is opened again, and a claim is held by who has its version',
-    async (store, { reopen }) => {
-      const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
-      const gone = await put(store, 'gone', {})
-      await store.changeItems([{ ...of('gone'), put: null }])
-      await put(store, 'work', {}, { dueIn: 0 })
-      await put(store, 'held', {}, { dueIn: 0 })
-      await after(2)
-      const claimed = await store.claimItems('c', { ttl: SHORT })
-      const again = await reopen()
-      equal(await again.getItem('c', 'kept'), stored, 'an item')
-      equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
-      const back = await put(again, 'gone', {})
-      holds(back.version > gone.version, 'versions do not repeat')
-      // The first process renews one claim. The other claim expires, as after a crash.
-      const current = claimed.find(({ id }) => id === 'held')
-      await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
-      await after(2 * SHORT)
-      const taken = await again.claimItems('c', { ttl: LONG })
-      equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
-    },
-  ),
+  reopening('items: items and claims survive reopening the store', async (store, { reopen }) => {
+    const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
+    const gone = await put(store, 'gone', {})
+    await store.changeItems([{ ...of('gone'), put: null }])
+    await put(store, 'work', {}, { dueIn: 0 })
+    await put(store, 'held', {}, { dueIn: 0 })
+    await after(2)
+    const claimed = await store.claimItems('c', { ttl: SHORT })
+    const again = await reopen()
+    equal(await again.getItem('c', 'kept'), stored, 'an item')
+    equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
+    const back = await put(again, 'gone', {})
+    holds(back.version > gone.version, 'versions do not repeat')
+    // The first process renews one claim. The other claim expires, as after a crash.
+    const current = claimed.find(({ id }) => id === 'held')
+    await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
+    await after(2 * SHORT)
+    const taken = await again.claimItems('c', { ttl: LONG })
+    equal(pluck(taken, 'id'), ['work'], 'items that another process claims')
+  }),
 ]

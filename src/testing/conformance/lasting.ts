@@ -61,7 +61,7 @@ export const LASTING: readonly Check[] = [
       equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
     },
   ),
-  test('close: every later call is store_closed, except another close', async (store) => {
+  test('close: each later call is store_closed, except another close', async (store) => {
     const conversationId = await begin(store, 'c', pauses(3))
     const lease = await granted(store, conversationId, 'me', LONG)
     await store.close()
@@ -95,7 +95,7 @@ export const LASTING: readonly Check[] = [
     for (const [name, call] of Object.entries(calls)) await rejects('store_closed', name, call)
     await store.close()
   }),
-  test('close: calls that were made before it are carried out', async (store) => {
+  test('close: earlier calls are completed', async (store) => {
     await begin(store, 'c')
     const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))
     const versions = Promise.all(pending)

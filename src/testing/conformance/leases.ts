@@ -10,7 +10,7 @@ const sortLeases = (leases: readonly Lease[]): Lease[] =>
   IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
 
 export const LEASES: readonly Check[] = [
-  it('lease: one owner at a time; a renewal keeps the generation and moves the end', async (store, id) => {
+  it('lease: it has one owner at a time; a renewal extends it and keeps the generation', async (store, id) => {
     equal(await store.getLease(id), null, 'before any')
     const first = await granted(store, id, 'me', LONG)
     equal([first.conversationId, first.owner], [id, 'me'], 'the lease')
@@ -22,7 +22,7 @@ export const LEASES: readonly Check[] = [
     equal(await store.getLease(id), renewed, 'the renewal as stored')
     await granted(store, await begin(store, 'd'), 'you', LONG)
   }),
-  it('lease: of many owners at once exactly one gets it', async (store, id) => {
+  it('lease: exactly one of many concurrent claims wins', async (store, id) => {
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, i) => store.acquireLease(id, `owner${i}`, LONG)),
     )
@@ -30,7 +30,7 @@ export const LEASES: readonly Check[] = [
     equal(got.length, 1, 'leases given')
     equal(await store.getLease(id), got[0], 'the lease as stored')
   }),
-  it('lease: after it expires anybody can claim it, its owner too, with a higher generation', async (store, id) => {
+  it('lease: after it expires, anyone can claim it, with a higher generation', async (store, id) => {
     const first = await granted(store, id, 'me', SHORT)
     await after(2 * SHORT)
     equal(await store.getLease(id), first, 'the latest, though it has run out')
@@ -41,7 +41,7 @@ export const LEASES: readonly Check[] = [
     holds(third.generation > second.generation, 'so should a new start after the end')
     equal(await store.acquireLease(id, 'me', LONG), null, 'the first owner, while it is held')
   }),
-  it('lease: a returned one ends, the next one has a higher generation, an old one cannot be returned', async (store, id) => {
+  it('lease: releasing ends it, the next one has a higher generation, and an old one cannot be released', async (store, id) => {
     const append = (lease: Lease) => store.append(id, [pause('a')], { lease })
     const first = await granted(store, id, 'me', SHORT)
     await after(2 * SHORT)
@@ -57,7 +57,7 @@ export const LEASES: readonly Check[] = [
     const third = await granted(store, id, 'you', LONG)
     holds(third.generation > second.generation, 'the next one should have a higher generation')
   }),
-  it('lease: an append under a lease that is not the latest is lease_lost, and writes nothing', async (store, id) => {
+  it('lease: an append under an old lease is lease_lost, and writes nothing', async (store, id) => {
     const append = (event: string, lease?: Pick<Lease, 'owner' | 'generation'>) =>
       store.append(id, [pause(event)], lease === undefined ? {} : { lease })
     const none = { owner: 'me', generation: 1 }
@@ -77,7 +77,7 @@ export const LEASES: readonly Check[] = [
     equal((await append('e')).version, 4, 'under none, as users append')
     equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
   }),
-  test('lease: ids are checked before the version, the version before the lease', async (store) => {
+  test('lease: an append checks ids before the version, and the version before the lease', async (store) => {
     const id = await begin(store, 'c', [pause('a')])
     const lease = { owner: 'me', generation: 99 }
     equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
@@ -86,7 +86,7 @@ export const LEASES: readonly Check[] = [
     await rejects('version_conflict', 'a wrong version, and what follows', () => append(9))
     await rejects('lease_lost', 'a lost lease and an unknown parent', () => append(1))
   }),
-  it('lease: an invalid one is an error, and an unknown one is false', async (store, id) => {
+  it('lease: an invalid lease is an error, and an unknown one returns false', async (store, id) => {
     await rejects('unknown_conversation', 'an unknown conversation', () =>
       store.acquireLease('d', 'me', LONG),
     )
@@ -99,7 +99,7 @@ export const LEASES: readonly Check[] = [
     for (const lease of [none, { ...none, conversationId: id }])
       equal(await store.releaseLease(lease), false, 'giving back none')
   }),
-  test('lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them', async (store) => {
+  test('lease: unreleased and expired leases are listed in order of their ids', async (store) => {
     const live: Lease[] = []
     const expired: Lease[] = []
     for (const [i, id] of ['b', 'B', 'a', 'a b', 'é', '\uffee', '\u{1f600}'].entries()) {
@@ -128,7 +128,7 @@ export const LEASES: readonly Check[] = [
     const lapsed = pluck(await store.listLeases({ expired: true }), 'conversationId')
     equal(lapsed, ['a', 'é', '\u{1f600}'], 'those that have expired by then')
   }),
-  it('lease: one with the longest possible time is listed, and so are others', async (store, id) => {
+  it('lease: lists contain a lease of the maximum duration', async (store, id) => {
     const other = await begin(store, 'd')
     await granted(store, id, 'me', Number.MAX_SAFE_INTEGER)
     await granted(store, other, 'you', LONG)

@@ -35,7 +35,7 @@ function sortRecords(records: readonly ConversationRecord[], order: Conversation
 }
 
 export const LISTS: readonly Check[] = [
-  test('list: every order, in pages of any size, the newest first by default', async (store) => {
+  test('list: pages of any size follow each order; the default is newest first', async (store) => {
     for (let i = 0; i < 25; i += 1) {
       await begin(store, `c${(i * 7) % 25}`)
       if (i % 6 === 5) await after(3)
@@ -62,7 +62,7 @@ export const LISTS: readonly Check[] = [
     equal(pluck(items, 'id'), ['c3', 'c9'], 'the one that was appended to last, and the one before')
     equal(await store.countConversations(), { count: 25, more: false }, 'their number')
   }),
-  test('list: ties go by id, by code points', async (store) => {
+  test('list: equal times are ordered by id, by code points', async (store) => {
     const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
     await Promise.all(ids.map((id) => store.createConversation({ id })))
     const records = (await store.listConversations()).items
@@ -70,7 +70,7 @@ export const LISTS: readonly Check[] = [
       equal(await listAll(store, { order }, 3), sortRecords(records, order), order)
     }
   }),
-  test('list: every filter, alone and combined', async (store) => {
+  test('list: all filters work alone and combined', async (store) => {
     const titles = ['Plan', 'the PLAN', null, '100%', 'ΟΔΟΣ', "it's", 'a_b']
     const records: ConversationRecord[] = []
     for (let i = 0; i < 28; i += 1) {
@@ -135,7 +135,7 @@ export const LISTS: readonly Check[] = [
       }
     }
   }),
-  test('list: creating conversations while paging repeats and skips none that were there', async (store) => {
+  test('list: creating conversations while paging repeats and skips no earlier ones', async (store) => {
     for (const order of ['created_at', 'created_at_desc'] as const) {
       for (let i = 0; i < 12; i += 1) await store.createConversation({ id: `${order}${i}`, title: order })
       await readsWhileWriting(
@@ -147,7 +147,7 @@ export const LISTS: readonly Check[] = [
       )
     }
   }),
-  test('list: a cursor of another filter or order is invalid_cursor, and other limits are invalid_query', async (store) => {
+  test('list: cursors of other queries are invalid_cursor, and invalid limits are invalid_query', async (store) => {
     for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
     const { cursor } = await store.listConversations({ limit: 2 })
     if (cursor === null) throw new Error('there should be a second page')
@@ -196,7 +196,7 @@ async function walk(store: Store, filter: ConversationFilter, limit: number): Pr
 }
 
 export const LIST_BOUNDS: readonly Check[] = [
-  large('list: a rare value is found, by pages that may be short and have a cursor', async (store) => {
+  large('list: a rare value is found through pages that can be short and have a cursor', async (store) => {
     const count = MOST_LOOKED_AT + 150
     const rare = new Set([3, 500, MOST_LOOKED_AT - 1, MOST_LOOKED_AT, count - 1])
     for (let index = 0; index < count; index += 50) {
@@ -225,7 +225,7 @@ export const LIST_BOUNDS: readonly Check[] = [
     equal(await store.countConversations({ titleContains: 'needle' }), { count: 5, more: false }, 'counted')
     equal(await store.countConversations({}, { exact: true }), { count, more: false }, 'counted exactly')
   }),
-  test('list: a status belongs to a version of the log, and does not change the conversation', async (store, trial) => {
+  test('list: a status belongs to a version of the log, and setting it does not update the conversation', async (store, trial) => {
     await begin(store, 'c', [pause('a'), pause('b')])
     await store.createConversation({ id: 'd', status: 'idle' })
     const before = await store.getConversation('c')

@@ -49,7 +49,7 @@ const check = (name: string, run: (trial: Trial, rows: OwnRows, prefix: string) 
 
 export const OWN_ROWS: readonly Check[] = [
   check(
-    'rows are committed with new events, and not again with known ones',
+    'rows are committed with new events, but not with events that the log already has',
     async ({ store }, rows, prefix) => {
       await begin(store, 'c')
       const seen: string[] = []
@@ -68,7 +68,7 @@ export const OWN_ROWS: readonly Check[] = [
     },
   ),
   check(
-    'what throws leaves neither events nor rows, and the log goes on',
+    'if `within` throws, neither events nor rows are stored, and later appends succeed',
     async ({ store }, rows, prefix) => {
       const thrown = new Error('no')
       const before = await store.createConversation({ id: 'c' })
@@ -88,7 +88,7 @@ export const OWN_ROWS: readonly Check[] = [
       equal(await storedIds(store, 'c'), ['a'], 'events afterwards')
     },
   ),
-  check('no work is done for an append that is refused', async ({ store }, rows, prefix) => {
+  check('a rejected append does not call `within`', async ({ store }, rows, prefix) => {
     await begin(store, 'c', [pause('a')])
     const within: Within = (tx) => rows.insert(tx, `${prefix}refused`)
     const append = (fact: Fact, options: AppendOptions = {}) =>
@@ -102,7 +102,7 @@ export const OWN_ROWS: readonly Check[] = [
     })
     equal([await rowsIn(store, rows, prefix), await storedIds(store, 'c')], [[], ['a']], 'rows and events')
   }),
-  check('rows and events agree, whatever fails beside them, at once', async (trial, rows, prefix) => {
+  check('rows and events agree under concurrent appends, some of which fail', async (trial, rows, prefix) => {
     const { store, runsOf } = trial
     const kind = fc.constantFrom('plain', 'rows', 'throws', 'rejects')
     const attempts = fc.array(kind, { minLength: 1, maxLength: 12 })

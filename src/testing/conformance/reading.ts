@@ -9,7 +9,7 @@ const idsOrNull = (events: readonly (StoredEvent | null)[]): (string | null)[] =
   events.map((event) => event?.id ?? null)
 
 export const READING: readonly Check[] = [
-  test('read: results can be sent as JSON without loss, up to the ends of the calendar', async (store) => {
+  test('read: results survive JSON, up to the limits of dates', async (store) => {
     const [first, last] = ['0000-01-01T00:00:00.000001+23:59', '9999-12-31T23:59:59.999999-23:59']
     const times = [first, '2255-06-06T00:00:00.000001Z', last]
     const id = await begin(store, 'c')
@@ -22,7 +22,7 @@ export const READING: readonly Check[] = [
     const expected = times.map((timestamp) => String(parseInstant(timestamp)))
     equal(pluck(page.items, 'time'), expected, 'times, to the microsecond')
   }),
-  test('read: forward and backward, from any position, up to a limit', async (store) => {
+  test('read: reads forward and backward, from any position, up to a limit', async (store) => {
     const id = await begin(store, 'c', pauses(10))
     const cases: readonly (readonly [Parameters<typeof store.read>[1], readonly number[]])[] = [
       [{}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
@@ -43,7 +43,7 @@ export const READING: readonly Check[] = [
       equal(pluck(events, 'seq'), expected, `read with ${JSON.stringify(options)}`)
     }
   }),
-  test('read: at most 1,000 without a limit', async (store) => {
+  test('read: returns at most 1,000 events without a limit', async (store) => {
     const id = await begin(store, 'c', pauses(1100))
     equal((await store.read(id)).length, 1000, 'forward')
     equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'backward')
@@ -60,7 +60,7 @@ export const READING: readonly Check[] = [
     const wrong = ['up' as 'forward']
     await rejectsEach('invalid_argument', wrong, (direction) => store.read(id, { direction }))
   }),
-  test('get: the event of an id, null for all else', async (store) => {
+  test('get: returns the event with an id, else null', async (store) => {
     const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
     await begin(store, 'd', [pause('there')])
     equal(await store.get(id, 'm'), (await store.read(id))[1], 'an event')
@@ -71,7 +71,7 @@ export const READING: readonly Check[] = [
     }
     equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
   }),
-  test('getMany: in the order asked, null for each that is missing, repeated as often as asked', async (store) => {
+  test('getMany: returns events in the order of the ids, with repetitions, and null for missing ones', async (store) => {
     const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
     const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
     const result = await store.getMany(id, requested)
@@ -86,7 +86,7 @@ export const READING: readonly Check[] = [
     const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
     equal(idsOrNull(await store.getMany(id, requested)), expected, 'ids')
   }),
-  test('conversations: the same ids in two of them are two events', async (store) => {
+  test('conversations: the same event id in two conversations is two events', async (store) => {
     const one = await begin(store, 'c', pauses(3))
     const two = await begin(store, 'C', [say('p1', 'other'), pause('q')])
     const seqs = [(await store.get(one, 'p1'))?.seq, (await store.get(two, 'p1'))?.seq]

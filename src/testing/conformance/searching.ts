@@ -41,7 +41,7 @@ const talk = (prefix: string, from: number): Fact[] =>
   )
 
 export const PATHS: readonly Check[] = [
-  test('leaf: branches off an old event, and branches of branches', async (store) => {
+  test('leaf: finds branches off an old event, and branches of branches', async (store) => {
     const id = await begin(store, 'c', pauses(6, 'a'))
     await store.append(id, [leaf('to2', 'a2'), ...pauses(3, 'b')])
     await store.append(id, [leaf('to1', 'b1'), ...pauses(3, 'd')])
@@ -54,7 +54,7 @@ export const PATHS: readonly Check[] = [
     ])
     await everyPath(store, id, 4)
   }),
-  test('leaf: state updates are next to the path, and on it only if an event names one as its parent', async (store) => {
+  test('leaf: a state update is on the path only if an event names it as its parent', async (store) => {
     const id = await begin(store, 'c', [
       pause('a'),
       update('u', 'k', 1),
@@ -75,7 +75,7 @@ export const PATHS: readonly Check[] = [
     for (const path of paths) await finds(store, { conversationId: id, leafId: path.at(-1) as string }, path)
     await everyPath(store, id, 2)
   }),
-  it('leaf: branches off a branch that has grown since it was begun, and was left', async (store, id) => {
+  it('leaf: finds branches off a branch that continued later', async (store, id) => {
     for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
     await store.append(id, [pause('b0', { parent_id: '__root__' })])
     await store.append(id, [pause('b1')])
@@ -86,21 +86,21 @@ export const PATHS: readonly Check[] = [
     }
     await everyPath(store, id, 3)
   }),
-  test('leaf: two branches that grow by turns, one event at a time and in one batch', async (store) => {
+  test('leaf: finds two branches that grow alternately, by single events and in one batch', async (store) => {
     const id = await begin(store, 'c', [pause('a0'), pause('b0', { parent_id: '__root__' })])
     for (let i = 1; i < 6; i += 1) for (const fact of turn(i)) await store.append(id, [fact])
     await store.append(id, [6, 7, 8].flatMap(turn))
     await store.append(id, [...turn(9), leaf('to', 'a3'), pause('x'), pause('y', { parent_id: 'b9' })])
     await everyPath(store, id, 5)
   }),
-  test('leaf: times that run backwards keep a path whole', async (store) => {
+  test('leaf: a path is complete even if times decrease', async (store) => {
     const id = await begin(store, 'c', facts('a', 100, -3))
     await store.append(id, [leaf('to3', 'a3'), ...facts('b', 90, 4)])
     await store.append(id, [leaf('to7', 'a7'), ...facts('d', 0, 9)])
     await store.append(id, [leaf('tob', 'b2'), ...facts('e', 500, -70)])
     await everyPath(store, id, 3)
   }),
-  test('leaf: with every other filter', async (store) => {
+  test('leaf: combines with all other filters', async (store) => {
     const id = await begin(store, 'c', talk('a', 0))
     await store.append(id, [leaf('to5', 'a5'), ...talk('b', 20)])
     const log = await store.read(id)
@@ -122,7 +122,7 @@ export const PATHS: readonly Check[] = [
       }
     }
   }),
-  test('leaf: a hundred branches, and a path through them all', async (store) => {
+  test('leaf: finds a path through a hundred branches', async (store) => {
     const id = await begin(store, 'c', [pause('n0')])
     for (let i = 1; i <= 100; i += 1) {
       await store.append(id, [pause(`dead${i}`), leaf(`m${i}`, `n${i - 1}`), pause(`n${i}`)])
@@ -153,7 +153,7 @@ const shuffled = (): { readonly id: string; readonly timestamp: string }[] =>
   IN_ORDER.map(([id, timestamp]) => ({ id, timestamp })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 export const TIMES: readonly Check[] = [
-  test('time: events are ordered by instant, whatever their zone and however they are written', async (store) => {
+  test('time: events are ordered by instant, in any zone and format', async (store) => {
     const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
     const id = await begin(store, 'c', facts)
     const upwards = IN_ORDER.map(([ownValue]) => ownValue)
@@ -183,7 +183,7 @@ export const TIMES: readonly Check[] = [
     const none = { timestampGte: '2027-01-01T00:00:00', timestampLt: '2026-01-01T00:00:00' }
     await finds(store, { conversationId: id, ...none }, [])
   }),
-  test('time: ties go by position, downwards as well, on whatever page they fall', async (store) => {
+  test('time: equal times are ordered by position, in both directions, across pages', async (store) => {
     const timestamps = ['2026-01-01T00:00:00Z', '2026-01-01T01:00:00+01:00', '2026-01-01T00:00:00.000000']
     const facts = Array.from({ length: 20 }, (_, i) =>
       pause(`p${i}`, { timestamp: timestamps[i % 3] as string }),
@@ -204,7 +204,7 @@ export const TIMES: readonly Check[] = [
     equal(pluck(await store.read(id), 'time'), days, 'times')
     equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'e', 'f', 'b', 'd'], 'order')
   }),
-  it('time: a bound that cannot be read is invalid_query', async (store, id) => {
+  it('time: an unreadable bound is invalid_query', async (store, id) => {
     const wrong = [
       '',
       'yesterday',
@@ -271,7 +271,7 @@ function filterOf(conversationId: string, plan: FilterPlan, log: readonly Stored
 
 export const SEARCHING: readonly Check[] = [
   generated(
-    'search: every filter, alone and combined, on any log, in pages of any size, both ways',
+    'search: all filters work alone and combined, on any log, in pages of any size, in both directions',
     25,
     fc.tuple(hostileLog(), fc.array(fc.tuple(filterPlan(), pageSize()), { minLength: 6, maxLength: 10 })),
     async (store, id, [facts, plans]) => {
@@ -284,14 +284,14 @@ export const SEARCHING: readonly Check[] = [
       }
     },
   ),
-  it('search: a page of nothing, and of an unknown conversation', async (store, id) => {
+  it('search: an empty log, an unknown conversation and an unsatisfiable filter have an empty page', async (store, id) => {
     for (const conversationId of [id, 'nowhere']) await finds(store, { conversationId }, [])
     await store.append(id, [pause('a')])
     const kinds = ['PauseEvent'] as const
     for (const none of [{ kinds: [] }, { kinds, excludeKinds: kinds }, { leafId: 'nowhere' }])
       await finds(store, { conversationId: id, ...none }, [])
   }),
-  test('search: without a source in the body, it is the default of the kind', async (store) => {
+  test('search: an event without a source has the default source of its kind', async (store) => {
     const id = await begin(store, 'c', [
       pause('p'),
       { kind: 'PauseEvent', id: 'q', source: 'agent' },
@@ -310,7 +310,7 @@ export const SEARCHING: readonly Check[] = [
     for (const source of ['user', 'agent', 'environment', 'hook'] as const)
       await finds(store, { conversationId: id, source }, expected[source])
   }),
-  test('search: text is found in content and extended content of messages only, letter case ignored, and nothing in it is a pattern', async (store) => {
+  test('search: text is found only in content and extended content of messages, ignoring case, without patterns', async (store) => {
     const id = await begin(store, 'c', [
       say('a', 'Say 100% of_it \\ now'),
       say('b', 'say 100 percent ofXit', { extended_content: [{ text: 'Straße ΟΔΟΣ' }] }),

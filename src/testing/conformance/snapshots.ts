@@ -45,7 +45,7 @@ async function neverMixes(one: Store, two: Store): Promise<void> {
 }
 
 export const SNAPSHOTS: readonly Check[] = [
-  it('snapshot: its parts are returned in the order of their numbers, with any bytes, even without', async (store, id) => {
+  it('snapshot: its parts are returned in order of their numbers, with any bytes, including none', async (store, id) => {
     equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
     const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
     const parts = [
@@ -69,7 +69,7 @@ export const SNAPSHOTS: readonly Check[] = [
     await store.saveSnapshot(id, [part(2, 4, 4)])
     await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
   }),
-  it('snapshot: a save replaces the parts it names, and with complete removes all others', async (store, id) => {
+  it('snapshot: saving replaces the listed parts, and with `complete` removes all others', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
     await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
     await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
@@ -81,7 +81,7 @@ export const SNAPSHOTS: readonly Check[] = [
     await has(store, id, [], 'after a complete save of none')
     equal(await store.deleteSnapshot(id), false, 'deleting what has no parts')
   }),
-  it('snapshot: it cannot be changed through arguments or results, which are plain bytes', async (store, id) => {
+  it('snapshot: changing arguments or results does not change it', async (store, id) => {
     const input = part(0, 1, 2, 3)
     await store.saveSnapshot(id, [input])
     input.bytes.fill(9)
@@ -92,7 +92,7 @@ export const SNAPSHOTS: readonly Check[] = [
     result?.bytes.fill(9)
     await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
   }),
-  test('snapshot: saving, loading and deleting leave the record and the log as they are', async (store) => {
+  test('snapshot: saving, loading and deleting it do not change the record and the log', async (store) => {
     const id = await begin(store, 'c', pauses(3))
     const lease = await store.acquireLease(id, 'me', 60_000)
     const before = [await store.getConversation(id), await store.read(id)]
@@ -108,7 +108,7 @@ export const SNAPSHOTS: readonly Check[] = [
     equal((await store.append(id, [pause('q')], { expected: 3 })).version, 4, 'the version after an append')
     await has(store, id, [part(0, 3)], 'after an append')
   }),
-  test('snapshot: each conversation has its own, deleted by itself', async (store) => {
+  test('snapshot: each conversation has its own, which can be deleted separately', async (store) => {
     for (const id of ['c', 'C', 'c ']) await begin(store, id)
     await store.saveSnapshot('c', [part(0, 1), part(1, 1)])
     await store.saveSnapshot('C', [part(0, 2), part(2, 2)])
@@ -123,7 +123,7 @@ export const SNAPSHOTS: readonly Check[] = [
     await store.saveSnapshot('c', [part(1, 4)])
     await has(store, 'c', [part(1, 4)], 'of the first, saved again')
   }),
-  test('snapshot: it goes with its conversation, and a later one with that id has none', async (store) => {
+  test('snapshot: it is deleted with its conversation, and a new conversation with the id has none', async (store) => {
     for (const id of ['c', 'd']) {
       await begin(store, id, pauses(2))
       await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
@@ -141,7 +141,7 @@ export const SNAPSHOTS: readonly Check[] = [
       await has(store, 'c', [], 'of a new one, after others saved while the old one was deleted')
     }
   }),
-  test('snapshot: an unknown conversation accepts no snapshot and has none', async (store) => {
+  test('snapshot: an unknown conversation has none, and saving one fails', async (store) => {
     await begin(store, 'c')
     for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
       const name = JSON.stringify(id)
@@ -151,7 +151,7 @@ export const SNAPSHOTS: readonly Check[] = [
     }
     await has(store, 'c', [], 'of another one, after that')
   }),
-  it('snapshot: invalid part numbers and bytes, and too many bytes, are invalid_argument, and nothing is written', async (store, id) => {
+  it('snapshot: invalid parts and too many bytes are invalid_argument, and nothing is written', async (store, id) => {
     await store.saveSnapshot(id, [part(0, 1)])
     const wrong: readonly (readonly SnapshotPart[])[] = [
       ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map((number) => [
@@ -169,8 +169,8 @@ export const SNAPSHOTS: readonly Check[] = [
   }),
   ...alsoInTwoProcesses(
     [
-      'snapshot: of complete ones saved at once one is there, whole, at any time',
-      'snapshot: of complete ones saved by two processes at once one is there, whole, at any time',
+      'snapshot: concurrent complete saves leave one whole snapshot at any time',
+      'snapshot: concurrent complete saves of two processes leave one whole snapshot at any time',
     ],
     neverMixes,
   ),

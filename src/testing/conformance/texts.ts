@@ -177,7 +177,7 @@ const HOSTILE = Object.values({
 const ORDERS = ['time', 'rank'] as const
 
 export const TEXTS: readonly Check[] = [
-  test('text: every search finds what a reading of all logs finds, in both orders, in pages of any size', async (store, {
+  test('text: a search returns the hits that a scan of all logs returns, in both orders, in pages of any size', async (store, {
     another,
     runsOf,
   }) => {
@@ -205,7 +205,7 @@ export const TEXTS: readonly Check[] = [
     })
     await fc.assert(property, { numRuns: runsOf(12) })
   }),
-  test('text: words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji are found as people type them', async (store) => {
+  test('text: finds words, phrases, exclusions, identifiers, accents, scripts without spaces, URLs and emoji', async (store) => {
     await begin(
       store,
       'c',
@@ -217,7 +217,7 @@ export const TEXTS: readonly Check[] = [
         equal((await findAll(store, { query })).toSorted(), expected, query)
       }
   }),
-  test('text: no query is an error, whatever is typed', async (store, { runsOf }) => {
+  test('text: no text of a query is an error', async (store, { runsOf }) => {
     await begin(store, 'c', [say('m', 'a \'quoted\' "text" \u0000 \ud800 \\ % _ * ( ) : & | ! <-> NEAR')])
     const finds = async (query: string, order: 'time' | 'rank'): Promise<void> => {
       const { length } = (await store.searchText({ query, order })).items
@@ -229,9 +229,7 @@ export const TEXTS: readonly Check[] = [
     const property = fc.asyncProperty(anyText(), (query) => finds(query, 'time'))
     await fc.assert(property, { numRuns: runsOf(100) })
   }),
-  test('text: pages skip and repeat no hit while texts are appended, before and after their place', async (first, {
-    another,
-  }) => {
+  test('text: appending texts while paging repeats and skips no earlier hits', async (first, { another }) => {
     for (const order of ORDERS) {
       const store = order === 'time' ? first : await another()
       const texts = Array.from(
@@ -252,7 +250,7 @@ export const TEXTS: readonly Check[] = [
       )
     }
   }),
-  test('text: a hit has its place, role, time, and a piece of the text with its matches', async (store) => {
+  test('text: a hit has its position, role, time, and an excerpt with its matches', async (store) => {
     const long = `${'before 😀 '.repeat(60)}Crème\n東京都 fooBar_baz end${' after 😀'.repeat(60)}`
     const texts = [textFact('m', 'assistant', long, 5), textFact('r', 'tool', 'a creme result', 6)]
     await begin(store, 'c', [pause('p'), ...texts])
@@ -272,7 +270,7 @@ export const TEXTS: readonly Check[] = [
     equal(pluck(items, 'id'), ['r', 'm'], 'with results')
     equal(pluck(items, 'role'), ['tool', 'assistant'], 'their roles')
   }),
-  test('text: a deleted conversation has no hit, and a new one under its id has its own', async (store) => {
+  test('text: a deleted conversation has no hits, and a new one with its id has only its own', async (store) => {
     await fill(store, [
       [0, 'user', 'secret one'],
       [1, 'user', 'secret two'],
@@ -286,7 +284,7 @@ export const TEXTS: readonly Check[] = [
     equal(await findAll(store, { query: 'secret' }), ['a n', 'b e1'], 'with its own text')
     equal(await findAll(store, { query: 'one' }), [], 'a word that is gone')
   }),
-  test('text: what is not in the tree, is no text, or was refused is not found; the index is complete', async (store) => {
+  test('text: events outside of the tree, without text or rejected are not found; the index is complete', async (store) => {
     await begin(store, 'c', [textFact('m', 'user', 'here', 1), pause('here')])
     const taken = [textFact('m', 'user', 'here, but under an id that is taken', 2)]
     await store.append('c', taken, { mode: 'import' })
@@ -295,7 +293,7 @@ export const TEXTS: readonly Check[] = [
     const { indexed, total } = await store.textIndex()
     equal([indexed, total], [total, 3], 'the index')
   }),
-  test('text: what cannot be searched for is invalid_query, and a cursor of another search invalid_cursor', async (store) => {
+  test('text: an invalid query is invalid_query, and a cursor of another search is invalid_cursor', async (store) => {
     await fill(store, [
       [0, 'user', 'a b'],
       [0, 'user', 'a b c'],

@@ -75,20 +75,20 @@ async function followsDeletion(watching: Store, writing: Store, trial: Trial): P
 export const WATCHING: readonly Check[] = [
   ...alsoInTwoProcesses(
     [
-      'watch: an append wakes the watches of the conversation',
-      'watch: an append in another process wakes as well',
+      'watch: an append notifies the watchers of the conversation',
+      'watch: an append in another process notifies the watchers',
     ],
     isWoken,
   ),
   ...alsoInTwoProcesses(
     [
-      'watch: a deletion wakes, and so does recreation under the id',
-      'watch: a deletion in another process wakes, and so does recreation under the id',
+      'watch: a deletion, and recreation with the same id, notify the watchers',
+      'watch: a deletion in another process, and recreation with the same id, notify the watchers',
     ],
     followsDeletion,
   ),
-  test('watch: an append to any conversation wakes who watches all of them', areAllWoken),
-  test('watch: several watches, of a conversation that is yet to be, each ended by itself', async (store, trial) => {
+  test('watch: an append to any conversation notifies a watcher of all conversations', areAllWoken),
+  test('watch: a conversation can have several watchers before it exists, each ended separately', async (store, trial) => {
     let woken = 0
     const endFirst = store.watch('é 😀', () => (woken += 1))
     const endSecond = store.watch('é 😀', () => endSecond())
