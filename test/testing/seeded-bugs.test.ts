@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { LAWS } from '../../src/laws/index.ts'
-import { lawBrokenBy, seeded } from './play-bug.ts'
+import { lawBrokenBy, seeded } from './run-seeded-bug.ts'
 import { SEEDED_BUGS } from './seeded-bugs.ts'
 
 const ONE_IN = process.env['COLLOQUY_FAULTS'] === 'all' ? 1 : 6
@@ -28,7 +28,10 @@ it('docs/testing.md states the number of bugs', () => {
   expect(page).toContain(`A test plants ${SEEDED_BUGS.length} bugs`)
 })
 
-it.each(TESTED)('the server cases report law $law if $name', async (bug) => {
+// Unlike `$name`, `%s` does not truncate a name.
+const named = TESTED.map((bug) => [bug.law, bug.name, bug] as const)
+
+it.each(named)('the server cases report law %s if %s', async (_, __, bug) => {
   const result = await lawBrokenBy(bug)
   expect(result?.law, result?.message).toBe(bug.law)
 })

@@ -4,7 +4,7 @@ import { generateText, type ModelMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, test, vi } from 'vitest'
 import { aiSdkRules, validateAiSdk } from './ai-sdk.ts'
-import { type Broken, type Good, testTables } from './tables.ts'
+import { byName, type Broken, type Good, testTables } from './tables.ts'
 
 const png = 'data:image/png;base64,aW1n'
 const system = { role: 'system', content: 'Be brief.' }
@@ -103,14 +103,18 @@ const broken: Broken[] = [
     request: [user, assistant(call('a'), result('a')), tool(result('a'))],
     breaks: ['provider-results'],
   },
-  { name: 'no messages', request: [], breaks: ['messages-nonempty'] },
+  { name: 'an empty list of messages', request: [], breaks: ['messages-nonempty'] },
   { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
   {
     name: 'an undefined file name',
     request: [userWith({ ...file(png), filename: undefined })],
     breaks: ['json-only'],
   },
-  { name: 'bytes', request: [userWith(file(new Uint8Array([1])))], breaks: ['json-only', 'media-data'] },
+  {
+    name: 'file data as bytes',
+    request: [userWith(file(new Uint8Array([1])))],
+    breaks: ['json-only', 'media-data'],
+  },
   { name: 'a lone surrogate', request: [{ role: 'user', content: '\ud83d' }], breaks: ['text-well-formed'] },
   {
     name: 'provider options that are not objects',
@@ -184,8 +188,8 @@ const broken: Broken[] = [
     breaks: ['sdk-schema', 'known-part'],
   },
   { name: 'a system message after a user message', request: [user, system], breaks: ['system-first'] },
-  { name: 'an assistant message first', request: [system, done, user], breaks: ['user-first'] },
-  { name: 'only a system message', request: [system], breaks: ['user-first'] },
+  { name: 'an assistant message at the start', request: [system, done, user], breaks: ['user-first'] },
+  { name: 'a system message alone', request: [system], breaks: ['user-first'] },
   { name: 'a blank question', request: [{ role: 'user', content: ' ' }], breaks: ['content-nonblank'] },
   {
     name: 'an assistant message without parts',
@@ -253,7 +257,7 @@ const broken: Broken[] = [
   },
   { name: 'an empty error', request: answer({ type: 'error-text', value: '' }), breaks: ['error-result'] },
   {
-    name: 'only reasoning',
+    name: 'reasoning alone',
     request: [user, assistant(reasoning), user],
     breaks: ['reasoning-followed'],
   },
@@ -267,7 +271,11 @@ const broken: Broken[] = [
     request: answer(parts(file({ type: 'data', data: '' }, 'application/pdf'))),
     breaks: ['media-data'],
   },
-  { name: 'neither a URL nor base64', request: [userWith(file('./a.png'))], breaks: ['media-data'] },
+  {
+    name: 'file data that is neither a URL nor base64',
+    request: [userWith(file('./a.png'))],
+    breaks: ['media-data'],
+  },
   {
     name: 'a data URL in tagged data',
     request: [userWith(file({ type: 'data', data: png }))],
@@ -290,13 +298,13 @@ testTables({ validate: validateAiSdk, rules: aiSdkRules, good, broken })
 describe('`generateText`', () => {
   vi.stubGlobal('AI_SDK_LOG_WARNINGS', false)
 
-  test.each(good)('accepts $name', async ({ request }) => {
+  test.each(byName(good))('accepts %s', async (_, { request }) => {
     await expect(send(request)).resolves.toBe('Ok.')
   })
 
   const rejected = broken.filter(({ name }) =>
     [
-      'no messages',
+      'an empty list of messages',
       'a call without a result',
       'a call at the end',
       'a data URL in tagged data',
@@ -304,7 +312,7 @@ describe('`generateText`', () => {
       'the developer role',
     ].includes(name),
   )
-  test.each(rejected)('rejects $name', async ({ request }) => {
+  test.each(byName(rejected))('rejects %s', async (_, { request }) => {
     await expect(send(request)).rejects.toThrow()
   })
 })

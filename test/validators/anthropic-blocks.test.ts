@@ -71,7 +71,7 @@ const broken: Broken[] = [
     breaks: ['thinking-first'],
   },
   {
-    name: 'only thinking',
+    name: 'thinking alone',
     request: requestOf(user, assistant(thinking), user),
     breaks: ['thinking-not-last'],
   },
@@ -124,13 +124,25 @@ const broken: Broken[] = [
     breaks: ['image-source'],
   },
   ...[
-    { source: { type: 'base64', media_type: 'application/pdf', data: 'aW1n' } },
-    { source: { type: 'url', url: 'http://example.com/a.pdf' } },
-    { source: { type: 'text', media_type: 'text/plain', data: ' ' } },
-    { source: { type: 'content', content: [] } },
-    { source: { type: 'file', file_id: 'f' }, title: 'x'.repeat(501) },
-  ].map((fields, index) => ({
-    name: `an invalid document, case ${index}`,
+    {
+      name: 'a PDF document that is not a PDF',
+      fields: { source: { type: 'base64', media_type: 'application/pdf', data: 'aW1n' } },
+    },
+    {
+      name: 'a document with an http URL',
+      fields: { source: { type: 'url', url: 'http://example.com/a.pdf' } },
+    },
+    {
+      name: 'a blank text document',
+      fields: { source: { type: 'text', media_type: 'text/plain', data: ' ' } },
+    },
+    { name: 'a document without content', fields: { source: { type: 'content', content: [] } } },
+    {
+      name: 'a document with a title of 501 characters',
+      fields: { source: { type: 'file', file_id: 'f' }, title: 'x'.repeat(501) },
+    },
+  ].map(({ name, fields }) => ({
+    name,
     request: requestOf(userWith({ type: 'document', ...fields })),
     breaks: ['file-source'],
   })),

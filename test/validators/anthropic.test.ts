@@ -108,9 +108,9 @@ const good: Good[] = [
 ]
 
 const broken: Broken[] = [
-  { name: 'no messages', request: requestOf(), breaks: ['messages-nonempty'] },
+  { name: 'an empty list of messages', request: requestOf(), breaks: ['messages-nonempty'] },
   { name: 'an array instead of an object', request: [user], breaks: ['wrong-type'] },
-  { name: 'no messages field', request: { system: 'Be brief.' }, breaks: ['missing-field'] },
+  { name: 'a request without messages', request: { system: 'Be brief.' }, breaks: ['missing-field'] },
   {
     name: 'an undefined system field',
     request: { system: undefined, messages: [user] },
@@ -209,7 +209,7 @@ const broken: Broken[] = [
     request: requestOf(user, assistant(call('a'), result('a'))),
     breaks: ['block-of-role', 'calls-have-results', 'calls-last'],
   },
-  { name: 'an assistant message first', request: requestOf(done, user), breaks: ['user-first'] },
+  { name: 'an assistant message at the start', request: requestOf(done, user), breaks: ['user-first'] },
   {
     name: 'an empty user message',
     request: requestOf({ role: 'user', content: '' }),

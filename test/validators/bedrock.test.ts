@@ -73,9 +73,9 @@ const broken: Broken[] = [
     request: requestOf(userWith({ text: 'a', ...png })),
     breaks: ['known-kind'],
   },
-  { name: 'no messages', request: requestOf(), breaks: ['user-ends'] },
-  { name: 'a reply first', request: requestOf(done, user), breaks: ['user-ends'] },
-  { name: 'a reply last', request: requestOf(user, done), breaks: ['user-ends'] },
+  { name: 'an empty list of messages', request: requestOf(), breaks: ['user-ends'] },
+  { name: 'a reply at the start', request: requestOf(done, user), breaks: ['user-ends'] },
+  { name: 'a reply at the end', request: requestOf(user, done), breaks: ['user-ends'] },
   { name: 'two consecutive user messages', request: requestOf(user, user), breaks: ['roles-alternate'] },
   { name: 'a message without content', request: requestOf(userWith()), breaks: ['content-nonempty'] },
   {
@@ -135,7 +135,7 @@ const broken: Broken[] = [
     breaks: ['reasoning'],
   },
   {
-    name: 'reasoning last',
+    name: 'reasoning at the end of a reply',
     request: requestOf(user, assistant({ text: 'a' }, thought), user),
     breaks: ['reasoning'],
   },

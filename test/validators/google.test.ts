@@ -91,7 +91,7 @@ const good: Good[] = [
 
 const broken: Broken[] = [
   { name: 'empty contents', request: requestOf(), breaks: ['contents-nonempty'] },
-  { name: 'no contents field', request: {}, breaks: ['missing-field'] },
+  { name: 'a request without contents', request: {}, breaks: ['missing-field'] },
   {
     name: 'an undefined field',
     request: requestOf({ role: 'user', parts: [{ text: 'a', thought: undefined }] }),
@@ -143,8 +143,8 @@ const broken: Broken[] = [
     request: requestOf({ role: 'user', parts: [{ text: '' }] }),
     breaks: ['text-nonempty'],
   },
-  { name: 'a model turn first', request: requestOf(done, user), breaks: ['user-first'] },
-  { name: 'a model turn last', request: requestOf(user, done), breaks: ['user-last'] },
+  { name: 'a model turn at the start', request: requestOf(done, user), breaks: ['user-first'] },
+  { name: 'a model turn at the end', request: requestOf(user, done), breaks: ['user-last'] },
   {
     name: 'two consecutive model turns',
     request: requestOf(user, done, done, user),

@@ -84,10 +84,14 @@ const broken: Broken[] = [
     breaks: ['unknown-field'],
   },
   { name: 'an unknown step', request: requestOf(user, { type: 'guess' }, user), breaks: ['known-kind'] },
-  { name: 'an unknown content', request: requestOf(userWith({ type: 'smell' })), breaks: ['known-kind'] },
+  {
+    name: 'content of an unknown type',
+    request: requestOf(userWith({ type: 'smell' })),
+    breaks: ['known-kind'],
+  },
   { name: 'an empty input', request: requestOf(), breaks: ['user-ends'] },
-  { name: 'a reply first', request: requestOf(done, user), breaks: ['user-ends'] },
-  { name: 'a reply last', request: requestOf(user, done), breaks: ['user-ends'] },
+  { name: 'a reply at the start', request: requestOf(done, user), breaks: ['user-ends'] },
+  { name: 'a reply at the end', request: requestOf(user, done), breaks: ['user-ends'] },
   { name: 'a user step without content', request: requestOf(userWith()), breaks: ['content-nonempty'] },
   { name: 'an empty text', request: requestOf(userWith(text(''))), breaks: ['content-nonempty'] },
   {

@@ -96,7 +96,7 @@ const good: Good[] = [
 ]
 
 const broken: Broken[] = [
-  { name: 'no messages', request: [], breaks: ['messages-nonempty'] },
+  { name: 'an empty list of messages', request: [], breaks: ['messages-nonempty'] },
   { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
   { name: 'an undefined field', request: [{ ...user, name: undefined }], breaks: ['json-only'] },
   { name: 'a date', request: [{ ...user, content: new Date(0) }], breaks: ['json-only', 'wrong-type'] },
@@ -179,8 +179,8 @@ const broken: Broken[] = [
   },
   { name: 'a system message after a user message', request: [user, system, done], breaks: ['system-first'] },
   { name: 'two system messages', request: [system, system, user], breaks: ['system-first'] },
-  { name: 'an assistant message first', request: [system, done, user], breaks: ['user-first'] },
-  { name: 'only a system message', request: [system], breaks: ['user-first'] },
+  { name: 'an assistant message at the start', request: [system, done, user], breaks: ['user-first'] },
+  { name: 'a system message alone', request: [system], breaks: ['user-first'] },
   { name: 'an empty question', request: [{ role: 'user', content: '' }], breaks: ['content-nonempty'] },
   {
     name: 'an empty system message',

@@ -15,13 +15,13 @@ const imageRequest = (url: string) => requestOf({ role: 'user', content: [image(
 
 const good: Good[] = [
   { name: 'one question', request: requestOf(user) },
-  { name: 'no instructions', request: { instructions: null, input: [user] } },
+  { name: 'null as instructions', request: { instructions: null, input: [user] } },
   {
     name: 'messages in the short form',
     request: requestOf({ role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Hi' }),
   },
   {
-    name: 'a developer message first',
+    name: 'a developer message at the start',
     request: requestOf({ role: 'developer', content: 'Be brief.' }, user),
   },
   { name: 'a call and its output', request: requestOf(user, call('a'), output('a'), done) },
@@ -119,7 +119,7 @@ const good: Good[] = [
 const broken: Broken[] = [
   { name: 'an empty input', request: requestOf(), breaks: ['input-nonempty'] },
   { name: 'a string as input', request: { instructions: null, input: 'Hi' }, breaks: ['wrong-type'] },
-  { name: 'no instructions field', request: { input: [user] }, breaks: ['missing-field'] },
+  { name: 'a request without instructions', request: { input: [user] }, breaks: ['missing-field'] },
   { name: 'a model field', request: { ...requestOf(user), model: 'gpt' }, breaks: ['unknown-field'] },
   {
     name: 'blank instructions',
@@ -212,8 +212,8 @@ const broken: Broken[] = [
     request: requestOf(user, { role: 'system', content: 'Be brief.' }),
     breaks: ['system-first'],
   },
-  { name: 'an assistant message first', request: requestOf(done, user), breaks: ['user-first'] },
-  { name: 'a call first', request: requestOf(call('a'), output('a')), breaks: ['user-first'] },
+  { name: 'an assistant message at the start', request: requestOf(done, user), breaks: ['user-first'] },
+  { name: 'a call at the start', request: requestOf(call('a'), output('a')), breaks: ['user-first'] },
   {
     name: 'an empty question',
     request: requestOf({ role: 'user', content: '' }),

@@ -24,15 +24,22 @@ export interface Tables {
   readonly elsewhere?: readonly string[]
 }
 
+/** Rows with their names in front. Unlike `$name`, `%s` does not truncate a name in a title. */
+export const byName = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
+  rows.map((row) => [row.name, row] as const)
+
 export function testTables({ validate, rules, good, broken, elsewhere = [] }: Tables): void {
   describe('valid requests', () => {
-    test.each(good)('the validator accepts $name', ({ request }) => {
+    test.each(byName(good))('the validator accepts %s', (_, { request }) => {
       expect(validate(request)).toEqual([])
     })
   })
 
   describe('invalid requests', () => {
-    test.each(broken)('the validator reports $breaks for $name', ({ request, breaks }) => {
+    const named = broken.map(
+      (each) => [each.breaks.map((rule) => `\`${rule}\``).join(', '), each.name, each] as const,
+    )
+    test.each(named)('the validator reports %s for %s', (_, __, { request, breaks }) => {
       const matches = new Set(validate(request).map(({ rule }) => rule))
       expect([...matches].toSorted()).toEqual([...breaks].toSorted())
     })
