@@ -1,4 +1,4 @@
-/** `toAiSdk`: the messages that it writes, and that the AI SDK itself accepts them. */
+/** `toAiSdk` writes valid messages, which the AI SDK itself accepts. */
 
 import { generateText } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
@@ -14,7 +14,7 @@ import { PNG } from './part-table.ts'
 
 const FILE = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } }
 
-/** The messages of a log; every one of them must be valid. */
+/** Returns the messages of a log, which must be valid. */
 function write(...events: readonly Event[]): AiSdkMessage[] {
   const messages = toAiSdk(toMessages(replay(events)))
   expect(validateAiSdk(messages)).toEqual([])

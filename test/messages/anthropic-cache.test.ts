@@ -6,7 +6,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, observe, text, user } from '../build.ts'
-import { messages, write } from './anthropic-written.ts'
+import { messages, write } from './anthropic-requests.ts'
 
 const flagged = (content: string) => ({ ...text(content), cache_prompt: true })
 

@@ -8,7 +8,7 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, reject, system, text, user } from '../build.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
-import { messages, write } from './anthropic-written.ts'
+import { messages, write } from './anthropic-requests.ts'
 import { PNG } from './part-table.ts'
 
 const SOURCE = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }

@@ -185,7 +185,7 @@ describe('collectOpenAIResponses', () => {
 })
 
 describeRecorded('recorded replies of OpenAI Responses', 'openai-responses', (replies) => {
-  it('are sent back unchanged up to the firstLost reasoning item without encrypted content', () => {
+  it('are sent back unchanged up to the first reasoning item without encrypted content', () => {
     let whole = 0
     for (const { file, reply } of replies) {
       const output = reply['output'] as Record<string, unknown>[]

@@ -25,7 +25,7 @@ describe('the outcome of an interaction', () => {
     ['in_progress', 'broken_off'],
     ['queued', 'broken_off'],
     ['cancelled', 'broken_off'],
-  ])('maps the status %s to %s', (status, type) => {
+  ])('an interaction with the status %s has the outcome %s', (status, type) => {
     expect(read(status, output(text('Hi'))).outcome.type).toBe(type)
   })
 

@@ -48,7 +48,7 @@ const TABLES: readonly [string, Kinds][] = [
 ]
 
 it.each(TABLES)(
-  '%s: a block without its fields has a placeholder, and is not returnable',
+  '%s: a block with only a type is not returnable, and has a placeholder if shared',
   (grammar, table) => {
     for (const [type, { side, needs }] of Object.entries(table)) {
       expect(replyPlaceholder({ type })).toBe(isShared(type) ? `[${type}]` : null)

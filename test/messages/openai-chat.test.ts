@@ -100,7 +100,7 @@ describe('results', () => {
     ])
   })
 
-  it('and user messages contain a placeholder for an unsupported image', () => {
+  it('an unsupported image in a result or user message becomes a placeholder', () => {
     const call = action('a', { call: 'c' })
     const log = [
       user('u', [image('x.png')]),

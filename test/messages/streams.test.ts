@@ -142,7 +142,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
       [argumentsDone, textDelta('Hi.'), completed([])],
       { text: 'Hi.', calls: [] },
     ],
-  ])('determine the calls of a reply: %s', (_, events, expected) => {
+  ])('yield the calls of a reply: %s', (_, events, expected) => {
     expect(readStream(collectOpenAIResponses(), events)).toMatchObject({ text: '', ...expected })
   })
 
@@ -194,7 +194,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
       ],
       { calls: ['+ bash {"n":1}', `+ bash ${LS}`] },
     ],
-  ])('determine the content of a reply: %s', (_, events, expected) => {
+  ])('yield the content of a reply: %s', (_, events, expected) => {
     expect(readStream(collectOpenAIResponses(), events)).toMatchObject({
       outcome: expect.anything(),
       ...expected,
