@@ -49,9 +49,12 @@ describe('maxEvents', () => {
     [80, 'keep'],
     [81, 42],
     [100, 61],
-  ])('U2 with maxEvents 80 and keepFirst 4, the plan for %i events is: %s', (length, forgotten) => {
-    expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(forgotten)
-  })
+  ])(
+    'U2 with maxEvents 80 and keepFirst 4, the decision or forgotten count for %i events is %s',
+    (length, forgotten) => {
+      expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(forgotten)
+    },
+  )
 
   it('U4 keeps the first three of eleven events, and the summary follows them', () => {
     const { forgottenIds, summaryOffset, triggers, room } = planFor(agents(11), {

@@ -15,7 +15,7 @@ import { FIELD_BUGS } from './field-bugs.ts'
 
 describe('findings of common mistakes', () => {
   it.each(FIELD_BUGS)(
-    'report $name first, and nothing in the healthy log',
+    'report $name first, and only notes in the healthy log',
     ({ log, healthy, kind, pattern, ids }) => {
       const [first] = findings(log)
       expect(first).toMatchObject({ kind, ids })

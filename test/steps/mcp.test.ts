@@ -51,7 +51,7 @@ async function resultOf(result: object) {
 }
 
 it.each([() => 7, () => null, () => ''])(
-  'mcpTools rejects a `name` function that returns no text: %s',
+  'mcpTools rejects a `name` function that does not return a non-empty string: %s',
   async (name) => {
     const { client } = clientOf([[listed('a')]])
     await expect(mcpTools(client, { name: name as never })).rejects.toMatchObject({
