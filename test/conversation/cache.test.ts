@@ -44,7 +44,7 @@ it('the cache of idle conversations agrees with its model', async () => {
       const idle = new Map<string, number>()
       const pins: { readonly id: string; readonly replica: Replica; readonly release: () => void }[] = []
       const isPinned = (id: string): boolean => pins.some((pin) => pin.id === id)
-      const rest = async (id: string, replica: Replica): Promise<void> => {
+      const settle = async (id: string, replica: Replica): Promise<void> => {
         if (isPinned(id)) return
         if (replica.isDue) seen.shrunk += 1
         while (replica.isDue) await turn()
@@ -68,7 +68,7 @@ it('the cache of idle conversations agrees with its model', async () => {
           await work(replica)
           return replica
         })
-        await rest(id, used)
+        await settle(id, used)
       }
       for (const id of ['a', 'b', 'c', 'd', 'e']) await store.createConversation({ id })
       for (const step of steps) {
@@ -88,7 +88,7 @@ it('the cache of idle conversations agrees with its model', async () => {
           const pin = pins.shift()
           pin?.release()
           pin?.release()
-          if (pin !== undefined) await rest(pin.id, pin.replica)
+          if (pin !== undefined) await settle(pin.id, pin.replica)
         } else if (!isPinned(step.id)) {
           const { id } = step
           if (step.type === 'delete') await context.delete(id)

@@ -210,7 +210,7 @@ describe('session hooks', () => {
     },
   )
 
-  it('cause no further request with the context of SessionEnd', async () => {
+  it('do not cause another request if SessionEnd returns context', async () => {
     const conversation = await begin()
     const { step, sent } = agent()
     const pauses: Step = async function* (input) {

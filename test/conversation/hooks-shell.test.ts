@@ -42,7 +42,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** Waits until a process is gone, or the test times out. */
-async function gone(pid: number): Promise<void> {
+async function waitForExit(pid: number): Promise<void> {
   expect(pid).toBeGreaterThan(1)
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10))
 }
@@ -194,7 +194,7 @@ describe('a background process of a command', () => {
   ])('is killed when the command has ended: %s', async (command) => {
     const { success, stdout } = await run(command)
     expect(success).toBe(true)
-    await gone(Number(stdout))
+    await waitForExit(Number(stdout))
   })
 
   it('is not awaited once it has left the process group, and the output is complete', async () => {
@@ -206,7 +206,7 @@ describe('a background process of a command', () => {
     process.kill(pid, 'SIGKILL')
     expect(success).toBe(true)
     expect(stdout.length).toBe(`${pid} `.length + 100_000)
-    await gone(pid)
+    await waitForExit(pid)
   })
 
   it('is killed when this process exits', async () => {
@@ -222,7 +222,7 @@ describe('a background process of a command', () => {
        setInterval(() => { if (existsSync(out)) { console.log(readFileSync(out, 'utf8')); process.exit(0) } }, 5)`,
     )
     const { stdout } = await promisify(execFile)(process.execPath, [file])
-    await gone(Number(stdout))
+    await waitForExit(Number(stdout))
   })
 })
 
@@ -246,7 +246,7 @@ describe('a timeout', () => {
       expect(outcome.blocked ?? false).toBe(false)
       pid = Number.parseInt(outcome.stdout ?? '', 10)
     }
-    await gone(pid)
+    await waitForExit(pid)
   })
 
   it('can be infinite, or longer than a timer supports', async () => {
@@ -273,7 +273,7 @@ describe('an interrupt', () => {
       error: expect.stringContaining('interrupted'),
     })
     const { stdout = '' } = await outcome
-    if (stdout !== '') await gone(Number(stdout))
+    if (stdout !== '') await waitForExit(Number(stdout))
     expect(getEventListeners(interrupt.signal, 'abort')).toHaveLength(0)
   })
 

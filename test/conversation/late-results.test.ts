@@ -122,16 +122,16 @@ describe('late results on hostile states', () => {
 
 describe('late results on single states', () => {
   const call = action('a')
-  const remaining = [user('u'), call, moveHead('m', 'u')]
+  const branchedLog = [user('u'), call, moveHead('m', 'u')]
 
   it('a result with parent_id null is attached to its call', () => {
     const result = observe('o', call, 'done', { parent_id: null })
-    expect(attachLateResults(folded(...remaining), [result])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
+    expect(attachLateResults(folded(...branchedLog), [result])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
   })
 
   it('HEAD returns to a message of the same batch that had no id', () => {
     const { id: _, ...message } = user('said')
-    const state = folded(...remaining)
+    const state = folded(...branchedLog)
     const after = applyEvents(state, attachLateResults(state, [message, observe('o', call)]))
     expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
   })
@@ -150,7 +150,7 @@ describe('late results on single states', () => {
   it('approved and held calls keep their grants while the conversation waits', () => {
     const [b, d] = [action('b', { response: 'r' }), action('d', { response: 'r' })]
     const state = folded(
-      ...remaining,
+      ...branchedLog,
       b,
       d,
       status('w', 'waiting_for_confirmation'),
@@ -168,7 +168,7 @@ describe('late results on single states', () => {
   it('an approved call that has its result is not approved again', () => {
     const calls = ['b', 'd', 'e'].map((id) => action(id, { response: 'r' }))
     const state = folded(
-      ...remaining,
+      ...branchedLog,
       ...calls,
       status('w', 'waiting_for_confirmation'),
       update('g', 'approved_actions', ['b', 'd']),
@@ -210,15 +210,15 @@ describe('late results on single states', () => {
 
   it('a result by tool_call_id goes to the branch of HEAD first, then to the latest branch', () => {
     const again = action('b', { call: 'call-a' })
-    const state = folded(...remaining, again)
+    const state = folded(...branchedLog, again)
     expect(attachLateResults(state, [fail('e', call)])).toEqual([fail('e', call)])
     expect(attachLateResults(state, [observe('o', call)])[0]?.parent_id).toBe('a')
-    const answered = folded(...remaining, again, observe('o1', again))
+    const answered = folded(...branchedLog, again, observe('o1', again))
     expect(attachLateResults(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
   })
 
   it('a result for an unknown call is not changed', () => {
     const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
-    expect(attachLateResults(folded(...remaining), [stray])).toEqual([stray])
+    expect(attachLateResults(folded(...branchedLog), [stray])).toEqual([stray])
   })
 })

@@ -113,7 +113,7 @@ describe('random operations of two engines', () => {
     const stores = await Promise.all(BACKENDS.names.map(async (name) => (await BACKENDS.make(name)).open()))
     open.push(...stores)
     let count = 0
-    const done = new Map<string, number>()
+    const successes = new Map<string, number>()
     await fc.assert(
       fc.asyncProperty(commands, async (list) => {
         const id = `c${(count += 1)}`
@@ -122,12 +122,12 @@ describe('random operations of two engines', () => {
         for (const [index, { operation }] of list.entries()) {
           const outcome = memory?.outcomes[index]
           if (Array.isArray(outcome) && outcome.length > 0)
-            done.set(operation, (done.get(operation) ?? 0) + 1)
+            successes.set(operation, (successes.get(operation) ?? 0) + 1)
         }
       }),
       { numRuns: Math.max(5, Math.round(RUNS / 16)), examples: [[[...SCRIPT]]] },
     )
     // Every operation succeeded at least once.
-    expect(OPERATION_NAMES.filter((operation) => !done.has(operation))).toEqual([])
+    expect(OPERATION_NAMES.filter((operation) => !successes.has(operation))).toEqual([])
   })
 })

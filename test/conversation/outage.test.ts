@@ -51,7 +51,7 @@ describe.each(Object.entries(COMMITS))('concurrent %s', (_, call) => {
     ['store_busy', 2],
     ['store_busy', 30],
     ['store_unavailable', 5],
-  ] as const)('fail with %s after one time limit, %i of them', async (code, count) => {
+  ] as const)('fail with %s after one time limit when %i of them wait', async (code, count) => {
     const { conversation, engine, attempts, recover } = await failing(code, 5_000)
     for (const result of await several(conversation, count))
       expect(result).toMatchObject({ status: 'rejected', reason: { code } })

@@ -192,7 +192,7 @@ describe('a dead run', () => {
     ['navigate()', (conversation, id) => conversation.navigate(id)],
     ['restart()', (conversation) => conversation.restart()],
     ['editAndResend()', (conversation, id) => conversation.editAndResend(id, 'go on')],
-  ])('stays running with a lease after %s', async (_, command) => {
+  ])('keeps the status running and a lease after %s', async (_, command) => {
     const { conversation, store } = await deadRun()
     const first = (await conversation.state()).log.entries.get(0)?.id ?? ''
     await command(conversation, first)

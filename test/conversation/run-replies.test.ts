@@ -31,7 +31,7 @@ describe('the request position of a reply', () => {
     ['no message', false, 1],
     ['a message during the request', true, 2],
   ])(
-    'ignores events of the step itself, so only a new message continues the run: %s',
+    'is after the events of its own step, so the run continues only for a new message: %s',
     async (_, sendsMessage, iterations) => {
       const { conversation } = await startConversation('first')
       const result = await conversation.run(async function* ({ after }) {
@@ -152,7 +152,7 @@ describe('the partial text of an interrupted reply', () => {
     ['another engine', 'publishes'],
     ['the signal', 'throws'],
     ['the signal', 'publishes'],
-  ] as const)('follows the InterruptEvent, stopped by %s, if the step %s', async (who, how) => {
+  ] as const)('follows the InterruptEvent when %s stops a step that %s', async (who, how) => {
     const { conversation, store } = await startConversation('first')
     const other = await createEngine({ store }).open('c')
     const input = new AbortController()

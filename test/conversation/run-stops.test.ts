@@ -228,7 +228,7 @@ describe('an interrupt', () => {
   })
 
   it('ends a step after a pause or a final reply, also from another engine', async () => {
-    for (const before of ['pause', 'last word']) {
+    for (const before of ['pause', 'reply']) {
       const { conversation, store } = await startConversation()
       const other = await createEngine({ store }).open('c')
       const thinking = gate()

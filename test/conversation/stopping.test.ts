@@ -164,16 +164,16 @@ describe.each(['this engine', 'another engine'])('stopping from %s', (where) => 
   const start = async (moment: Moment) => {
     const begun = await begin(moment)
     const other = createEngine({ store: begun.store })
-    const there = where === 'this engine' ? begun.conversation : await other.open('c')
+    const target = where === 'this engine' ? begun.conversation : await other.open('c')
     const close = () => Promise.all([other.close(), begun.engine.close()])
-    return { ...begun, there, close }
+    return { ...begun, target, close }
   }
 
   describe.each(Object.entries(ROWS))('%s', (_, { act, stopped, outcomes, log, status }) => {
     it.each(MOMENTS)('stops what its row lists during %s', async (moment) => {
-      const { conversation, there, run, page, aborted, release, close } = await start(moment)
-      await act(there, page)
-      await act(there, page)
+      const { conversation, target, run, page, aborted, release, close } = await start(moment)
+      await act(target, page)
+      await act(target, page)
       await expect.poll(() => [...aborted].toSorted()).toEqual(stopped[moment].toSorted())
       release()
       await run
@@ -189,12 +189,12 @@ describe.each(['this engine', 'another engine'])('stopping from %s', (where) => 
 
   describe(DELETE, () => {
     it.each(MOMENTS)('deletes the conversation and its subagents during %s', async (moment) => {
-      const { engine, conversation, there, run, aborted, children, release, close } = await start(moment)
+      const { engine, conversation, target, run, aborted, children, release, close } = await start(moment)
       expect(children).toHaveLength(moment === 'reply' ? 1 : 2)
       const planned = await engine.deleteConversations({ ids: ['c'] }, { dryRun: true })
       expect(planned).toMatchObject({ conversations: 1 + children.length })
-      expect(await there.delete()).toBe(true)
-      expect(await there.delete()).toBe(false)
+      expect(await target.delete()).toBe(true)
+      expect(await target.delete()).toBe(false)
       const all = ['awaited', 'child', 'slow', 'work']
       await expect.poll(() => [...aborted].toSorted()).toEqual(moment === 'reply' ? ['child', 'work'] : all)
       release()

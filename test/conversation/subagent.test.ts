@@ -17,8 +17,8 @@ const asksHelper = (id: string) =>
 /** A step whose calls these tools execute. */
 function stepWith(tools: readonly StepTool[], ...replies: Parameters<typeof script>[0]) {
   const known = new Map(tools.map((tool) => [tool.name, tool]))
-  const { step, ...made } = script(replies, (input) => executeCalls(input, known, {}))
-  const whole: Step = Object.assign(step.bind(null), {
+  const { step, ...scripted } = script(replies, (input) => executeCalls(input, known, {}))
+  const fullStep: Step = Object.assign(step.bind(null), {
     repeats: () => true,
     resume: ((action, task, { runChild, ...work }) =>
       Promise.resolve(
@@ -31,7 +31,7 @@ function stepWith(tools: readonly StepTool[], ...replies: Parameters<typeof scri
         content: typeof output === 'object' && output !== null && 'content' in output ? output.content : [],
       })) as never) satisfies Step['resume'],
   })
-  return { ...made, step: whole }
+  return { ...scripted, step: fullStep }
 }
 
 const helper = (step: Step, more: Partial<SubagentOptions> = {}): StepTool =>

@@ -124,8 +124,8 @@ describe('functions of a tree', () => {
   it('toTreeTimeline() puts the items of a subagent after its call', async () => {
     const { engine, tree, ids } = await family()
     const lines = toTreeTimeline(tree).map(({ conversationId, depth, item }) => {
-      const what = item.type === 'call' ? item.tool : item.type === 'message' ? item.content : item.type
-      return [depth, conversationId === 'c' ? 0 : ids.indexOf(conversationId) + 1 || 3, JSON.stringify(what)]
+      const label = item.type === 'call' ? item.tool : item.type === 'message' ? item.content : item.type
+      return [depth, conversationId === 'c' ? 0 : ids.indexOf(conversationId) + 1 || 3, JSON.stringify(label)]
     })
     const below = (index: number, name: string): unknown[] => [
       [1, index, text(`task of ${name}`)],

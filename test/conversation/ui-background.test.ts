@@ -150,12 +150,12 @@ it('a working call becomes preliminary only once the page tool next to it has a 
     action_id: 'a',
     observation: { kind: 'WorkingObservation' },
   } as const
-  const asks = {
+  const waiting = {
     kind: 'ConversationStateUpdateEvent',
     key: 'execution_status',
     value: 'waiting_for_confirmation',
   } as const
-  await conversation.append([message, call('a'), call('b', 'locate'), working, asks])
+  await conversation.append([message, call('a'), call('b', 'locate'), working, waiting])
   const pageTools = ['locate']
   const tools = async (): Promise<object[]> =>
     partsOf((await conversation.read((state) => toUIMessages(state, { pageTools }))) as UIMessage[])
