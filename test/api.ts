@@ -11,12 +11,12 @@ interface DeclarationFile {
   /** Statements that declare a name, without comments. */
   readonly declared: ReadonlyMap<string, string>
   /** Imported names, with their origins. */
-  readonly imported: ReadonlyMap<string, Place>
+  readonly imported: ReadonlyMap<string, Declaration>
   /** Re-exported names, with their origins. */
-  readonly exported: ReadonlyMap<string, Place>
+  readonly exported: ReadonlyMap<string, Declaration>
 }
 
-interface Place {
+interface Declaration {
   readonly file: string
   readonly name: string
 }
@@ -32,26 +32,26 @@ const WORD = /[A-Za-z_$][\w$]*/g
 export function apiReport(folder: string): string {
   const files = new Map<string, DeclarationFile>()
   const read = (file: string): DeclarationFile => {
-    const known = files.get(file) ?? readDeclarations(file)
-    files.set(file, known)
-    return known
+    const cached = files.get(file) ?? readDeclarations(file)
+    files.set(file, cached)
+    return cached
   }
-  /** Where a name is declared; null when another package declares it. */
-  const placeOf = (file: string, name: string): Place | null => {
+  /** Finds the declaration of a name; null when another package declares it. */
+  const declarationOf = (file: string, name: string): Declaration | null => {
     const { declared, imported, exported } = read(file)
     if (declared.has(name)) return { file, name }
     const link = exported.get(name) ?? imported.get(name)
-    return link === undefined ? null : placeOf(link.file, link.name)
+    return link === undefined ? null : declarationOf(link.file, link.name)
   }
-  const reached = new Map<string, Set<string>>()
-  const reach = ({ file, name }: Place): void => {
-    const names = reached.get(file) ?? new Set()
+  const reachable = new Map<string, Set<string>>()
+  const visit = ({ file, name }: Declaration): void => {
+    const names = reachable.get(file) ?? new Set()
     if (names.has(name)) return
-    reached.set(file, names.add(name))
+    reachable.set(file, names.add(name))
     const text = read(file).declared.get(name) ?? ''
     for (const [word] of text.matchAll(WORD)) {
-      const position = placeOf(file, word)
-      if (position !== null) reach(position)
+      const declaration = declarationOf(file, word)
+      if (declaration !== null) visit(declaration)
     }
   }
 
@@ -59,19 +59,19 @@ export function apiReport(folder: string): string {
     const file = join(folder, types)
     const names = [...read(file).exported.keys(), ...publishedIn(read(file))].toSorted()
     for (const name of names) {
-      const position = placeOf(file, name)
-      if (position === null) throw new Error(`${entry} publishes ${name}, which is declared nowhere`)
-      reach(position)
+      const declaration = declarationOf(file, name)
+      if (declaration === null) throw new Error(`${entry} publishes ${name}, which is declared nowhere`)
+      visit(declaration)
     }
     return `## colloquy${entry.slice(1)}\n\n${names.join('\n')}\n`
   })
-  const declarations = [...reached].map(([file, names]): [string, string] => {
+  const declarations = [...reachable].map(([file, names]): [string, string] => {
     const texts = [...read(file).declared].flatMap(([name, text]) => (names.has(name) ? [text] : []))
     return [relative(join(folder, 'dist'), file).replace(/\.d\.ts$/, ''), texts.join('\n')]
   })
   const sorted = declarations.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    '# What the package publishes: the names of each entry, then what they are, and what these name.\n',
+    '# The published names of each entry, then their declarations and all declarations that these name.\n',
     ...entries,
     ...sorted.map(([file, text]) => `### ${file}\n\n${text}\n`),
   ].join('\n')
@@ -94,32 +94,35 @@ const publishedIn = ({ declared }: DeclarationFile): string[] =>
 
 function readDeclarations(file: string): DeclarationFile {
   const declared = new Map<string, string>()
-  const links = { import: new Map<string, Place>(), export: new Map<string, Place>() }
+  const links = { import: new Map<string, Declaration>(), export: new Map<string, Declaration>() }
   const text = readFileSync(file, 'utf8')
     .replace(COMMENT, '')
     .replace(/^[ \t]*\n/gm, '')
   // Indented lines and closing brackets continue a statement.
   for (const statement of text.split(/\n(?=[a-z])/)) {
     const [, name] = NAME.exec(statement) ?? []
-    const [, which, list = '', from] = LINK.exec(statement) ?? []
-    const [, all] = STAR.exec(statement) ?? []
+    const [, direction, list = '', from] = LINK.exec(statement) ?? []
+    const [, starTarget] = STAR.exec(statement) ?? []
     // Overloads share a name.
     if (name !== undefined)
       declared.set(name, [declared.get(name), statement.trimEnd()].filter(Boolean).join('\n'))
-    else if (which === 'import' || which === 'export') {
+    else if (direction === 'import' || direction === 'export') {
       for (const item of list.split(',').map((part) => part.trim().replace(/^type /, '')))
         if (item !== '') {
-          const [there = '', here = there] = item.split(' as ')
-          const position = { file: from === undefined ? file : targetOf(file, from), name: there }
-          links[which].set(here, from === undefined ? (links.import.get(there) ?? position) : position)
+          const [source = '', local = source] = item.split(' as ')
+          const declaration = { file: from === undefined ? file : targetOf(file, from), name: source }
+          links[direction].set(
+            local,
+            from === undefined ? (links.import.get(source) ?? declaration) : declaration,
+          )
         }
-    } else if (all !== undefined) {
-      const target = targetOf(file, all)
+    } else if (starTarget !== undefined) {
+      const target = targetOf(file, starTarget)
       const { exported, ...rest } = readDeclarations(target)
-      for (const one of [...exported.keys(), ...publishedIn({ exported, ...rest })])
-        links.export.set(one, { file: target, name: one })
+      for (const exportedName of [...exported.keys(), ...publishedIn({ exported, ...rest })])
+        links.export.set(exportedName, { file: target, name: exportedName })
     } else if (/^export (?!\{\};)/.test(statement))
-      throw new Error(`${file} has what the report cannot read: ${statement.slice(0, 80)}`)
+      throw new Error(`${file} has a statement that the report cannot read: ${statement.slice(0, 80)}`)
   }
   return { declared, imported: links.import, exported: links.export }
 }

@@ -22,34 +22,34 @@ import type { Status } from '../src/state/status.ts'
 /** Fields that a test adds or replaces. */
 type More<E> = Partial<Omit<E, 'kind' | 'id'>>
 
-export const text = (words: string): TextContent => ({ type: 'text', text: words })
+export const text = (content: string): TextContent => ({ type: 'text', text: content })
 
 export const image = (...urls: string[]): Content => ({ type: 'image', image_urls: urls })
 
-const parts = (words: string | readonly Content[]): readonly Content[] =>
-  typeof words === 'string' ? [text(words)] : words
+const parts = (content: string | readonly Content[]): readonly Content[] =>
+  typeof content === 'string' ? [text(content)] : content
 
 /** The text defaults to the id. */
 export function user(
   id: string,
-  words: string | readonly Content[] = id,
+  content: string | readonly Content[] = id,
   more: More<MessageEvent> = {},
 ): MessageEvent {
   return {
     kind: 'MessageEvent',
     id,
     source: 'user',
-    llm_message: { role: 'user', content: parts(words) },
+    llm_message: { role: 'user', content: parts(content) },
     ...more,
   }
 }
 
 export function agent(
   id: string,
-  words: string | readonly Content[] = id,
+  content: string | readonly Content[] = id,
   more: More<MessageEvent> = {},
 ): MessageEvent {
-  const llm_message = { role: 'assistant', content: parts(words) } as const
+  const llm_message = { role: 'assistant', content: parts(content) } as const
   return { kind: 'MessageEvent', id, source: 'agent', llm_message, ...more }
 }
 
@@ -98,17 +98,17 @@ export function action(id: string, options: ActionOptions = {}): ActionEvent {
 
 export function observe(
   id: string,
-  of: ActionEvent,
-  words: string | readonly Content[] = id,
+  call: ActionEvent,
+  content: string | readonly Content[] = id,
   more: More<ObservationEvent> = {},
 ): ObservationEvent {
   return {
     kind: 'ObservationEvent',
     id,
-    tool_name: of.tool_name,
-    tool_call_id: of.tool_call_id,
-    action_id: of.id ?? '',
-    observation: { kind: 'AnyObservation', content: parts(words) },
+    tool_name: call.tool_name,
+    tool_call_id: call.tool_call_id,
+    action_id: call.id ?? '',
+    observation: { kind: 'AnyObservation', content: parts(content) },
     ...more,
   }
 }
@@ -116,16 +116,16 @@ export function observe(
 /** Rejects a call, as the user or as the named hook. */
 export function reject(
   id: string,
-  of: ActionEvent,
+  call: ActionEvent,
   more: More<UserRejectObservation> = {},
 ): UserRejectObservation {
-  const { tool_name, tool_call_id } = of
-  return { kind: 'UserRejectObservation', id, tool_name, tool_call_id, action_id: of.id ?? '', ...more }
+  const { tool_name, tool_call_id } = call
+  return { kind: 'UserRejectObservation', id, tool_name, tool_call_id, action_id: call.id ?? '', ...more }
 }
 
 /** The scaffold's error for a call. */
-export function fail(id: string, of: ActionEvent, error = id): AgentErrorEvent {
-  return { kind: 'AgentErrorEvent', id, tool_name: of.tool_name, tool_call_id: of.tool_call_id, error }
+export function fail(id: string, call: ActionEvent, error = id): AgentErrorEvent {
+  return { kind: 'AgentErrorEvent', id, tool_name: call.tool_name, tool_call_id: call.tool_call_id, error }
 }
 
 /** A call `a<name>` and its result `o<name>`. */
@@ -146,8 +146,8 @@ export function batch(
   return [...calls, ...calls.map((call, index) => observe(`o${names[index]}`, call))]
 }
 
-export function system(id: string, words = id, more: More<SystemPromptEvent> = {}): SystemPromptEvent {
-  return { kind: 'SystemPromptEvent', id, system_prompt: text(words), tools: [], ...more }
+export function system(id: string, content = id, more: More<SystemPromptEvent> = {}): SystemPromptEvent {
+  return { kind: 'SystemPromptEvent', id, system_prompt: text(content), tools: [], ...more }
 }
 
 /** Forgets the listed ids. Inserts a summary if its text and offset are specified. */
@@ -169,11 +169,11 @@ export function condensation(
 
 export const request = (id: string): CondensationRequest => ({ kind: 'CondensationRequest', id })
 
-/** A summary that is an event of the log. */
-export const summary = (id: string, words = id): CondensationSummaryEvent => ({
+/** A summary as an event of the log. */
+export const summary = (id: string, content = id): CondensationSummaryEvent => ({
   kind: 'CondensationSummaryEvent',
   id,
-  summary: words,
+  summary: content,
 })
 
 export const update = (id: string, key: string, value: JsonValue): ConversationStateUpdateEvent => ({

@@ -66,7 +66,7 @@ interface Row {
   readonly change: string
   /** All files to change, and those that the compiler reports. */
   readonly files: readonly string[]
-  readonly named: readonly string[]
+  readonly reported: readonly string[]
 }
 
 /** Paths in code spans, without any name after them. */
@@ -80,15 +80,15 @@ const ROWS: readonly Row[] = (/^## To add$([^]*?)^## /m.exec(PAGE)?.[1] ?? '')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !/^\| (?:To add|-)/.test(line))
   .map((line) => {
-    const [, change = '', named = '', others = ''] = line.split('|')
-    return { change: change.trim(), files: pathsIn(named + others), named: pathsIn(named) }
+    const [, change = '', reported = '', otherFiles = ''] = line.split('|')
+    return { change: change.trim(), files: pathsIn(reported + otherFiles), reported: pathsIn(reported) }
   })
 
-/** Changes that share a copy of the sources. A new kind affects so much that it has its own. */
+/** Changes that share a copy of the sources. A new kind affects so many files that it needs a separate copy. */
 const GROUPS = [['a kind of event'], Object.keys(EDITS).filter((change) => change !== 'a kind of event')]
 
 /** Files of `src` that the compiler reports, by group. */
-const matches = GROUPS.map(() => new Set<string>())
+const reportedFiles = GROUPS.map(() => new Set<string>())
 let folder = ''
 
 beforeAll(() => {
@@ -105,7 +105,7 @@ beforeAll(() => {
     for (const [file, find, replace] of changes.flatMap((change) => EDITS[change] ?? [])) {
       const path = join(folder, `${index}/src`, file)
       const text = readFileSync(path, 'utf8')
-      expect(text.split(find), `${file} must hold once: ${find}`).toHaveLength(2)
+      expect(text.split(find), `${file} must contain once: ${find}`).toHaveLength(2)
       writeFileSync(
         path,
         text.replace(find, () => replace),
@@ -119,7 +119,7 @@ beforeAll(() => {
     if (error !== undefined) throw error
     for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
       const [index = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
-      matches[Number(index)]?.add(rest.join('/'))
+      reportedFiles[Number(index)]?.add(rest.join('/'))
     }
   }
 }, 600_000)
@@ -127,7 +127,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('docs/architecture.md', () => {
-  it('names nothing that is not there', () => {
+  it('names only existing paths', () => {
     const paths = pathsIn(PAGE)
     expect(paths.length).toBeGreaterThan(60)
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
@@ -152,18 +152,18 @@ describe('docs/architecture.md', () => {
     expect(Object.keys(EDITS).filter((change) => !ROWS.some((row) => row.change === change))).toEqual([])
   })
 
-  it('says of no file twice that the compiler names it, so that it can be told for which change', () => {
-    const named = ROWS.filter(({ change }) => !GROUPS[0]?.includes(change)).flatMap((row) => row.named)
-    expect(named.filter((file, index) => named.indexOf(file) !== index)).toEqual([])
+  it('lists each file that the compiler reports in one row only', () => {
+    const reported = ROWS.filter(({ change }) => !GROUPS[0]?.includes(change)).flatMap((row) => row.reported)
+    expect(reported.filter((file, index) => reported.indexOf(file) !== index)).toEqual([])
   })
 
-  it.each(GROUPS.map((changes, index) => ({ changes, at: index })))(
-    '$changes: the compiler names what it says',
-    ({ changes, at: index }) => {
-      const named = ROWS.filter(({ change }) => changes.includes(change)).flatMap((row) => row.named)
-      expect([...(matches[index] ?? [])].toSorted()).toEqual(named.toSorted())
+  it.each(GROUPS.map((changes, index) => ({ changes, index })))(
+    'lists the files that the compiler reports for $changes',
+    ({ changes, index }) => {
+      const reported = ROWS.filter(({ change }) => changes.includes(change)).flatMap((row) => row.reported)
+      expect([...(reportedFiles[index] ?? [])].toSorted()).toEqual(reported.toSorted())
       // A change without a type edit causes no compiler error.
-      for (const row of ROWS) expect(row.named.length > 0).toBe(EDITS[row.change] !== undefined)
+      for (const row of ROWS) expect(row.reported.length > 0).toBe(EDITS[row.change] !== undefined)
     },
   )
 })

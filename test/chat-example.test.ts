@@ -41,7 +41,7 @@ afterAll(async () => {
   remove()
 })
 
-/** The part of an element that the page uses. */
+/** The members of an element that the page uses. */
 class FakeElement {
   readonly tag: string
   children: FakeElement[] = []
@@ -74,7 +74,7 @@ type Script = (
   fetch: (path: string, init?: RequestInit) => Promise<Response>,
 ) => Promise<void>
 
-/** Opens a conversation's page; `ended` resolves when it has displayed the history. */
+/** Opens a conversation's page; `loaded` resolves when it has displayed the history. */
 async function openPage(pathname: string) {
   const html = await (await fetch(url + pathname)).text()
   const code = /<script type="module">([^]*)<\/script>/.exec(html)?.[1] ?? ''
@@ -86,7 +86,7 @@ async function openPage(pathname: string) {
     return element
   }
   const document = { querySelector, createElement: (tag: string) => new FakeElement(tag) }
-  const ended = new AsyncFunction('document', 'location', 'fetch', code)(
+  const loaded = new AsyncFunction('document', 'location', 'fetch', code)(
     document,
     { pathname },
     (path, init) => fetch(url + path, init),
@@ -97,20 +97,20 @@ async function openPage(pathname: string) {
     FakeElement,
     FakeElement,
   ]
-  const say = (text: string): unknown => {
+  const send = (text: string): unknown => {
     input.value = text
     return form.onsubmit({ preventDefault: () => undefined })
   }
-  return { main, say, stop, ended }
+  return { main, send, stop, loaded }
 }
 
-it('replies, asks for consent, shows the same again, and stops', async () => {
+it('the chat page replies, asks for approval, reloads the same lines, and stops a reply', async () => {
   const { pathname } = new URL((await fetch(url)).url)
   const page = await openPage(pathname)
-  await page.ended
-  await page.say('Pick tea')
-  const [user, thought, words, call] = page.main.lines
-  expect([user, thought, words]).toEqual([
+  await page.loaded
+  await page.send('Pick tea')
+  const [user, thought, reply, call] = page.main.lines
+  expect([user, thought, reply]).toEqual([
     'user text: Pick tea',
     'assistant reasoning: thought 1',
     'assistant text: I look.',
@@ -121,21 +121,21 @@ it('replies, asks for consent, shows the same again, and stops', async () => {
   expect(page.main.lines.at(-1)).toBe('assistant text: tea')
 
   const again = await openPage(pathname)
-  await again.ended
+  await again.loaded
   expect(again.main.lines).toEqual(page.main.lines)
 
-  const endless = page.say('Speak for ever') as Promise<void>
+  const endless = page.send('Speak for ever') as Promise<void>
   while (!page.main.lines.some((line) => line.includes('On and'))) await new Promise(setImmediate)
   await page.stop.onclick()
   await endless
   const stopped = await openPage(pathname)
-  await stopped.ended
+  await stopped.loaded
   expect(stopped.main.lines.join('\n')).toContain('On and on…')
   expect(page.main.lines).toEqual(stopped.main.lines)
   expect(provider.refused).toEqual([])
 })
 
-it('pauses a reply at SIGTERM, and exits with 0', async () => {
+it('the chat server pauses a reply on SIGTERM and exits with 0', async () => {
   const index = join(folder, 'ended.db')
   const server = spawn(process.execPath, [file], {
     cwd: folder,
@@ -147,11 +147,11 @@ it('pauses a reply at SIGTERM, and exits with 0', async () => {
   const message = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Speak for ever' }] }
   const reply = await fetch(chat, { method: 'POST', body: JSON.stringify({ messages: [message] }) })
   const reader = (reply.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
-  let seen = ''
-  while (!seen.includes('text-delta')) {
+  let received = ''
+  while (!received.includes('text-delta')) {
     const { done, value = '' } = await reader.read()
-    expect({ done, seen }).toEqual({ done: false, seen })
-    seen += value
+    expect({ done, received }).toEqual({ done: false, received })
+    received += value
   }
   const exit = once(server, 'exit')
   server.kill('SIGTERM')
@@ -164,9 +164,11 @@ it('pauses a reply at SIGTERM, and exits with 0', async () => {
   await store.close()
 })
 
-it('the terminal goes on where it was, and runs a command that its user agrees to', async () => {
+it('the terminal example runs an approved command, and does not run a rejected one', async () => {
   const terminal = write('terminal.ts', readFileSync(join(ROOT, 'examples/terminal.ts'), 'utf8'))
-  const talk = async (input: string): Promise<{ readonly code: number | null; readonly output: string }> => {
+  const runTerminal = async (
+    input: string,
+  ): Promise<{ readonly code: number | null; readonly output: string }> => {
     const child = spawn(process.execPath, [terminal], {
       cwd: folder,
       env: { ...process.env, ...clientsOf(provider.url), FILE: join(folder, 'terminal.db') },
@@ -177,16 +179,16 @@ it('the terminal goes on where it was, and runs a command that its user agrees t
     if (child.exitCode === null) await once(child, 'exit')
     return { code: child.exitCode, output: output }
   }
-  const agreed = await talk('Say pwd\ny\n')
-  expect(agreed.code).toBe(0)
-  expect(agreed.output).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
-  expect(agreed.output.split(folder)).toHaveLength(3) // the command's result, and the model's repetition of it
-  const refused = await talk('Say pwd\nn\n')
-  expect(refused.code).toBe(0)
-  expect(refused.output).not.toContain(folder)
+  const approved = await runTerminal('Say pwd\ny\n')
+  expect(approved.code).toBe(0)
+  expect(approved.output).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
+  expect(approved.output.split(folder)).toHaveLength(3) // the command's result, and the model's repetition of it
+  const rejected = await runTerminal('Say pwd\nn\n')
+  expect(rejected.code).toBe(0)
+  expect(rejected.output).not.toContain(folder)
 })
 
-it('the agent with background calls replies while they work', async () => {
+it('the background example replies while its calls work', async () => {
   const example = readFileSync(join(ROOT, 'examples/background.ts'), 'utf8')
   expect(example.split('\n').length).toBeLessThanOrEqual(61)
   const child = spawn(process.execPath, [write('background.ts', example)], {
@@ -194,40 +196,40 @@ it('the agent with background calls replies while they work', async () => {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const output = (await text(child.stdout)).split('\n')
-  const places = [
+  const positions = [
     'user: [{"type":"text","text":"What else',
     'is done. Its result:]"},{"type":"text","text":"Sales',
   ].map((part) => output.findIndex((line) => line.includes(part)))
-  expect(places[0]).toBeGreaterThan(0)
-  // The reply to the user comes before the slow call ends.
-  expect(output[Number(places[0]) + 1]).toContain('I have read')
-  expect(places[1]).toBeGreaterThan(Number(places[0]) + 1)
+  expect(positions[0]).toBeGreaterThan(0)
+  // The agent replies to the user before the slow call ends.
+  expect(output[Number(positions[0]) + 1]).toContain('I have read')
+  expect(positions[1]).toBeGreaterThan(Number(positions[0]) + 1)
   expect(output.join()).toContain('The season explains it.')
   expect(output).toContain('children: 1')
 })
 
 /** Standard output of an example. */
-async function outputOf(name: string, ...words: readonly string[]): Promise<string> {
+async function outputOf(name: string, ...args: readonly string[]): Promise<string> {
   const file = write(name, readFileSync(join(ROOT, `examples/${name}`), 'utf8'))
-  const child = spawn(process.execPath, [file, ...words], {
+  const child = spawn(process.execPath, [file, ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return text(child.stdout)
 }
 
-it('reports a port in use in one line', async () => {
+it('the chat server reports a port in use in one line', async () => {
   const second = spawn(process.execPath, [file], {
     cwd: folder,
     env: { ...process.env, PORT: new URL(url).port, FILE: join(folder, 'second.db') },
   })
-  const ended = once(second, 'close')
+  const closed = once(second, 'close')
   const error = await text(second.stderr)
   expect([error.split('\n').length, error]).toEqual([2, expect.stringContaining('uses another port')])
-  expect((await ended)[0]).toBe(1)
+  expect((await closed)[0]).toBe(1)
 })
 
-it('takes a small part of the bytes of a table of snapshots', async () => {
+it('less-disk.ts needs less than 10% of the bytes of a table of snapshots', async () => {
   const output = await outputOf('less-disk.ts', '2', '60')
   const bytes = [...output.matchAll(/: +([\d.]+) MB/g)].map(([, size]) => Number(size))
   expect(bytes).toHaveLength(2)
@@ -235,7 +237,7 @@ it('takes a small part of the bytes of a table of snapshots', async () => {
   expect(await outputOf('less-disk.ts', 'six')).toBe('')
 })
 
-it('continues a run and a log of an older producer after an upgrade', async () => {
+it('upgrade.ts continues an active run and a log of an older producer', async () => {
   expect((await outputOf('upgrade.ts')).trim().split('\n')).toEqual([
     'the run under way: finished, 1 call, started once',
     expect.stringContaining('whether it took effect is not known'),

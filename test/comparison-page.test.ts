@@ -10,9 +10,9 @@ const ROOT = resolve(import.meta.dirname, '..')
 /** Removes the alignment of table columns. */
 const plain = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{2,}/g, '---')
 
-it('shows what was measured', () => {
+it('the comparison page and its charts show the measured figures', () => {
   const files = Object.entries(filesOf(readFigures()))
-  for (const [path, words] of files)
-    expect(plain(readFileSync(join(ROOT, path), 'utf8')) === plain(words), path).toBe(true)
+  for (const [path, content] of files)
+    expect(plain(readFileSync(join(ROOT, path), 'utf8')) === plain(content), path).toBe(true)
   expect(files.length).toBeGreaterThan(2)
 })

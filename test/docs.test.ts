@@ -10,7 +10,7 @@ import { providerServer } from '../src/testing/node/provider-server.ts'
 import type { Store } from '../src/store/contract/store.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import { testDatabase } from './postgres/database.ts'
-import { blocks, checked, clientsOf, project, runSamples, SAME, samplesOfPages, SHOWN } from './pages.ts'
+import { blocks, withChecks, clientsOf, project, runSamples, SAME, samplesOfPages, SHOWN } from './pages.ts'
 
 const { folder, write, remove } = project()
 const provider = await providerServer()
@@ -21,42 +21,44 @@ afterAll(async () => {
 
 write('same.js', SAME)
 const samples = samplesOfPages()
-const files = samples.map(({ file, code }) => write(file, checked(code)))
-const { DATABASE_URL: _, DB_PASSWORD: __, ...others } = process.env
+const files = samples.map(({ file, code }) => write(file, withChecks(code)))
+const { DATABASE_URL: _url, DB_PASSWORD: _password, ...others } = process.env
 const env = { ...others, ...clientsOf(provider.url) }
-// One with a wrong value, one with output.
-const wrong = write('wrong.ts', checked('[1, 2].length // 2\n[1].concat(2) // [2]\n'))
-const loud = write('loud.ts', `console.error('loud')`)
+// One sample with a wrong value, and one that prints.
+const wrongSample = write('wrong.ts', withChecks('[1, 2].length // 2\n[1].concat(2) // [2]\n'))
+const printingSample = write('loud.ts', `console.error('loud')`)
 let problems: Promise<readonly string[]> | null = null
 const problemsOf = async (signal: AbortSignal): Promise<readonly string[]> =>
-  (problems ??= runSamples({ folder, write }, [...files, wrong, loud], env, signal))
+  (problems ??= runSamples({ folder, write }, [...files, wrongSample, printingSample], env, signal))
 
-it.for(samples.map(({ name }, index) => ({ name, at: index })))(
-  'runs: $name',
-  async ({ at: index }, { signal }) => {
+it.for(samples.map(({ name }, index) => ({ name, index })))(
+  'the sample in $name runs and has the shown values',
+  async ({ index }, { signal }) => {
     expect((await problemsOf(signal))[index]).toBe('')
   },
 )
 
-it('what goes by DATABASE_URL runs twice over PostgreSQL', async ({ signal }) => {
-  const overUrl = samples.filter(({ code }) => code.includes('DATABASE_URL'))
-  expect(overUrl).toHaveLength(1)
-  const twice = ['first.ts', 'second.ts'].map((name) => write(name, checked(overUrl[0]?.code ?? '')))
+it('the sample with DATABASE_URL runs twice over PostgreSQL', async ({ signal }) => {
+  const databaseSamples = samples.filter(({ code }) => code.includes('DATABASE_URL'))
+  expect(databaseSamples).toHaveLength(1)
+  const copies = ['first.ts', 'second.ts'].map((name) =>
+    write(name, withChecks(databaseSamples[0]?.code ?? '')),
+  )
   const { url, drop } = await testDatabase()
   try {
-    const report = await runSamples({ folder, write }, twice, { ...env, DATABASE_URL: url }, signal)
+    const report = await runSamples({ folder, write }, copies, { ...env, DATABASE_URL: url }, signal)
     expect(report).toEqual(['', ''])
   } finally {
     await drop()
   }
 })
 
-it('notices a value that is not the one shown, and what goes to standard error', async ({ signal }) => {
-  const shown = samples.filter(({ code }) => [...code.matchAll(SHOWN)].length > 0)
-  expect(shown.length).toBeGreaterThan(samples.length * 0.7)
-  const [report, heard] = (await problemsOf(signal)).slice(files.length)
+it('`runSamples` reports a wrong value, and output on standard error', async ({ signal }) => {
+  const samplesWithValues = samples.filter(({ code }) => [...code.matchAll(SHOWN)].length > 0)
+  expect(samplesWithValues.length).toBeGreaterThan(samples.length * 0.7)
+  const [report, standardError] = (await problemsOf(signal)).slice(files.length)
   expect(report).toContain('[ 1, 2 ] is not [ 2 ]')
-  expect(heard).toBe('loud\n')
+  expect(standardError).toBe('loud\n')
 })
 
 const MIGRATION = 'From a table of messages'
@@ -92,7 +94,7 @@ function tables() {
   return { rows, chats }
 }
 
-it('migrates a table of 5,000 rows, a fifth in unknown chats and a seventh orphans, with ids and dates', async () => {
+it('the migration in docs/importing.md keeps the ids, dates and contents of 5,000 rows', async () => {
   const block = blocks('ts', 'docs/importing.md').find(({ heading }) => heading === MIGRATION)
   const [functions = ''] = (block?.code ?? '').split('\n// SELECT')
   const { migrate } = (await import(write('migrate.ts', `${functions}\nexport { migrate }`))) as {
@@ -100,15 +102,15 @@ it('migrates a table of 5,000 rows, a fifth in unknown chats and a seventh orpha
   }
   const { rows, chats } = tables()
   const store = sqliteStore({ file: ':memory:' })
-  for (let times = 0; times < 2; times += 1) await migrate(store, chats, rows)
-  const known = new Map(chats.map((chat) => [chat.id, chat]))
+  for (let migration = 0; migration < 2; migration += 1) await migrate(store, chats, rows)
+  const chatsById = new Map(chats.map((chat) => [chat.id, chat]))
   let orphans = 0
-  for (const [id, ofChat] of Map.groupBy(rows, (row) => row.chat_id)) {
-    const chat = known.get(id)
+  for (const [id, rowsOfChat] of Map.groupBy(rows, (row) => row.chat_id)) {
+    const chat = chatsById.get(id)
     expect(await store.getConversation(id)).toMatchObject({
       owner: chat?.user_id ?? null,
       title: chat?.title ?? null,
-      createdAt: chat?.created_at ?? ofChat[0]?.created_at,
+      createdAt: chat?.created_at ?? rowsOfChat[0]?.created_at,
     })
     const log = await store.read(id)
     const facts = log.map(({ fact }) => fact)
@@ -118,11 +120,11 @@ it('migrates a table of 5,000 rows, a fifth in unknown chats and a seventh orpha
         'timestamp' in fact ? fact.timestamp : null,
         Number(time) / 1_000,
       ]),
-    ).toEqual(ofChat.map((row) => [`row-${row.id}`, row.created_at, Date.parse(row.created_at)]))
-    for (const [index, { content }] of ofChat.entries())
+    ).toEqual(rowsOfChat.map((row) => [`row-${row.id}`, row.created_at, Date.parse(row.created_at)]))
+    for (const [index, { content }] of rowsOfChat.entries())
       if (content !== null) expect(JSON.stringify(facts[index])).toContain(JSON.stringify(content))
     const results = facts.filter((fact) => 'action_id' in fact && fact.action_id?.startsWith('row-'))
-    expect(results).toHaveLength(ofChat.filter(({ content }) => content?.startsWith('Result ')).length)
+    expect(results).toHaveLength(rowsOfChat.filter(({ content }) => content?.startsWith('Result ')).length)
     orphans += checkLog(facts, { ended: true }).length
     expect(JSON.stringify(toMessages(replay(facts)))).not.toContain('Orphan ')
   }

@@ -172,20 +172,20 @@ function errorsIn(program: Node, factories: Map<string, Factory>, imported: Env)
 function factoriesIn(node: Node, name: string | null, factories: Map<string, Factory>): void {
   const id = nodesIn(node['id'])[0]?.['name']
   const isFunction = /Function/.test(node.type)
-  const ownValue =
+  const functionName =
     node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
-  if (isFunction && ownValue !== null && ownValue !== '') {
+  if (isFunction && functionName !== null && functionName !== '') {
     const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
-    const [made] = everyNodeIn(node).filter((child) => thrownBy(child, new Map()) !== null)
+    const [creation] = everyNodeIn(node).filter((child) => thrownBy(child, new Map()) !== null)
     const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
-    if (made !== undefined && thrownBy(made, new Map(texts))?.text.includes('\u0000'))
-      factories.set(ownValue, { parameters, thrown: (env) => thrownBy(made, env) ?? unexpected() })
+    if (creation !== undefined && thrownBy(creation, new Map(texts))?.text.includes('\u0000'))
+      factories.set(functionName, { parameters, thrown: (env) => thrownBy(creation, env) ?? unexpected() })
   }
   for (const child of childrenOf(node))
     factoriesIn(child, node.type === 'VariableDeclarator' ? String(id ?? '') : null, factories)
 }
 const unexpected = (): never => {
-  throw new Error('an error is made of no error')
+  throw new Error('the factory creates no error')
 }
 
 const programs = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
@@ -210,9 +210,9 @@ function allErrors(): Thrown[] {
       .filter(([name]) => name !== 'message'),
   )
   const errors = programs.flatMap(({ program }) => {
-    const own = new Map<string, Factory>()
-    factoriesIn(program, null, own)
-    return errorsIn(program, new Map([...shared, ...own]), imported)
+    const factories = new Map<string, Factory>()
+    factoriesIn(program, null, factories)
+    return errorsIn(program, new Map([...shared, ...factories]), imported)
   })
   const texts = errors.filter(({ text }) => /[a-z]{3}/.test(text))
   return [...new Map(texts.map((error) => [`${error.type} ${error.code} ${error.text}`, error])).values()]
@@ -265,7 +265,7 @@ function page(): string {
   ].join('\n')
 }
 
-it('is what the sources throw', async () => {
+it('docs/errors.md lists the errors that the sources throw', async () => {
   expect(errors.length).toBeGreaterThan(200)
   await expect(page()).toMatchFileSnapshot(PAGE)
 })

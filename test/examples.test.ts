@@ -61,7 +61,7 @@ const ENTRIES = Object.values(exports).flatMap(({ types }) =>
   types === undefined ? [] : [types.replace('./dist/', '').replace('.d.ts', '.ts')],
 )
 
-/** Amazon's client is not installed: a step accepts any client of its shape. */
+/** Amazon's client is not installed, but a step accepts any client with these methods. */
 class BedrockRuntime {
   converse(): void {}
   converseStream(): void {}
@@ -83,31 +83,33 @@ const programs = globSync('**/*.ts', { cwd: PROGRAMS }).map((name) =>
 )
 
 describe('examples in docstrings', () => {
-  it('are there', () => {
+  it('number more than 20', () => {
     expect(examples.length).toBeGreaterThan(20)
   })
 
-  it('show every published function, or a file of examples/ calls it', async () => {
+  it('call every published function, together with the files of examples/', async () => {
     const code = [...examples.map((example) => example.code), ...programs].join('\n')
     const called = new Set([...code.matchAll(/\b\w+(?=\()/g)].map(([name]) => name))
     const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
     expect(functions.map(([name]) => name).filter((name) => !called.has(name))).toEqual(['Conversation'])
   })
 
-  it('are in docstrings, which every published function has', async () => {
+  it('can belong to every published function, since each has a docstring', async () => {
     const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
     const text = files.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')
-    const heads = text.matchAll(/\*\/\s*export (?:async )?(?:abstract )?(?:function\*? |const |class )(\w+)/g)
-    const documented = new Set([...heads].map(([, name]) => name))
+    const declarations = text.matchAll(
+      /\*\/\s*export (?:async )?(?:abstract )?(?:function\*? |const |class )(\w+)/g,
+    )
+    const documented = new Set([...declarations].map(([, name]) => name))
     expect(functions.map(([name]) => name).filter((name) => !documented.has(name))).toEqual([])
   })
 
-  it.each(examples)('$file: $code', async ({ file, code }) => {
-    const ownValue = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
-    const open = await published()
+  it.each(examples)('run with the shown values in $file: $code', async ({ file, code }) => {
+    const moduleExports = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
+    const publishedValues = await published()
     const scope: Record<string, unknown> = {
-      ...open,
-      ...ownValue,
+      ...publishedValues,
+      ...moduleExports,
       ...PACKAGES,
       fc,
       $same: same,
@@ -123,8 +125,8 @@ describe('examples in docstrings', () => {
 
 const strictConsole = {
   ...console,
-  assert(holds: boolean, message?: string): void {
-    if (!holds) throw new Error(message ?? 'an assertion of the example does not hold')
+  assert(condition: boolean, message?: string): void {
+    if (!condition) throw new Error(message ?? 'an assertion of the example fails')
   },
   log: () => undefined,
 }

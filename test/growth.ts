@@ -1,11 +1,11 @@
 /** Maximum growth for four times the length, between linear (4) and quadratic (16). */
-const MOST = 9
+const MAX_GROWTH = 9
 /** Maximum growth for a doubling. After faster growth, the next doubling might never end. */
-const FAR_TOO_MUCH = 12
+const MAX_GROWTH_OF_DOUBLING = 12
 /** Milliseconds below which a time on a busy machine means nothing. */
 const NOISE = 25
 /** Number of measurements of a cost that seems excessive. The minimum is used. */
-const TRIES = 3
+const MAX_RETRIES = 3
 
 /** An excessive cost: a text's length, and the milliseconds for it (`after`) and a quarter of it (`before`). */
 export interface Overgrowth {
@@ -32,27 +32,27 @@ export function overgrowth(
     noise = NOISE,
   }: { readonly from?: number; readonly to?: number; readonly noise?: number | undefined } = {},
 ): Overgrowth | null {
-  const measure = (length: number): { readonly text: string; least: number } => {
+  const measure = (length: number): { readonly text: string; minimum: number } => {
     const text = make(length)
-    return { text, least: costOf(() => work(text)) }
+    return { text, minimum: costOf(() => work(text)) }
   }
   measure(from / 16)
   let [quarter, half] = [measure(from / 4), measure(from / 2)]
   let isSuspect = false
   for (let length = from; length <= (isSuspect ? 2 * to : to); length *= 2) {
     const whole = measure(length)
-    const isTooMuch = (): boolean =>
-      whole.least > MOST * Math.max(quarter.least, noise) ||
-      whole.least > FAR_TOO_MUCH * Math.max(half.least, noise)
-    for (let i = 0; i < TRIES && isTooMuch(); i += 1)
-      for (const one of [quarter, half, whole])
-        one.least = Math.min(
-          one.least,
-          costOf(() => work(one.text)),
+    const isExcessive = (): boolean =>
+      whole.minimum > MAX_GROWTH * Math.max(quarter.minimum, noise) ||
+      whole.minimum > MAX_GROWTH_OF_DOUBLING * Math.max(half.minimum, noise)
+    for (let i = 0; i < MAX_RETRIES && isExcessive(); i += 1)
+      for (const measurement of [quarter, half, whole])
+        measurement.minimum = Math.min(
+          measurement.minimum,
+          costOf(() => work(measurement.text)),
         )
-    if (isTooMuch()) return { length, before: quarter.least, after: whole.least }
+    if (isExcessive()) return { length, before: quarter.minimum, after: whole.minimum }
     // At the last length, one more doubling decides.
-    isSuspect = whole.least > Math.sqrt(MOST) * Math.max(half.least, noise)
+    isSuspect = whole.minimum > Math.sqrt(MAX_GROWTH) * Math.max(half.minimum, noise)
     ;[quarter, half] = [half, whole]
   }
   return null

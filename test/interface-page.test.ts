@@ -23,7 +23,7 @@ function section(number: string): string {
 }
 
 /** The page's description of each kind, in order. */
-const described = section('2.2')
+const descriptions = section('2.2')
   .split(/^- \*\*/m)
   .slice(1)
   .map((text) => ({ kind: text.slice(0, text.indexOf('*')) as EventKind, text }))
@@ -45,49 +45,51 @@ const BASE: ReadonlySet<string> = new Set(['id', 'timestamp', 'source', 'parent_
 
 /** The operations that a text names, without parameter names. */
 const operationsIn = (text: string): string[] =>
-  [...text.matchAll(/`((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)`/g)].map(([, path = '']) => unnamed(path))
+  [...text.matchAll(/`((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)`/g)].map(([, path = '']) =>
+    withoutParameterNames(path),
+  )
 
-const unnamed = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}')
+const withoutParameterNames = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}')
 
-describe('the page of the interface', () => {
-  it('has every kind, in the order of the table, with its source', () => {
-    expect(described.map(({ kind }) => kind)).toEqual(EVENT_KINDS)
-    for (const { kind, text } of described)
+describe('docs/interface.md', () => {
+  it('lists every kind with its default source, in the order of `EVENT_KINDS`', () => {
+    expect(descriptions.map(({ kind }) => kind)).toEqual(EVENT_KINDS)
+    for (const { kind, text } of descriptions)
       expect(/\((?:_source required_|\w+)/.exec(text)?.[0]).toBe(
         `(${KINDS[kind].defaultSource ?? '_source required_'}`,
       )
   })
 
-  it.for(described)('has the fields of $kind with their defaults', ({ kind, text }) => {
+  it.for(descriptions)('lists the fields of $kind with their defaults', ({ kind, text }) => {
     const { properties, required = [] } = eventJsonSchema(kind) as unknown as Schema
-    const named = fieldsOf(text)
+    const mentioned = fieldsOf(text)
     for (const [name, { default: input }] of Object.entries(properties)) {
       if (BASE.has(name)) continue
       const hasDefault = input !== undefined && input !== null && !Array.isArray(input)
       const mark = required.includes(name) ? '' : hasDefault ? `? = ${JSON.stringify(input)}` : '?'
-      expect([name, named.get(name)]).toEqual([name, mark])
+      expect([name, mentioned.get(name)]).toEqual([name, mark])
     }
-    const others = [...named].filter(([name, mark]) => mark !== '' && !Object.hasOwn(properties, name))
+    const others = [...mentioned].filter(([name, mark]) => mark !== '' && !Object.hasOwn(properties, name))
     expect(others).toEqual([])
   })
 
-  it('has the published actions and the statuses', () => {
+  it('lists the published actions and the statuses', () => {
     const actions = [...section('2.4').matchAll(/`(\w+Action)`/g)].map(([, kind]) => kind)
     expect(actions.toSorted()).toEqual(Object.keys(actionSchemas).toSorted())
     const statuses = [...(section('3').split('.')[0] ?? '').matchAll(/`(\w+)`/g)].map(([, status]) => status)
     expect(statuses).toEqual(STATUSES)
   })
 
-  it('has endpoints that are served, and names as missing none that is', async () => {
+  it('lists only served endpoints, and no served endpoint as missing', async () => {
     const { document } = await clientOver(memoryStore(), { keys: ['k'] })
     const served = new Set(
       Object.entries(document.raw.paths).flatMap(([path, methods]) =>
-        Object.keys(methods).map((method) => `${method.toUpperCase()} ${unnamed(path)}`),
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${withoutParameterNames(path)}`),
       ),
     )
-    const there = ['4.1', '4.2', '4.3'].flatMap((number) => operationsIn(section(number)))
-    expect(there.length).toBeGreaterThan(12)
-    expect(there.filter((path) => !served.has(path))).toEqual([])
+    const listed = ['4.1', '4.2', '4.3'].flatMap((number) => operationsIn(section(number)))
+    expect(listed.length).toBeGreaterThan(12)
+    expect(listed.filter((path) => !served.has(path))).toEqual([])
     const missing = operationsIn(section('10'))
     expect(missing.length).toBeGreaterThan(0)
     expect(missing.filter((path) => served.has(path))).toEqual([])

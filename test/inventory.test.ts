@@ -53,22 +53,24 @@ const sources = new Map(
 const idsIn = (source: string): string[] =>
   [...source.matchAll(/\(\s*'([A-Z]\d+[a-z]?) /g)].map((match) => match[1] as string)
 
-const withVerdict = (verdict: Verdict) => INVENTORY.filter((each) => each.verdict === verdict)
+const withVerdict = (verdict: Verdict) => INVENTORY.filter((entry) => entry.verdict === verdict)
 
 describe('the inventory', () => {
-  it('names every case once', () => {
-    const named = INVENTORY.map((each) => each.id)
-    expect(named.toSorted()).toEqual(IDS.toSorted())
-    expect(new Set(named).size).toBe(named.length)
-    expect(named).toHaveLength(339)
+  it('lists every case once', () => {
+    const ids = INVENTORY.map((entry) => entry.id)
+    expect(ids.toSorted()).toEqual(IDS.toSorted())
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids).toHaveLength(339)
   })
 
-  it('says what each case is about', () => {
-    expect(INVENTORY.filter((each) => each.description.trim().length < 10).map((each) => each.id)).toEqual([])
+  it('describes each case in at least 10 characters', () => {
+    expect(
+      INVENTORY.filter((entry) => entry.description.trim().length < 10).map((entry) => entry.id),
+    ).toEqual([])
   })
 
-  it.each(INVENTORY.filter((each) => each.test !== undefined))(
-    'pins $id with a test that is there',
+  it.each(INVENTORY.filter((entry) => entry.test !== undefined))(
+    'refers to exactly one existing test for $id',
     ({ id, test = '' }) => {
       const [file = '', title = ''] = test.split(/: (.*)/s)
       expect(title).toBe(`${id} `)
@@ -76,38 +78,38 @@ describe('the inventory', () => {
     },
   )
 
-  it('pins every case that is same or different, and no other', () => {
-    const pinned = [...sources.values()].flatMap(idsIn)
-    const ours = INVENTORY.filter((each) => each.verdict !== 'not ours').map((each) => each.id)
-    expect(pinned.toSorted()).toEqual(ours.toSorted())
-    expect(withVerdict('not ours').filter((each) => each.test !== undefined)).toEqual([])
+  it('has a test for every "same" or "different" case, and for no other case', () => {
+    const tested = [...sources.values()].flatMap(idsIn)
+    const expected = INVENTORY.filter((entry) => entry.verdict !== 'not ours').map((entry) => entry.id)
+    expect(tested.toSorted()).toEqual(expected.toSorted())
+    expect(withVerdict('not ours').filter((entry) => entry.test !== undefined)).toEqual([])
   })
 
-  it('leaves no test out', () => {
+  it('has no skipped, focused or failing test', () => {
     for (const source of sources.values())
       expect(source).not.toMatch(/\.(skip|todo|only|fails|skipIf|runIf)\b/)
   })
 
-  it('names the rule of each difference', () => {
+  it('names a rule for each "different" case, and no reason for "same" cases', () => {
     const rule = /\b(U\d|D\d+|section \d|law [A-Z]\d+)\b/
     expect(
       withVerdict('different')
-        .filter((each) => !rule.test(each.why ?? ''))
-        .map((each) => each.id),
+        .filter((entry) => !rule.test(entry.why ?? ''))
+        .map((entry) => entry.id),
     ).toEqual([])
-    expect(withVerdict('same').filter((each) => each.why !== undefined)).toEqual([])
+    expect(withVerdict('same').filter((entry) => entry.why !== undefined)).toEqual([])
   })
 
-  it('names the owner of each case that is not ours', () => {
+  it('names the owner of each "not ours" case', () => {
     const owner = /^a (matter|decision|path) |^the cache of /
     expect(
       withVerdict('not ours')
-        .filter((each) => !owner.test(each.why ?? ''))
-        .map((each) => each.id),
+        .filter((entry) => !owner.test(entry.why ?? ''))
+        .map((entry) => entry.id),
     ).toEqual([])
   })
 
-  it('counts', () => {
+  it('assigns a verdict to every case', () => {
     const verdicts: readonly Verdict[] = ['same', 'different', 'not ours']
     const counts = verdicts.map((verdict) => `${withVerdict(verdict).length} ${verdict}`)
     console.log(`inventory: ${INVENTORY.length} cases, ${counts.join(', ')}`)

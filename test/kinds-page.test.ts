@@ -21,7 +21,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/messages.md'), 'utf8')
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
 /** The page's name for a part's form in a grammar. */
-function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sample): string {
+function nameOfForm(part: OpenPart, limits: Limits, { grammar, role }: Sample): string {
   const form = formOf(part, limits.parts)
   switch (form.as) {
     case 'text':
@@ -33,7 +33,7 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sam
       return image !== null && limits.acceptsImage(image) ? 'image' : 'name'
     }
     case 'block': {
-      if (!(form.user || (position === 'result' && form.result))) return 'name'
+      if (!(form.user || (role === 'result' && form.result))) return 'name'
       if (form.item === true) return 'item'
       const { cache_control: _, ...plain } = part
       const same = grammar === limits.grammar && JSON.stringify(form.block) === JSON.stringify(plain)
@@ -43,37 +43,41 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, role: position }: Sam
 }
 
 /** Kinds of one grammar with the same cells share a row. */
-const merged = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+const mergeRows = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   [...Map.groupBy(rows, ([grammar, , ...cells]) => [grammar, ...cells].join('|')).values()].map((group) => {
     const [grammar = '', , ...cells] = group[0] ?? []
     return [grammar, group.map(([, kind]) => kind).join(', '), ...cells]
   })
 
-function usersRows(): readonly (readonly string[])[] {
+function userRows(): readonly (readonly string[])[] {
   const kinds = Map.groupBy(SAMPLES, ({ grammar, kind }) => `${grammar} ${kind}`)
   return [...kinds.values()].map((samples) => {
     const cells = LIMITS.map((limits) =>
-      [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(', '),
+      [...new Set(samples.map((sample) => nameOfForm(sample.make('abcdabcd'), limits, sample)))].join(', '),
     )
     return [samples[0]?.grammar ?? '', `\`${samples[0]?.kind ?? ''}\``, ...cells]
   })
 }
 
-function cellsOf(kind: string, { in: how, signed }: Kind): string[] {
-  const report = isShared(kind) ? 'text' : 'nothing'
+function cellsOf(kind: string, { in: placement, signed }: Kind): string[] {
+  const fallback = isShared(kind) ? 'text' : 'nothing'
   const others =
-    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? report : 'equivalent'
-  const ownValue = {
+    placement === 'about'
+      ? 'nothing'
+      : placement === 'part' || placement === 'words' || !isShared(kind)
+        ? fallback
+        : 'equivalent'
+  const ownCell = {
     standard: 'fields',
     call: 'a call',
     part: 'unchanged',
-    words: report,
+    words: fallback,
     about: 'nothing; it is in `reply.metadata`',
-  }[how]
-  return [ownValue, others, signed === undefined ? '' : `\`${signed}\``]
+  }[placement]
+  return [ownCell, others, signed === undefined ? '' : `\`${signed}\``]
 }
 
-const repliesRows = (): readonly (readonly string[])[] =>
+const replyRows = (): readonly (readonly string[])[] =>
   LIMITS.flatMap(({ grammar, table }) =>
     Object.entries(table)
       .filter(([, { side }]) => side !== 'user')
@@ -91,12 +95,12 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
   return [lineOf(head), rule, ...rows.map(lineOf)].join('\n')
 }
 
-it('has the kinds of today, and what becomes of each', async () => {
+it('docs/messages.md has the generated tables of kinds', async () => {
   const tables = [
-    tableOf(['Grammar', 'Kinds', ...LIMITS.map(({ grammar }) => grammar)], merged(usersRows())),
+    tableOf(['Grammar', 'Kinds', ...LIMITS.map(({ grammar }) => grammar)], mergeRows(userRows())),
     tableOf(
       ['Grammar', 'Kinds', 'Sent in this grammar', 'Sent in others', 'Signature'],
-      merged(repliesRows()),
+      mergeRows(replyRows()),
     ),
   ]
   const marked = /(?<=<!-- kinds -->\n)[^]*?(?=<!-- end of kinds -->)/g

@@ -27,7 +27,7 @@ import {
   textsOf,
 } from './regexes.ts'
 
-const FOUND = regexesOfSource()
+const PATTERNS = regexesOfSource()
 
 function searchAll(regex: RegExp, text: string): void {
   regex.lastIndex = 0
@@ -39,7 +39,7 @@ function searchAll(regex: RegExp, text: string): void {
 }
 
 /** Fails when the text that costs most while short grows too expensive. */
-function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[], noise?: number): void {
+function assertLinear(work: (text: string) => unknown, texts: readonly MakeText[], noise?: number): void {
   const short = texts.map((make) => make(1_024))
   // The first searches include compiling the pattern.
   for (const text of short) work(text)
@@ -73,19 +73,22 @@ describe('a regular expression of src', () => {
   // Tries each pattern once. A pattern without repetition checks a limited number of characters at each
   // position.
   const regexes = new Map(
-    FOUND.flatMap(({ location: position, regex }) =>
-      regex === null || !repeats(regex) ? [] : [[`${regex} in ${position}`, regex] as const],
+    PATTERNS.flatMap(({ location, regex }) =>
+      regex === null || !repeats(regex) ? [] : [[`${regex} in ${location}`, regex] as const],
     ).filter(
       ([, regex], index, all) => all.findIndex(([, other]) => String(other) === String(regex)) === index,
     ),
   )
-  it.each([...regexes])('%s', (_, regex) => holdGrowth((text) => searchAll(regex, text), hostileTexts(regex)))
+  it.each([...regexes])('takes linear time: %s', (_, regex) =>
+    assertLinear((text) => searchAll(regex, text), hostileTexts(regex)),
+  )
 })
 
-describe('the stack of an engine, in which it keeps each turn that is counted or whose length varies', () => {
+// An engine needs stack for each iteration that is counted or whose length varies.
+describe('the stack of the regular expression engine', () => {
   const LONG = 2 ** 24
 
-  it('is filled by a long text', () => {
+  it('overflows on long text for repetitions that `overflowing` finds', () => {
     for (const bad of [/^(?:a-?){3,}$/, /a{4,}/, /^(?:a|ab)*$/, /'(?:[^'\\]|\\.)*'/]) {
       expect(overflowing([String(bad)]), String(bad)).toHaveLength(1)
       expect(() => bad.test(`'${'a'.repeat(LONG)}'`) || bad.test('a'.repeat(LONG)), String(bad)).toThrow(
@@ -95,12 +98,12 @@ describe('the stack of an engine, in which it keeps each turn that is counted or
     expect(overflowing(['[a-z]+(?:b){0,9}c{3,}[)*+]\\)+', '(a)?'])).toEqual([])
   })
 
-  it('is filled by no pattern of src', () => {
+  it('does not overflow for the patterns of src', () => {
     // It repeats two backslashes, an iteration of fixed length.
     const fixed = String(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/)
     // These match at most 2^20 characters.
     const bounded = [')+)|((?:(?!', ')[\\\\p{L}\\\\p{M}\\\\p{N}_])+)|\\\\p{RI}{2}|\\\\p{ExtPict}']
-    expect(overflowing(partsOfPatterns(FOUND)).filter((part) => !bounded.includes(part))).toEqual([fixed])
+    expect(overflowing(partsOfPatterns(PATTERNS)).filter((part) => !bounded.includes(part))).toEqual([fixed])
     expect(tokensOf('é'.repeat(LONG)).length).toBeGreaterThan(1_000)
     expect(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/.test('\\'.repeat(LONG))).toBe(false)
   })
@@ -115,7 +118,7 @@ const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
  * By file: code that builds a pattern at run time or reads a whole text, and pieces of hostile texts for
  * it.
  */
-const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, words: readonly string[]]>> = {
+const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, parts: readonly string[]]>> = {
   'event/mask.ts': [(text) => maskSecrets([text, mentionsSecret(text)]), MASKED],
   'event/text.ts': [isWhitespace, [' ', '\u0085', 'x']],
   'messages/rules.ts': [(text) => [isBlank(text), endsInSpace(text)], [' ', '\u0085', 'x']],
@@ -149,21 +152,23 @@ const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, w
   ],
 }
 
-describe('what reads a text in', () => {
-  it.each(Object.entries(WORK))('%s', (_, [work, words]) => holdGrowth(work, textsOf(words)))
+describe('code that reads text', () => {
+  it.each(Object.entries(WORK))('takes linear time: %s', (_, [work, parts]) =>
+    assertLinear(work, textsOf(parts)),
+  )
 
-  it('each file that makes a pattern at run time is tried', () => {
-    const files = FOUND.filter(({ regex }) => regex === null).map(({ location: position }) => position)
-    const tried = new Set(Object.keys(WORK).map((name) => name.split(',')[0]))
-    expect(files.filter((file) => !tried.has(file))).toEqual([])
+  it('includes each file that builds a pattern at run time', () => {
+    const files = PATTERNS.filter(({ regex }) => regex === null).map(({ location }) => location)
+    const tested = new Set(Object.keys(WORK).map((name) => name.split(',')[0]))
+    expect(files.filter((file) => !tested.has(file))).toEqual([])
     expect(files.length).toBeGreaterThan(5)
   })
 })
 
-it('a quadratic pattern is found out', () => {
+it('`assertLinear` fails for a quadratic pattern', () => {
   expect(repeats(/a+b/g)).toBe(true)
   // A low noise limit, so that a busy machine cannot hide the growth.
-  expect(() => holdGrowth((text) => searchAll(/a+b/g, text), hostileTexts(/a+b/g), 2)).toThrow(
+  expect(() => assertLinear((text) => searchAll(/a+b/g, text), hostileTexts(/a+b/g), 2)).toThrow(
     'to deeply equal',
   )
 })

@@ -27,7 +27,7 @@ import * as testing from '../src/testing/index.ts'
 import { driveServer, scriptedModel } from '../src/testing/server/index.ts'
 import { says } from './conversation/script.ts'
 
-interface World {
+interface Fixture {
   readonly store: Store
   readonly engine: Engine
   readonly conversation: Conversation
@@ -35,12 +35,12 @@ interface World {
 }
 
 /** A known option, which the test misspells, and a call with additional options. */
-type Row = readonly [option: string, call: (more: object, world: World) => unknown]
+type Row = readonly [option: string, call: (extra: object, fixture: Fixture) => unknown]
 
 const reply = { id: 'r', content: [] }
 const subject = { initial: 0, reduce: (count: number) => count + 1 }
 const files = { read: () => null, write: () => undefined }
-const about = {
+const appendContext = {
   conversationId: 'c',
   createdAt: '',
   timeZone: null,
@@ -50,185 +50,189 @@ const about = {
   at: () => expect.fail('The log is empty.'),
 }
 const large = { path: [], hash: '', bytes: 0, text: '' }
-const nothing = async (): Promise<void> => undefined
+const noop = async (): Promise<void> => undefined
 const pause = { kind: 'PauseEvent', id: 'p' } as const
 
 /** The readers of whole replies and of streams, of all grammars. */
 const READERS: Readonly<Record<string, Row>> = Object.fromEntries(
   Object.entries(messages).flatMap(([name, call]): [string, Row][] => {
     const read = call as (...args: unknown[]) => unknown
-    if (name.startsWith('collect')) return [[name, ['request', (more) => read(more)]]]
-    return name.startsWith('from') ? [[name, ['request', (more) => read(reply, more)]]] : []
+    if (name.startsWith('collect')) return [[name, ['request', (extra) => read(extra)]]]
+    return name.startsWith('from') ? [[name, ['request', (extra) => read(reply, extra)]]] : []
   }),
 )
 
 const CALLS: Readonly<Record<string, Row>> = {
   ...READERS,
-  'Blobs.readBlob': ['start', (more, { store }) => store.readBlob('c', 'a'.repeat(64), more)],
+  'Blobs.readBlob': ['start', (extra, { store }) => store.readBlob('c', 'a'.repeat(64), extra)],
   'Condenser.condense': [
     'signal',
-    (more, { state }) =>
-      context.rollingCondenser({ summarise: async () => '', maxEvents: 8 }).condense(state, more),
+    (extra, { state }) =>
+      context.rollingCondenser({ summarise: async () => '', maxEvents: 8 }).condense(state, extra),
   ],
-  'Conversation.append': ['expected', (more, { conversation }) => conversation.append(pause, more)],
-  'Conversation.fork': ['metadata', (more, { conversation }) => conversation.fork(more)],
-  'Conversation.interrupt': ['working', (more, { conversation }) => conversation.interrupt(more)],
-  'Conversation.recover': ['unheld', (more, { conversation }) => conversation.recover(more)],
-  'Conversation.run': ['leaseTtl', (more, { conversation }) => conversation.run(() => [says('Hi')], more)],
-  'Conversation.search': ['timestampGte', (more, { conversation }) => conversation.search(more)],
-  'Conversation.sendMessage': ['sender', (more, { conversation }) => conversation.sendMessage('Hi', more)],
-  'Conversation.subscribe': ['after', (more, { conversation }) => conversation.subscribe(more).next()],
+  'Conversation.append': ['expected', (extra, { conversation }) => conversation.append(pause, extra)],
+  'Conversation.fork': ['metadata', (extra, { conversation }) => conversation.fork(extra)],
+  'Conversation.interrupt': ['working', (extra, { conversation }) => conversation.interrupt(extra)],
+  'Conversation.recover': ['unheld', (extra, { conversation }) => conversation.recover(extra)],
+  'Conversation.run': ['leaseTtl', (extra, { conversation }) => conversation.run(() => [says('Hi')], extra)],
+  'Conversation.search': ['timestampGte', (extra, { conversation }) => conversation.search(extra)],
+  'Conversation.sendMessage': ['sender', (extra, { conversation }) => conversation.sendMessage('Hi', extra)],
+  'Conversation.subscribe': ['after', (extra, { conversation }) => conversation.subscribe(extra).next()],
   'Conversation.subscribeTree': [
     'signal',
-    (more, { conversation }) => conversation.subscribeTree(more).next(),
+    (extra, { conversation }) => conversation.subscribeTree(extra).next(),
   ],
-  'Conversation.waitFor': ['signal', (more, { conversation }) => conversation.waitFor('idle', more)],
+  'Conversation.waitFor': ['signal', (extra, { conversation }) => conversation.waitFor('idle', extra)],
   'Engine.applyRetention': [
     'olderThan',
-    (more, { engine }) => engine.applyRetention({ keepLast: 1, ...more }),
+    (extra, { engine }) => engine.applyRetention({ keepLast: 1, ...extra }),
   ],
-  'Engine.create': ['title', (more, { engine }) => engine.create(more)],
+  'Engine.create': ['title', (extra, { engine }) => engine.create(extra)],
   'Engine.deleteConversations': [
     'dryRun',
-    (more, { engine }) => engine.deleteConversations({ owner: 'o' }, more),
+    (extra, { engine }) => engine.deleteConversations({ owner: 'o' }, extra),
   ],
-  'Engine.follow': ['leaseTtl', (more, { engine }) => engine.follow({ name: 'f', ...more }, nothing)],
-  'Engine.openOrCreate': ['title', (more, { engine }) => engine.openOrCreate('new', more)],
-  'Feed.feed': ['shard', (more, { store }) => store.feed(more)],
-  'Grammar.reply': ['request', (more) => GRAMMARS[0]?.reply(reply, more)],
-  'Grammar.stream': ['request', (more) => GRAMMARS[0]?.stream(more)],
-  'Items.claimItems': ['limit', (more, { store }) => store.claimItems('jobs', { ttl: 1, ...more })],
-  'Items.countItems': ['value', (more, { store }) => store.countItems('jobs', more)],
-  'Items.listItems': ['descending', (more, { store }) => store.listItems('jobs', more)],
-  'Store.append': ['expected', (more, { store }) => store.append('c', [pause], more)],
-  'Store.count': ['kinds', (more, { store }) => store.count({ conversationId: 'c', ...more })],
-  'Store.countConversations': ['titleContains', (more, { store }) => store.countConversations(more)],
-  'Store.get': ['blobs', (more, { store }) => store.get('c', 'm', more)],
-  'Store.getMany': ['blobs', (more, { store }) => store.getMany('c', ['m'], more)],
-  'Store.listConversations': ['sandboxId', (more, { store }) => store.listConversations(more)],
-  'Store.listLeases': ['expired', (more, { store }) => store.listLeases(more)],
-  'Store.read': ['direction', (more, { store }) => store.read('c', more)],
-  'Store.saveSnapshot': ['complete', (more, { store }) => store.saveSnapshot('c', [], more)],
-  'Store.search': ['cursor', (more, { store }) => store.search({ conversationId: 'c', ...more })],
-  'Store.updateConversation': ['expected', (more, { store }) => store.updateConversation('c', {}, more)],
+  'Engine.follow': ['leaseTtl', (extra, { engine }) => engine.follow({ name: 'f', ...extra }, noop)],
+  'Engine.openOrCreate': ['title', (extra, { engine }) => engine.openOrCreate('new', extra)],
+  'Feed.feed': ['shard', (extra, { store }) => store.feed(extra)],
+  'Grammar.reply': ['request', (extra) => GRAMMARS[0]?.reply(reply, extra)],
+  'Grammar.stream': ['request', (extra) => GRAMMARS[0]?.stream(extra)],
+  'Items.claimItems': ['limit', (extra, { store }) => store.claimItems('jobs', { ttl: 1, ...extra })],
+  'Items.countItems': ['value', (extra, { store }) => store.countItems('jobs', extra)],
+  'Items.listItems': ['descending', (extra, { store }) => store.listItems('jobs', extra)],
+  'Store.append': ['expected', (extra, { store }) => store.append('c', [pause], extra)],
+  'Store.count': ['kinds', (extra, { store }) => store.count({ conversationId: 'c', ...extra })],
+  'Store.countConversations': ['titleContains', (extra, { store }) => store.countConversations(extra)],
+  'Store.get': ['blobs', (extra, { store }) => store.get('c', 'm', extra)],
+  'Store.getMany': ['blobs', (extra, { store }) => store.getMany('c', ['m'], extra)],
+  'Store.listConversations': ['sandboxId', (extra, { store }) => store.listConversations(extra)],
+  'Store.listLeases': ['expired', (extra, { store }) => store.listLeases(extra)],
+  'Store.read': ['direction', (extra, { store }) => store.read('c', extra)],
+  'Store.saveSnapshot': ['complete', (extra, { store }) => store.saveSnapshot('c', [], extra)],
+  'Store.search': ['cursor', (extra, { store }) => store.search({ conversationId: 'c', ...extra })],
+  'Store.updateConversation': ['expected', (extra, { store }) => store.updateConversation('c', {}, extra)],
   'TextSearch.searchText': [
     'includeResults',
-    (more, { store }) => store.searchText({ query: 'deploy', ...more }),
+    (extra, { store }) => store.searchText({ query: 'deploy', ...extra }),
   ],
   agUiEvents: [
     'details',
-    (more, { conversation }) =>
-      agUi.agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, ...more }),
+    (extra, { conversation }) =>
+      agUi.agUiEvents(conversation, { input: { threadId: 't', runId: 'r' }, ...extra }),
   ],
   agUiResponse: [
     'details',
-    (more, { conversation }) =>
-      agUi.agUiResponse(conversation, { input: { threadId: 't', runId: 'r' }, ...more }),
+    (extra, { conversation }) =>
+      agUi.agUiResponse(conversation, { input: { threadId: 't', runId: 'r' }, ...extra }),
   ],
-  background: ['content', (more) => steps.background(Promise.resolve(''), more)],
-  checkClaim: ['limit', (more) => kit.checkClaim('jobs', { ttl: 1, ...more })],
+  background: ['content', (extra) => steps.background(Promise.resolve(''), extra)],
+  checkClaim: ['limit', (extra) => kit.checkClaim('jobs', { ttl: 1, ...extra })],
   checkConversationFilter: ['sandboxId', kit.checkConversationFilter],
   checkConversationQuery: ['sandboxId', kit.checkConversationQuery],
   checkCountOptions: ['exact', kit.checkCountOptions],
-  checkEventFilter: ['kinds', (more) => kit.checkEventFilter({ conversationId: 'c', ...more })],
-  checkEventQuery: ['kinds', (more) => kit.checkEventQuery({ conversationId: 'c', ...more })],
+  checkEventFilter: ['kinds', (extra) => kit.checkEventFilter({ conversationId: 'c', ...extra })],
+  checkEventQuery: ['kinds', (extra) => kit.checkEventQuery({ conversationId: 'c', ...extra })],
   checkFeedQuery: ['shard', kit.checkFeedQuery],
   checkGetOptions: ['blobs', kit.checkGetOptions],
-  checkItemFilter: ['value', (more) => kit.checkItemFilter('jobs', more)],
-  checkItemQuery: ['value', (more) => kit.checkItemQuery('jobs', more)],
+  checkItemFilter: ['value', (extra) => kit.checkItemFilter('jobs', extra)],
+  checkItemQuery: ['value', (extra) => kit.checkItemQuery('jobs', extra)],
   checkLeaseQuery: ['expired', kit.checkLeaseQuery],
-  checkLog: ['grammars', (more) => checkLog([], more)],
-  checkParts: ['complete', (more) => kit.checkParts([], more)],
-  checkRange: ['start', (more) => kit.checkRange(more)],
+  checkLog: ['grammars', (extra) => checkLog([], extra)],
+  checkParts: ['complete', (extra) => kit.checkParts([], extra)],
+  checkRange: ['start', (extra) => kit.checkRange(extra)],
   checkReadOptions: ['direction', kit.checkReadOptions],
-  checkTextQuery: ['includeResults', (more) => kit.checkTextQuery({ query: 'deploy', ...more })],
-  colloquySaver: ['serde', (more, { store }) => colloquySaver({ store, ...more })],
-  colloquySession: ['conversation', (more, { conversation }) => colloquySession({ conversation, ...more })],
-  createEngine: ['cacheBytes', (more, { store }) => createEngine({ store, ...more })],
-  createService: ['maxRuns', (more, { engine }) => createService({ engine, ...more })],
-  decideAppend: ['expected', (more) => kit.decideAppend(about, [pause], more)],
-  driveServer: ['maxCommands', (more) => driveServer({ start: () => expect.fail('It started.'), ...more })],
-  explain: ['budget', (more, { state }) => explain(state, 0, more)],
-  findBlob: ['start', (more) => kit.findBlob([], '', more)],
-  findings: ['secrets', (more, { state }) => findings(state, more)],
-  fitToBudget: ['keepFirst', (more, { state }) => context.fitToBudget(state, () => 1, 1, more)],
-  golden: ['update', (more) => testing.golden('count', [], subject, files, more)],
+  checkTextQuery: ['includeResults', (extra) => kit.checkTextQuery({ query: 'deploy', ...extra })],
+  colloquySaver: ['serde', (extra, { store }) => colloquySaver({ store, ...extra })],
+  colloquySession: ['conversation', (extra, { conversation }) => colloquySession({ conversation, ...extra })],
+  createEngine: ['cacheBytes', (extra, { store }) => createEngine({ store, ...extra })],
+  createService: ['maxRuns', (extra, { engine }) => createService({ engine, ...extra })],
+  decideAppend: ['expected', (extra) => kit.decideAppend(appendContext, [pause], extra)],
+  driveServer: ['maxCommands', (extra) => driveServer({ start: () => expect.fail('It started.'), ...extra })],
+  explain: ['budget', (extra, { state }) => explain(state, 0, extra)],
+  findBlob: ['start', (extra) => kit.findBlob([], '', extra)],
+  findings: ['secrets', (extra, { state }) => findings(state, extra)],
+  fitToBudget: ['keepFirst', (extra, { state }) => context.fitToBudget(state, () => 1, 1, extra)],
+  golden: ['update', (extra) => testing.golden('count', [], subject, files, extra)],
   legalLog: ['maxCommands', testing.legalLog],
-  listen: ['upgrade', (more) => node.listen({ fetch: () => new Response(), port: 0, ...more })],
+  listen: ['upgrade', (extra) => node.listen({ fetch: () => new Response(), port: 0, ...extra })],
   mcpTools: [
     'trustHints',
-    (more) => {
+    (extra) => {
       const client = { listTools: async () => ({ tools: [] }), callTool: async () => ({}) }
-      return steps.mcpTools(client, more)
+      return steps.mcpTools(client, extra)
     },
   ],
   memoryStore: ['fullText', memoryStore],
   observationMasking: ['keepLast', context.observationMasking],
-  patchRecord: ['expected', (more) => kit.patchRecord(kit.newRecord({ id: 'c' }, 0n), {}, 0n, more)],
-  planCondensation: ['maxEvents', (more, { state }) => context.planCondensation(state, more)],
-  postgresStore: ['schema', (more) => postgresStore({ url: 'postgres://localhost/none', ...more })],
-  processSandboxes: ['givesFiles', (more) => node.processSandboxes({ directory: 'none', ...more })],
-  readSession: ['from', (more) => readSession([], more)],
+  patchRecord: ['expected', (extra) => kit.patchRecord(kit.newRecord({ id: 'c' }, 0n), {}, 0n, extra)],
+  planCondensation: ['maxEvents', (extra, { state }) => context.planCondensation(state, extra)],
+  postgresStore: ['schema', (extra) => postgresStore({ url: 'postgres://localhost/none', ...extra })],
+  processSandboxes: ['givesFiles', (extra) => node.processSandboxes({ directory: 'none', ...extra })],
+  readSession: ['from', (extra) => readSession([], extra)],
   receiveUIMessages: [
     'pageTools',
-    (more, { conversation }) => aiSdk.receiveUIMessages(conversation, { messages: [] }, more),
+    (extra, { conversation }) => aiSdk.receiveUIMessages(conversation, { messages: [] }, extra),
   ],
-  redactLog: ['conversationId', (more) => redactLog([], redactionRules(), more)],
+  redactLog: ['conversationId', (extra) => redactLog([], redactionRules(), extra)],
   redactionRules: ['patterns', redactionRules],
-  replayTest: ['numRuns', (more) => testing.replayTest([], subject, more)],
-  resumeTranscript: ['marker', (more, { state }) => context.resumeTranscript(state, more)],
-  rollingCondenser: ['retries', (more) => context.rollingCondenser({ summarise: async () => '', ...more })],
-  scheduled: ['onCall', (more) => testing.scheduled({}, nothing, more)],
+  replayTest: ['numRuns', (extra) => testing.replayTest([], subject, extra)],
+  resumeTranscript: ['marker', (extra, { state }) => context.resumeTranscript(state, extra)],
+  rollingCondenser: ['retries', (extra) => context.rollingCondenser({ summarise: async () => '', ...extra })],
+  scheduled: ['onCall', (extra) => testing.scheduled({}, noop, extra)],
   scriptedModel: ['maxTurns', scriptedModel],
-  serve: ['host', (more, { store }) => node.serve({ store, port: 0, ...more })],
-  sessionStore: ['store', (more, { store }) => sessionStore({ store, ...more })],
-  shellHook: ['timeout', (more) => shellHook({ on: 'Stop', command: 'true', ...more })],
-  sqliteStore: ['readOnly', (more) => sqliteStore({ file: ':memory:', ...more })],
+  serve: ['host', (extra, { store }) => node.serve({ store, port: 0, ...extra })],
+  sessionStore: ['store', (extra, { store }) => sessionStore({ store, ...extra })],
+  shellHook: ['timeout', (extra) => shellHook({ on: 'Stop', command: 'true', ...extra })],
+  sqliteStore: ['readOnly', (extra) => sqliteStore({ file: ':memory:', ...extra })],
   storeConformance: [
     'parts',
-    (more) => testing.storeConformance({ name: 's', open: async () => memoryStore(), ...more }),
+    (extra) => testing.storeConformance({ name: 's', open: async () => memoryStore(), ...extra }),
   ],
   stuckDetector: ['monologue', context.stuckDetector],
-  subagent: ['maxDepth', (more) => steps.subagent({ name: 'a', description: '', step: () => [], ...more })],
-  textContent: ['start', (more) => kit.textContent(large, more)],
-  toAtif: ['version', (more, { state }) => toAtif(state, more)],
-  toSpans: ['service', (more, { state }) => toSpans(state, more)],
-  toTimeline: ['progress', (more, { state }) => messages.toTimeline(state, more)],
-  toUIMessages: ['pageTools', (more, { state }) => aiSdk.toUIMessages(state, more)],
-  uiMessageResponse: ['until', (more, { conversation }) => aiSdk.uiMessageResponse(conversation, more)],
-  uiMessageStream: ['until', (more, { conversation }) => aiSdk.uiMessageStream(conversation, more)],
-  usageTotals: ['from', (more, { state }) => context.usageTotals(state, more)],
-  verifyWebhook: ['tolerance', (more) => verifyWebhook('a secret of the two', {}, '', more)],
+  subagent: ['maxDepth', (extra) => steps.subagent({ name: 'a', description: '', step: () => [], ...extra })],
+  textContent: ['start', (extra) => kit.textContent(large, extra)],
+  toAtif: ['version', (extra, { state }) => toAtif(state, extra)],
+  toSpans: ['service', (extra, { state }) => toSpans(state, extra)],
+  toTimeline: ['progress', (extra, { state }) => messages.toTimeline(state, extra)],
+  toUIMessages: ['pageTools', (extra, { state }) => aiSdk.toUIMessages(state, extra)],
+  uiMessageResponse: ['until', (extra, { conversation }) => aiSdk.uiMessageResponse(conversation, extra)],
+  uiMessageStream: ['until', (extra, { conversation }) => aiSdk.uiMessageStream(conversation, extra)],
+  usageTotals: ['from', (extra, { state }) => context.usageTotals(state, extra)],
+  verifyWebhook: ['tolerance', (extra) => verifyWebhook('a secret of the two', {}, '', extra)],
 }
 
-/** Options within options, and of data that a store keeps. */
-const MORE: readonly (readonly [name: string, ...Row])[] = [
-  ['run', 'leaseTtl', (more, { engine }) => createService({ engine, run: more })],
-  ['live', 'maxTotal', (more, { engine }) => createService({ engine, live: more })],
-  ['controlPlane', 'staleAfter', (more, { engine }) => createService({ engine, controlPlane: more })],
-  ['webhookDispatcher', 'leaseTtl', (more, { engine }) => createService({ engine, webhookDispatcher: more })],
+/** Nested options, and fields of stored data. */
+const NESTED: readonly (readonly [name: string, ...Row])[] = [
+  ['run', 'leaseTtl', (extra, { engine }) => createService({ engine, run: extra })],
+  ['live', 'maxTotal', (extra, { engine }) => createService({ engine, live: extra })],
+  ['controlPlane', 'staleAfter', (extra, { engine }) => createService({ engine, controlPlane: extra })],
+  [
+    'webhookDispatcher',
+    'leaseTtl',
+    (extra, { engine }) => createService({ engine, webhookDispatcher: extra }),
+  ],
   [
     'webhooks',
     'timeout',
-    (more, { engine }) => {
-      const webhook = { url: 'http://localhost/', secret: 'a secret of the two', ...more }
+    (extra, { engine }) => {
+      const webhook = { url: 'http://localhost/', secret: 'a secret of the two', ...extra }
       return createService({ engine, webhooks: [webhook] })
     },
   ],
-  ['a count of conversations', 'exact', (more, { store }) => store.countConversations({}, more)],
-  ['a count of items', 'exact', (more, { store }) => store.countItems('jobs', {}, more)],
+  ['a count of conversations', 'exact', (extra, { store }) => store.countConversations({}, extra)],
+  ['a count of items', 'exact', (extra, { store }) => store.countItems('jobs', {}, extra)],
   [
     'a change of an item',
     'expected',
-    (more, { store }) => store.changeItems([{ collection: 'jobs', id: 'a', ...more }]),
+    (extra, { store }) => store.changeItems([{ collection: 'jobs', id: 'a', ...extra }]),
   ],
   [
     'a new item',
     'dueIn',
-    (more, { store }) => store.changeItems([{ collection: 'jobs', id: 'a', put: { body: {}, ...more } }]),
+    (extra, { store }) => store.changeItems([{ collection: 'jobs', id: 'a', put: { body: {}, ...extra } }]),
   ],
-  ['a patch', 'metadata', (more, { store }) => store.updateConversation('c', more)],
-  ['a new conversation', 'title', (more, { store }) => store.createConversation({ id: 'd', ...more })],
+  ['a patch', 'metadata', (extra, { store }) => store.updateConversation('c', extra)],
+  ['a new conversation', 'title', (extra, { store }) => store.createConversation({ id: 'd', ...extra })],
 ]
 
 /** Why published functions with options do not check them. */
@@ -277,7 +281,7 @@ function functionsWithOptions(): string[] {
     })
 }
 
-it('lists every published function with options', () => {
+it('`CALLS` has every published function that checks its options', () => {
   const checked = functionsWithOptions().filter((name) => !EXCEPTIONS.some(([pattern]) => pattern.test(name)))
   expect(Object.keys(CALLS).toSorted()).toEqual([...new Set(checked)].toSorted())
 })
@@ -289,17 +293,17 @@ const STORES: Readonly<Record<string, () => Store>> = {
 const CASES = Object.keys(STORES)
   .flatMap((store) =>
     Object.entries(CALLS)
-      // The other functions use no store, or any.
+      // The other functions behave the same over all stores.
       .filter(([name]) => store === 'memory' || /^(?:Blobs|Feed|Items|Store|TextSearch)\./.test(name))
       .map(([name, row]) => [name, store, ...row] as const),
   )
-  .concat(MORE.map(([name, ...row]) => [name, 'memory', ...row] as const))
+  .concat(NESTED.map(([name, ...row]) => [name, 'memory', ...row] as const))
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp()
 })
 
-async function worldOver(store: Store): Promise<World> {
+async function fixtureOver(store: Store): Promise<Fixture> {
   const engine = createEngine({ store })
   cleanUps.push(() => engine.close().then(() => store.close()))
   const conversation = await engine.create({ id: 'c' })
@@ -307,10 +311,10 @@ async function worldOver(store: Store): Promise<World> {
   return { store, engine, conversation, state: await conversation.state() }
 }
 
-it.each(CASES)('%s over %s refuses a misspelling of %s', async (_, name, option, call) => {
-  const world = await worldOver(STORES[name]?.() as Store)
+it.each(CASES)('%s over %s rejects a misspelling of %s', async (_, name, option, call) => {
+  const fixture = await fixtureOver(STORES[name]?.() as Store)
   const misspelt = `${option.slice(0, -1)}Q`
-  const attempt = async (): Promise<unknown> => call({ [misspelt]: 'x' }, world)
+  const attempt = async (): Promise<unknown> => call({ [misspelt]: 'x' }, fixture)
   await expect(attempt()).rejects.toMatchObject({
     code: 'invalid_argument',
     message: `Unknown option "${misspelt}". Did you mean ${option}?`,
@@ -323,20 +327,20 @@ it.each([
   ['tag', 'tags'],
   ['titleContain', 'titleContains'],
   ['Limit', 'limit'],
-])('names the nearest of several options for %s', async (option, meant) => {
+])('the error for %s suggests the option %s', async (option, expected) => {
   const attempt = async (): Promise<unknown> => memoryStore().listConversations({ [option]: 'x' })
-  await expect(attempt()).rejects.toThrow(`Unknown option "${option}". Did you mean ${meant}?`)
+  await expect(attempt()).rejects.toThrow(`Unknown option "${option}". Did you mean ${expected}?`)
 })
 
 it.each(['page_id', 'next_page_id', 'before', 'x', 'pageToken', 'filter', 'q'.repeat(50)])(
-  'lists the options if %s resembles none',
+  'the error for %s, which resembles no option, lists the options',
   async (option) => {
     const attempt = async (): Promise<unknown> => memoryStore().search({ conversationId: 'c', [option]: 'x' })
     await expect(attempt()).rejects.toThrow(/\. Use one of conversationId, .*\bcursor\b.*\.$/)
   },
 )
 
-it('names no option at length', async () => {
+it('the error for a long option contains its first 40 characters', async () => {
   const long = 'x'.repeat(1e6)
   const attempt = async (): Promise<unknown> => memoryStore().listConversations({ [long]: 1 })
   await expect(attempt()).rejects.toMatchObject({ data: { field: long.slice(0, 40) } })

@@ -11,12 +11,12 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiReport } from './api.ts'
-import { link, linkOthers, ROOT, samplesOfPages } from './pages.ts'
+import { link, linkPeers, ROOT, samplesOfPages } from './pages.ts'
 
 const run = promisify(execFile)
 const OLDEST = '22.13.1'
 const EXAMPLES = join(ROOT, 'examples')
-const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)
+const pathOfBin = (name: string): string => join(ROOT, 'node_modules/.bin', name)
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 
 let project = ''
@@ -79,7 +79,7 @@ async function typeCheck(name: string, text: string, types: string): Promise<voi
 }
 
 describe('the packed package', () => {
-  it('holds what runs and nothing else', () => {
+  it('contains only the expected files, within the size limits', () => {
     const paths = packed.files.map((file) => file.path)
     expect(paths).toContain('dist/index.js')
     expect(paths).toContain('dist/index.d.ts')
@@ -97,7 +97,7 @@ describe('the packed package', () => {
     expect(packed.size).toBeLessThanOrEqual(1_400_000)
   })
 
-  it('names its placeholders, which the first publication replaces', async () => {
+  it('has a placeholder author and URLs until its first publication', async () => {
     const { author, bugs, homepage, repository } = JSON.parse(
       await readFile(join(ROOT, 'package.json'), 'utf8'),
     )
@@ -105,15 +105,15 @@ describe('the packed package', () => {
     for (const url of [bugs.url, homepage, repository.url]) expect(url).toContain('//colloquy.example/')
   })
 
-  it('publishes what test/api.txt says, which `npm run api` writes anew', async () => {
+  it('publishes the declarations in test/api.txt, which `npm run api` updates', async () => {
     const report = apiReport(join(project, 'node_modules/colloquy')).split('\n')
-    const known = (await readFile(join(ROOT, 'test/api.txt'), 'utf8')).split('\n')
-    const [added, gone] = [without(report, new Set(known)), without(known, new Set(report))]
-    expect({ added, gone }).toEqual({ added: [], gone: [] })
-    expect(report).toEqual(known)
+    const listed = (await readFile(join(ROOT, 'test/api.txt'), 'utf8')).split('\n')
+    const [added, removed] = [without(report, new Set(listed)), without(listed, new Set(report))]
+    expect({ added, removed }).toEqual({ added: [], removed: [] })
+    expect(report).toEqual(listed)
   })
 
-  it('gives bundlers its side effects in the nearest package.json too', async () => {
+  it('declares its side effects for bundlers in dist/package.json too', async () => {
     const installed = join(project, 'node_modules/colloquy')
     const read = async (path: string) => JSON.parse(await readFile(join(installed, path), 'utf8'))
     const { type, sideEffects } = await read('package.json')
@@ -121,18 +121,18 @@ describe('the packed package', () => {
     expect(await read('dist/package.json')).toEqual({ type, sideEffects })
   })
 
-  it('imports into an empty project', async () => {
+  it('can be imported in an empty project', async () => {
     const { stdout } = await run(process.execPath, ['check.js'], { cwd: project })
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     expect(JSON.parse(stdout)).toEqual([process.versions.node, 'paused', manifest.version, true])
   })
 
-  it(`imports on Node ${OLDEST}, and its command runs there`, async () => {
-    const both = 'node check.js && node node_modules/colloquy/dist/cli/main.js demo'
-    const { stdout } = await npm(['exec', '-y', `--package=node@${OLDEST}`, '-c', both], project)
-    const at = stdout.indexOf('["')
-    const end = stdout.indexOf('\n', at)
-    expect(JSON.parse(stdout.slice(at, end))).toEqual([OLDEST, 'paused', expect.any(String), true])
+  it(`can be imported, and runs its command, on Node ${OLDEST}`, async () => {
+    const command = 'node check.js && node node_modules/colloquy/dist/cli/main.js demo'
+    const { stdout } = await npm(['exec', '-y', `--package=node@${OLDEST}`, '-c', command], project)
+    const start = stdout.indexOf('["')
+    const end = stdout.indexOf('\n', start)
+    expect(JSON.parse(stdout.slice(start, end))).toEqual([OLDEST, 'paused', expect.any(String), true])
     expect(stdout.slice(end)).toContain('State')
   })
 
@@ -149,7 +149,7 @@ export { createService }
     await typeCheck('check.ts', program, '')
   })
 
-  it('type-checks with all of its entries that need Node, given the types of Node alone', async () => {
+  it('type-checks its Node entries with only the types of Node', async () => {
     const program = `import { sqliteStore } from 'colloquy/sqlite'
 import { postgresStore } from 'colloquy/postgres'
 import { shellHook } from 'colloquy/shell'
@@ -159,7 +159,7 @@ export { sqliteStore, postgresStore, shellHook, serve, processSandboxes }
     await typeCheck('check-node.ts', program, join(ROOT, 'node_modules/@types/node'))
   })
 
-  it('has the types that the samples of the pages and the examples ask for', async () => {
+  it('type-checks the samples of the pages and the examples', async () => {
     const write = async (name: string, text: string): Promise<string> => {
       const file = join(project, 'samples', name)
       await mkdir(dirname(file), { recursive: true })
@@ -170,21 +170,23 @@ export { sqliteStore, postgresStore, shellHook, serve, processSandboxes }
     for (const name of readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }))
       if (name.endsWith('.ts') && !name.startsWith('recipes/'))
         await write(name, await readFile(join(EXAMPLES, name), 'utf8'))
-    linkOthers(join(project, 'samples'))
+    linkPeers(join(project, 'samples'))
     const config = { extends: join(ROOT, 'tsconfig.json'), include: ['.'], exclude: [] }
     expect(await typeErrors('-p', await write('tsconfig.json', JSON.stringify(config)))).toBe('')
   })
 
-  it('passes the publishing checks', async () => {
-    await run(bin('publint'), ['--strict', join(project, packed.filename)], { cwd: ROOT })
+  it('passes publint and attw', async () => {
+    await run(pathOfBin('publint'), ['--strict', join(project, packed.filename)], { cwd: ROOT })
     const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     const { './package.json': _, ...entries } = exports as Record<string, { readonly types: string }>
     for (const { types, ...other } of Object.values(entries))
       expect(other).toEqual({ default: types.replace(/\.d\.ts$/, '.js') })
-    // All entries are alike, so a few are enough.
+    // All entries have the same form, so a few are enough.
     const some = ['.', './service/node', './testing/server']
     expect(Object.keys(entries)).toEqual(expect.arrayContaining(some))
     const file = join(project, packed.filename)
-    await run(bin('attw'), ['--profile', 'esm-only', '--entrypoints', ...some, '--', file], { cwd: ROOT })
+    await run(pathOfBin('attw'), ['--profile', 'esm-only', '--entrypoints', ...some, '--', file], {
+      cwd: ROOT,
+    })
   })
 })

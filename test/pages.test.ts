@@ -17,43 +17,43 @@ const calls = PAGES.flatMap((page) => [
   ...[...readPage(page).matchAll(/`(npx colloquy \w+ [^`]*)`/g)].map((match) => match[1] ?? ''),
 ]).flatMap((line) => /^(?:[A-Z_]+=\S+ )*(?:npx )?colloquy ([^#>|]*)/.exec(line)?.[1]?.trim() ?? [])
 
-describe('the commands', () => {
-  it('are there', () => {
+describe('commands on the pages', () => {
+  it('include demo and more than 40 calls', () => {
     expect(calls).toContain('demo')
     expect(calls.length).toBeGreaterThan(40)
   })
 
-  it.each([...new Set(calls)])('parses: colloquy %s', (line) => {
+  it.each([...new Set(calls)])('can be parsed: colloquy %s', (line) => {
     // An ellipsis on its own is a placeholder.
-    const words = line
+    const argv = line
       .replace(/ …( |$)/, ' --db my.db --conversation ID$1')
       .split(/\s+/)
       .map((word) => word.replaceAll("'", ''))
-    expect(parseRequest(words).command).toBe(words.includes('--help') ? 'help' : words[0])
+    expect(parseRequest(argv).command).toBe(argv.includes('--help') ? 'help' : argv[0])
   })
 })
 
-it('say as what each error is told over HTTP', () => {
+it('docs/service.md lists the HTTP status of each error', () => {
   const rows = [...readPage('docs/service.md').matchAll(/^\| (\d+|none) +\| (.*) \|$/gm)]
   const report = rows.flatMap(([, status = '', codes = '']) =>
     [...codes.matchAll(/`(\w+)`/g)].map((match) => [match[1] ?? '', status] as const),
   )
   const source = readFileSync(join(ROOT, 'src/event/errors.ts'), 'utf8')
   const codes = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map((match) => match[1] as ErrorCode)
-  const real = codes.map((code) => [
+  const actual = codes.map((code) => [
     code,
     String(toProblem(new ColloquyError(code, ''), {})?.status ?? 'none'),
   ])
   expect(codes.length).toBeGreaterThan(20)
-  expect(report.toSorted()).toEqual(real.toSorted())
+  expect(report.toSorted()).toEqual(actual.toSorted())
 })
 
-it('name all statuses', () => {
+it('docs/conversations.md lists all statuses', () => {
   const list = /^The status is ([^.]*)\./m.exec(readPage('docs/conversations.md'))?.[1] ?? ''
   expect([...list.matchAll(/`(\w+)`/g)].map((match) => match[1])).toEqual([...STATUSES])
 })
 
-it('name all kinds of events', () => {
+it('docs/events.md lists all kinds of events', () => {
   const rows = [...readPage('docs/events.md').matchAll(/^\| (`.*?) +\|/gm)].map((match) => match[1] ?? '')
   const names = rows.flatMap((row) => [...row.matchAll(/`(\w+)`/g)].map((match) => match[1]))
   expect(names.toSorted()).toEqual(EVENT_KINDS.toSorted())
@@ -70,7 +70,7 @@ const anchorsOf = (page: string): Set<string> =>
     ),
   )
 
-it.each(PAGES)('%s: links lead to headings that are there', (page) => {
+it.each(PAGES)('%s links only to existing headings', (page) => {
   const links = [...readPage(page).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
   const wrong = links.filter(([, path = '', anchor = '']) => {
     const target = path === '' ? page : posix.join(posix.dirname(page), path)
@@ -79,7 +79,7 @@ it.each(PAGES)('%s: links lead to headings that are there', (page) => {
   expect(wrong.map(([link]) => link)).toEqual([])
 })
 
-it('docs/README.md leads to every page', () => {
+it('docs/README.md links to every page', () => {
   const linked = [...readPage('docs/README.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(
     ([, path]) => `docs/${path}`,
   )

@@ -56,7 +56,7 @@ export const samplesOfPages = (): { readonly name: string; readonly file: string
   )
 
 /** Packages that users install next to this one. */
-const OTHERS = [
+const PEERS = [
   '@types/node',
   '@types/ws',
   '@anthropic-ai/claude-agent-sdk',
@@ -82,8 +82,8 @@ export function link(folder: string, name: string, target = `node_modules/${name
   symlinkSync(resolve(ROOT, target), join(folder, 'node_modules', name))
 }
 
-export function linkOthers(folder: string): void {
-  for (const name of OTHERS) link(folder, name)
+export function linkPeers(folder: string): void {
+  for (const name of PEERS) link(folder, name)
 }
 
 /** A user's project. */
@@ -111,7 +111,7 @@ export function project(): Project {
   const manifest = { name: 'colloquy', type: 'module', exports }
   write('node_modules/colloquy/package.json', JSON.stringify(manifest))
   link(folder, 'colloquy/built', inject('built'))
-  linkOthers(folder)
+  linkPeers(folder)
   return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
@@ -171,5 +171,5 @@ export const SHOWN =
   /^(?!(?:const|let|import|export|for|if|else|return|await|yield|type)\b)([^/\s}].*?) \/\/ (.+)$/gm
 
 /** Replaces each line that shows a value with a check. */
-export const checked = (code: string): string =>
+export const withChecks = (code: string): string =>
   `import { $same } from './same.js'\n${code.replaceAll(SHOWN, '$$same($1, $2)')}`

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { LawBroken, legalLog } from '../src/testing/index.ts'
 
-const broken = fc.property(legalLog(), (facts) => {
+const failingProperty = fc.property(legalLog(), (facts) => {
   if (facts.length > 3) throw new LawBroken('R4', 'too long')
 })
 
@@ -18,7 +18,7 @@ const failureOf = (run: () => void): string => {
 }
 
 it('prints the law, its sentence, the log and the command that replays it', () => {
-  const text = failureOf(() => fc.assert(broken, { numRuns: 200 }))
+  const text = failureOf(() => fc.assert(failingProperty, { numRuns: 200 }))
   expect(text).toMatch(/^Broken law R4: .+\n {2}too long\n {2}again: \{ seed: \d+, path: '[\d:]+' \}/)
   // A command appends up to three events at once, so that a log of 4 is not reached from every seed.
   expect([4, 5, 6]).toContain(text.match(/^\{"kind":.*\}$/gm)?.length)
@@ -26,7 +26,7 @@ it('prints the law, its sentence, the log and the command that replays it', () =
     /replay it: COLLOQUY_SEED=\d+ COLLOQUY_PATH=[\d:]+ npm test -- test\/property-failures\.test\.ts -t 'prints the law/,
   )
   const [, seed, path = ''] = /seed: (\d+), path: '([\d:]+)'/.exec(text) ?? []
-  const replayed = failureOf(() => fc.assert(broken, { seed: Number(seed), path, numRuns: 1 }))
+  const replayed = failureOf(() => fc.assert(failingProperty, { seed: Number(seed), path, numRuns: 1 }))
   expect(replayed).toBe(text)
 })
 

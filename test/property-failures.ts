@@ -12,7 +12,7 @@ import { describeFailure } from '../src/testing/failure.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 /** Maximum length of a value that is not a log. */
-const LONGEST = 4_000
+const MAX_LENGTH = 4_000
 
 /** The first log among a case's values: a list of facts, or an object that contains one. */
 function logIn(value: unknown): readonly Fact[] | undefined {
@@ -36,7 +36,7 @@ function report({ failed, seed, counterexamplePath, counterexample, ...rest }: f
   const again = path === undefined ? `COLLOQUY_SEED=${seed}` : `COLLOQUY_SEED=${seed} COLLOQUY_PATH=${path}`
   const lines = [
     describeFailure({ error, seed, ...(path && { path }), ...(facts && { facts }) }),
-    ...(facts === undefined ? [`  the case: ${fc.stringify(counterexample).slice(0, LONGEST)}`] : []),
+    ...(facts === undefined ? [`  the case: ${fc.stringify(counterexample).slice(0, MAX_LENGTH)}`] : []),
     `  replay it: ${again} npm test -- ${relative(ROOT, testPath)} -t '${currentTestName.replaceAll(/ > |[^\w ,]/g, '.*')}'`,
   ]
   throw new Error(lines.join('\n'), { cause: error })

@@ -1,6 +1,6 @@
 /**
- * Every citation resolves: what comments, laws and pages cite of the design, the interface and the laws
- * exists, and ships wherever they do.
+ * Citations of the design, the interface and the laws in comments, laws and pages resolve, and published
+ * files cite only published files.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const rules = new Set([...read(DESIGN).matchAll(/^- \*\*([DU]\d+)\*\*/gm)].map((
 const sections = { design: sectionsOf(DESIGN), interface: sectionsOf(INTERFACE) }
 
 /** Joins comments of several lines, so that a citation is in one piece. */
-const joined = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, ' ')
+const joinComments = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, ' ')
 
 const LIST = String.raw`[A-Z]\d{0,2}(?:(?:, and|,| and| or| to) [A-Z]\d{0,2}(?![\w']))*(?!\w)`
 
@@ -39,26 +39,28 @@ function dangling(
   text: string,
   { page, bare = true }: { page?: Set<string> | undefined; bare?: boolean } = {},
 ): string[] {
-  const whole = joined(text)
-  const out: string[] = []
-  const check = (result: string, isThere: boolean) => void (isThere || out.push(result))
-  if (bare) for (const [rule] of whole.matchAll(/\b[DU][1-9]\d?\b/g)) check(rule, rules.has(rule))
-  for (const [result, list = ''] of whole.matchAll(new RegExp(String.raw`\b[Ll]aws? (${LIST})`, 'g')))
+  const content = joinComments(text)
+  const unresolved: string[] = []
+  const check = (result: string, exists: boolean) => void (exists || unresolved.push(result))
+  if (bare) for (const [rule] of content.matchAll(/\b[DU][1-9]\d?\b/g)) check(rule, rules.has(rule))
+  for (const [result, list = ''] of content.matchAll(new RegExp(String.raw`\b[Ll]aws? (${LIST})`, 'g')))
     check(
       result,
       [...list.matchAll(/[A-Z]\d{0,2}/g)].every(([law]) => laws.has(law)),
     )
-  for (const [result, which = '', number = ''] of whole.matchAll(
+  for (const [result, pageName = '', number = ''] of content.matchAll(
     /\b(design|interface)(?:'s)? (?:section )?(\d+(?:\.\d+)?)/g,
   ))
-    check(result, sections[which as 'design' | 'interface'].has(number))
+    check(result, sections[pageName as 'design' | 'interface'].has(number))
   // "design 4" is ambiguous: write "design section 4".
-  for (const [result] of whole.matchAll(/\bdesign \d/g)) check(result, false)
-  for (const [result, number = ''] of whole.matchAll(/(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g))
+  for (const [result] of content.matchAll(/\bdesign \d/g)) check(result, false)
+  for (const [result, number = ''] of content.matchAll(
+    /(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g,
+  ))
     check(result, page?.has(number) === true)
-  for (const [path] of whole.matchAll(/(?<![\w/.-])(?:docs\/[\w-]+|properties\/[\w-]+)\.md\b/g))
+  for (const [path] of content.matchAll(/(?<![\w/.-])(?:docs\/[\w-]+|properties\/[\w-]+)\.md\b/g))
     check(path, existsSync(join(ROOT, path)))
-  return out
+  return unresolved
 }
 
 const sources = filesIn('src', /\.tsx?$/)
@@ -68,10 +70,10 @@ const tests = ['test', 'properties', 'bench']
 const pages = [...filesIn('docs', /\.md$/), LAWS, 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
 
 /** Files about the inventory's cases, whose numbers resemble those of the design. */
-const ofInventory = (file: string): boolean =>
+const isAboutInventory = (file: string): boolean =>
   file.startsWith('test/inventory') || /\binventory\b/.test(read(file))
 
-const inAll = (files: readonly string[], find: (file: string) => readonly string[]): string[] =>
+const collect = (files: readonly string[], find: (file: string) => readonly string[]): string[] =>
   files.flatMap((file) => find(file).map((matches) => `${file}: ${matches}`))
 
 /** The files that a page links to. */
@@ -87,24 +89,24 @@ const pathsOf = (file: string): string[] =>
   )
 
 /** The repository's files that a source names. */
-const namedIn = (file: string): string[] =>
-  [...joined(read(file)).matchAll(/(?<![\w/.'-])(?:docs|properties|test|bench|src)\/[\w./-]+/g)].map(
+const pathsNamedIn = (file: string): string[] =>
+  [...joinComments(read(file)).matchAll(/(?<![\w/.'-])(?:docs|properties|test|bench|src)\/[\w./-]+/g)].map(
     ([path]) => path.replace(/\.$/, ''),
   )
 
-describe('what is cited is there', () => {
-  it('has something to cite', () => {
+describe('citations', () => {
+  it('have rules and laws as targets, and more than 20 sources use them', () => {
     expect([...rules].filter((rule) => rule.startsWith('U'))).toHaveLength(11)
     for (let number = 1; number <= 30; number += 1) expect(rules).toContain(`D${number}`)
     expect(laws.size).toBeGreaterThan(80)
     expect([...read(LAWS).matchAll(/^- \*\*[A-Z]\d+\*\*/gm)], 'each number once').toHaveLength(
       [...laws].filter((law) => law.length > 1).length,
     )
-    expect(sources.filter((file) => /\bdesign D\d/.test(joined(read(file)))).length).toBeGreaterThan(20)
+    expect(sources.filter((file) => /\bdesign D\d/.test(joinComments(read(file)))).length).toBeGreaterThan(20)
   })
 
-  it('notices what is not', () => {
-    const wrong = [
+  it('are found by `dangling` if they do not resolve', () => {
+    const invalid = [
       'design D99',
       'design section 12',
       'design 4',
@@ -114,7 +116,7 @@ describe('what is cited is there', () => {
       'law R99',
       'laws V, R99 and M',
     ]
-    for (const text of [...wrong, '(section 3)', 'see docs/nowhere.md', 'stamps them (design\n * D99)'])
+    for (const text of [...invalid, '(section 3)', 'see docs/nowhere.md', 'stamps them (design\n * D99)'])
       expect(dangling(text)).not.toEqual([])
     for (const text of [
       'design D8',
@@ -129,66 +131,67 @@ describe('what is cited is there', () => {
       expect(dangling(text)).toEqual([])
   })
 
-  it('in the sources', () => expect(inAll(sources, (file) => dangling(read(file)))).toEqual([]))
+  it('resolve in the sources', () => expect(collect(sources, (file) => dangling(read(file)))).toEqual([]))
 
-  it('in tests and properties', () =>
-    expect(inAll(tests, (file) => dangling(read(file), { bare: !ofInventory(file) }))).toEqual([]))
+  it('resolve in tests and properties', () =>
+    expect(collect(tests, (file) => dangling(read(file), { bare: !isAboutInventory(file) }))).toEqual([]))
 
-  it('in the reasons of the inventory', () =>
+  it('resolve in the reasons of the inventory', () =>
     expect(
       INVENTORY.flatMap(({ id, why = '' }) =>
         dangling(why, { page: sections.design }).map((matches) => `${id}: ${matches}`),
       ),
     ).toEqual([]))
 
-  it('in the pages', () =>
+  it('resolve in the pages', () =>
     expect(
-      inAll(pages, (file) =>
+      collect(pages, (file) =>
         dangling(read(file), { page: file.startsWith('docs/') ? sectionsOf(file) : undefined }),
       ),
     ).toEqual([]))
 
-  it('by number in the laws', () => {
+  it('resolve in the laws, by number', () => {
     const numbers = [...read(LAWS).matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([number]) => number)
     expect(numbers.filter((number) => !laws.has(number) && !rules.has(number))).toEqual([])
   })
 
-  it('by links and paths', () => {
+  it('resolve in the pages as links and paths', () => {
     expect(
-      inAll(pages, (file) =>
+      collect(pages, (file) =>
         [...linksOf(file), ...pathsOf(file)].filter((path) => !existsSync(join(ROOT, path))),
       ),
     ).toEqual([])
   })
 
-  it('in the glossary, name by name', () => {
+  it('resolve in the glossary for each name', () => {
     const rows = [
       ...read('docs/architecture.md').matchAll(/^\|.*\| +(?:`(\w+)`)? *\| `(src\/[\w./-]+)` *\|$/gm),
     ]
     expect(rows.length).toBeGreaterThan(40)
-    const wrong = rows.filter(
+    const invalid = rows.filter(
       ([, name = '', file = '']) =>
         !existsSync(join(ROOT, file)) || !new RegExp(String.raw`\b${name}\b`).test(read(file)),
     )
-    expect(wrong.map(([row]) => row)).toEqual([])
+    expect(invalid.map(([row]) => row)).toEqual([])
   })
 })
 
-const isIn = (path: string, entry: string): boolean => path === entry || path.startsWith(`${entry}/`)
+const isInside = (path: string, entry: string): boolean => path === entry || path.startsWith(`${entry}/`)
 
-describe('what ships refers to what ships', () => {
+describe('published files', () => {
   const { files } = JSON.parse(read('package.json')) as { files: readonly string[] }
   const ships = (path: string): boolean =>
-    ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', ...files].some((entry) => isIn(path, entry)) &&
-    !files.some((entry) => entry.startsWith('!') && isIn(path, entry.slice(1)))
+    ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', ...files].some((entry) =>
+      isInside(path, entry),
+    ) && !files.some((entry) => entry.startsWith('!') && isInside(path, entry.slice(1)))
 
-  it('has the pages that comments cite', () =>
+  it('include the pages that comments cite', () =>
     expect([LAWS, DESIGN, INTERFACE].filter((page) => !ships(page))).toEqual([]))
 
-  it('in the comments of the sources, which become those of the published types', () =>
-    expect(inAll(sources, (file) => namedIn(file).filter((path) => !ships(path)))).toEqual([]))
+  it('include every file that comments of src name', () =>
+    expect(collect(sources, (file) => pathsNamedIn(file).filter((path) => !ships(path)))).toEqual([]))
 
-  it('in the pages: links lead to it, and paths of the repository are said to be of the repository', () => {
+  it('link only to published files, and mark other paths as paths of the repository', () => {
     for (const file of pages.filter(ships)) {
       expect(
         linksOf(file).filter((path) => !ships(path)),
@@ -200,8 +203,9 @@ describe('what ships refers to what ships', () => {
   })
 })
 
-it('names no tracker, and no place outside of the repository', () => {
-  const outside = /\bissue (?:\d+|")|\bshared\/(?:design|review|reference)|\breference\/\w+\.md|\bpeers\.md/g
+it('no file names an issue or a file outside of the repository', () => {
+  const forbidden =
+    /\bissue (?:\d+|")|\bshared\/(?:design|review|reference)|\breference\/\w+\.md|\bpeers\.md/g
   const all = [...sources, ...tests, ...pages]
-  expect(inAll(all, (file) => [...read(file).matchAll(outside)].map(([matches]) => matches))).toEqual([])
+  expect(collect(all, (file) => [...read(file).matchAll(forbidden)].map(([matches]) => matches))).toEqual([])
 })

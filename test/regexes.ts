@@ -6,8 +6,8 @@ import { parseAst } from 'rolldown/parseAst'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** A regular expression and its place. */
-export interface Found {
+/** A regular expression and its file. */
+export interface SourceRegex {
   readonly location: string
   /** Null for one that is built at run time. */
   readonly regex: RegExp | null
@@ -17,7 +17,7 @@ export interface Found {
 const OUTSIDE = ['testing/', 'build/']
 
 /** The regular expressions of all other files. */
-export function regexesOfSource(): Found[] {
+export function regexesOfSource(): SourceRegex[] {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   return files
     .filter((file) => file.endsWith('.ts') && !OUTSIDE.some((folder) => file.startsWith(folder)))
@@ -31,8 +31,8 @@ interface Node {
   readonly callee?: { readonly name?: string }
 }
 
-function regexesIn(file: string, text: string): Found[] {
-  const matches: Found[] = []
+function regexesIn(file: string, text: string): SourceRegex[] {
+  const matches: SourceRegex[] = []
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     const { type, regex, callee } = value as Node
@@ -60,14 +60,12 @@ export const overflowing = (sources: readonly string[]): string[] =>
   sources.filter((source) => /\)(?:[*+]|\{\d+,\})|\{(?:[4-9]|\d\d+),\}/.test(plainOf(source)))
 
 /** All patterns, and all strings of the files that build patterns. */
-export function partsOfPatterns(patterns: readonly Found[]): string[] {
-  const composing = new Set(
-    patterns.flatMap(({ location: position, regex }) => (regex === null ? [position] : [])),
-  )
+export function partsOfPatterns(patterns: readonly SourceRegex[]): string[] {
+  const building = new Set(patterns.flatMap(({ location, regex }) => (regex === null ? [location] : [])))
   return [
     ...new Set([
       ...patterns.flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
-      ...[...composing].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
+      ...[...building].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
     ]),
   ]
 }
@@ -76,9 +74,9 @@ function textsIn(text: string): string[] {
   const matches: string[] = []
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
-    const { type, value: ownValue } = value as { readonly type?: string; readonly value?: unknown }
-    if (type === 'Literal' && typeof ownValue === 'string') matches.push(ownValue)
-    if (type === 'TemplateElement') matches.push((ownValue as { readonly raw: string }).raw)
+    const { type, value: literal } = value as { readonly type?: string; readonly value?: unknown }
+    if (type === 'Literal' && typeof literal === 'string') matches.push(literal)
+    if (type === 'TemplateElement') matches.push((literal as { readonly raw: string }).raw)
     for (const inner of Object.values(value)) visit(inner)
   }
   visit(parseAst(text, { lang: 'ts' }))
@@ -92,22 +90,22 @@ const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@
 export type MakeText = (length: number) => string
 
 /** Texts of repeated pieces of the pattern. O(words²). */
-export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(wordsOf(source))
+export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(piecesOf(source))
 
 /**
  * Repeats each word and each pair of words, also after a word, and before a character that nothing
  * matches. O(words²).
  */
-export function textsOf(words: readonly string[]): MakeText[] {
-  const pairs = words.flatMap((a) => words.map((b) => (a === b ? a : a + b)))
+export function textsOf(pieces: readonly string[]): MakeText[] {
+  const pairs = pieces.flatMap((a) => pieces.map((b) => (a === b ? a : a + b)))
   return [
     ...pairs.map(
       (part): MakeText =>
         (length) =>
           repeated(part, length),
     ),
-    ...['', ...words].flatMap((first) =>
-      words.map(
+    ...['', ...pieces].flatMap((first) =>
+      pieces.map(
         (part): MakeText =>
           (length) =>
             `${first}${repeated(part, length)}\u0001`,
@@ -119,14 +117,14 @@ export function textsOf(words: readonly string[]): MakeText[] {
 const repeated = (part: string, length: number): string => part.repeat(Math.ceil(length / part.length))
 
 /** Strings in a pattern, and one character of each common class. */
-function wordsOf(source: string): string[] {
-  const named = source
+function piecesOf(source: string): string[] {
+  const strings = source
     .replaceAll(
       /\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\}|\\x[0-9a-fA-F]{2}|\\[pP]\{\w+\}|\\[dDwWsSbBtnrvf0-9]/g,
       '\u0000',
     )
     .replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)|\{\d+(?:,\d*)?\}/g, '\u0000')
     .match(/(?:\\[^\w]|[A-Za-z0-9_%@&=:;<>"'`~!#/ -])+/g)
-  const words = (named ?? []).map((word) => word.replaceAll(/\\(.)/g, '$1'))
-  return [...new Set([...words.toSorted((a, b) => b.length - a.length).slice(0, 16), ...COMMON])]
+  const pieces = (strings ?? []).map((word) => word.replaceAll(/\\(.)/g, '$1'))
+  return [...new Set([...pieces.toSorted((a, b) => b.length - a.length).slice(0, 16), ...COMMON])]
 }

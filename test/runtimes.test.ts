@@ -1,5 +1,5 @@
 /**
- * The core's tests need nothing of Node that other runtimes lack: `npm run test:runtimes` runs them
+ * The core's tests use nothing of Node that other runtimes lack: `npm run test:runtimes` runs them
  * there.
  */
 
@@ -10,7 +10,7 @@ import { coreFiles, ROOT } from './runtimes/files.ts'
 
 /** Replaces Node's modules in other runtimes; the names it exports are available. */
 const STAND_IN = readFileSync(join(ROOT, 'test/runtimes/without-node.ts'), 'utf8')
-const STOOD_FOR = new Set(
+const PROVIDED = new Set(
   [...STAND_IN.matchAll(/^export (?:const|function) (\w+)|^export \{ \w+ as (\w+) \}/gm)].map(
     ([, name, renamed]) => name ?? renamed,
   ),
@@ -41,29 +41,29 @@ function importsOf(file: string): { readonly names: string[]; readonly from: str
 /** Imports that other runtimes lack, with the importing file. */
 function missing(files: readonly string[]): string[] {
   const seen = new Set(files)
-  const lacks: string[] = []
+  const problems: string[] = []
   for (const file of seen)
     for (const { names, from } of importsOf(file)) {
       if (from.startsWith('node:')) {
-        const all = MODULES.test(from) ? names.filter((name) => !STOOD_FOR.has(name)) : names
-        lacks.push(...all.map((name) => `${file} imports ${name} from ${from}`))
+        const all = MODULES.test(from) ? names.filter((name) => !PROVIDED.has(name)) : names
+        problems.push(...all.map((name) => `${file} imports ${name} from ${from}`))
       }
       if (!from.startsWith('.')) continue
       const target = relative(ROOT, resolve(ROOT, dirname(file), from))
-      if (names.length > 0 && FOR_NODE.test(target)) lacks.push(`${file} imports ${target}`)
+      if (names.length > 0 && FOR_NODE.test(target)) problems.push(`${file} imports ${target}`)
       if (target !== REPLACED && !target.startsWith('src/') && target.endsWith('.ts')) seen.add(target)
     }
-  return lacks
+  return problems
 }
 
-it('finds what is missing', () => {
-  const lacks = missing(['test/store/sqlite-watch.test.ts'])
-  expect(lacks).toContain('test/store/sqlite-watch.test.ts imports copyFileSync from node:fs')
-  expect(lacks).toContain('test/store/sqlite-drivers.ts imports tmpdir from node:os')
-  expect(lacks).toContain('test/store/sqlite-watch.test.ts imports src/store/sqlite/index.ts')
+it('`missing` finds imports that other runtimes lack', () => {
+  const problems = missing(['test/store/sqlite-watch.test.ts'])
+  expect(problems).toContain('test/store/sqlite-watch.test.ts imports copyFileSync from node:fs')
+  expect(problems).toContain('test/store/sqlite-drivers.ts imports tmpdir from node:os')
+  expect(problems).toContain('test/store/sqlite-watch.test.ts imports src/store/sqlite/index.ts')
 })
 
-it('nothing is, but where a list in test/runtimes/files.ts says why a file does not run there', () => {
+it('the tests in test/runtimes/files.ts import nothing that other runtimes lack', () => {
   const { files } = coreFiles()
   expect(files.length).toBeGreaterThan(100)
   expect(missing(files)).toEqual([])
