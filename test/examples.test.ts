@@ -83,7 +83,7 @@ const programs = globSync('**/*.ts', { cwd: PROGRAMS }).map((name) =>
 )
 
 describe('examples in docstrings', () => {
-  it('number more than 20', () => {
+  it('there are more than 20', () => {
     expect(examples.length).toBeGreaterThan(20)
   })
 
@@ -94,7 +94,7 @@ describe('examples in docstrings', () => {
     expect(functions.map(([name]) => name).filter((name) => !called.has(name))).toEqual(['Conversation'])
   })
 
-  it('can belong to every published function, since each has a docstring', async () => {
+  it('every published function has a docstring', async () => {
     const functions = Object.entries(await published()).filter(([, value]) => typeof value === 'function')
     const text = files.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')
     const declarations = text.matchAll(

@@ -17,13 +17,13 @@ beforeAll(async () => {
   ;({ code } = await bundle('index.ts'))
 })
 
-describe('the core as a browser bundle', () => {
-  it('contains no Node module', () => {
+describe('browser bundles', () => {
+  it('the core contains no Node module', () => {
     expect(code.length).toBeGreaterThan(10_000)
     expect(code).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
-  it('excludes the shell hook, whose entry imports only two Node modules', async () => {
+  it('the shell hook has a separate entry, which imports only two Node modules', async () => {
     const input = resolve(import.meta.dirname, '../src/conversation/shell/shell-hook.ts')
     const build = await rolldown({ input, platform: 'node', logLevel: 'silent' })
     const { output } = await build.generate({ format: 'es' })
@@ -34,24 +34,24 @@ describe('the core as a browser bundle', () => {
     expect(output[0].code.length).toBeLessThan(50_000)
   })
 
-  it('has a counterpart for the steps, smaller than the core and without Node modules', async () => {
+  it('the steps contain no Node module, and are smaller than the core', async () => {
     const { code: steps } = await bundle('steps/index.ts')
     expect(steps).not.toMatch(/['"`]node:|require\(|child_process/)
     expect(steps.length).toBeLessThan(code.length)
   })
 
-  it('has a counterpart for the AI SDK without Node modules', async () => {
+  it('the AI SDK entry contains no Node module', async () => {
     const { code: sdk } = await bundle('ai-sdk.ts')
     expect(sdk).toContain('x-vercel-ai-ui-message-stream')
     expect(sdk).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
-  it('has a counterpart for the laws without Node modules', async () => {
+  it('the laws contain no Node module', async () => {
     const { code: laws } = await bundle('laws/index.ts')
     expect(laws).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
-  it('replays a log and writes messages with only the globals of ECMAScript', () => {
+  it('the core replays a log and writes messages with only the globals of ECMAScript', () => {
     // A new context has only the globals of ECMAScript: no process, Buffer, URL, timers or console.
     const result = runInNewContext(
       `${code};
@@ -77,11 +77,11 @@ describe('the core as a browser bundle', () => {
   })
 
   // Limits against accidents (a namespace import of the schema library costs more), not measurements.
-  it('weighs less than 128,500 bytes', () => {
+  it('the core weighs less than 128,500 bytes', () => {
     expect(weigh(code)).toBeLessThan(128_500)
   })
 
-  it('weighs less than 87,800 bytes with only the exports for logs, messages and stores', async () => {
+  it('the exports for logs, messages and stores weigh less than 87,800 bytes', async () => {
     const index = readFileSync(INDEX, 'utf8')
     const exported = index.matchAll(
       /^export \{([^}]*)\} from '\.\/(?:event|log|view|state|messages|store)\//gm,
@@ -98,7 +98,7 @@ describe('the core as a browser bundle', () => {
     expect(weigh((await bundle('index.ts', names)).code)).toBeLessThan(87_800)
   })
 
-  it.each(PARTS)('weighs less than $max bytes with only $names', async ({ entry, names, max: limit }) => {
+  it.each(PARTS)('the exports $names weigh less than $max bytes', async ({ entry, names, max: limit }) => {
     const { code, files } = await bundle(entry, names)
     expect(weigh(code)).toBeLessThan(limit)
     // A writer includes only its own grammar.

@@ -61,11 +61,11 @@ export const overflowing = (sources: readonly string[]): string[] =>
 
 /** All patterns, and all strings of the files that build patterns. */
 export function partsOfPatterns(patterns: readonly SourceRegex[]): string[] {
-  const building = new Set(patterns.flatMap(({ location, regex }) => (regex === null ? [location] : [])))
+  const files = new Set(patterns.flatMap(({ location, regex }) => (regex === null ? [location] : [])))
   return [
     ...new Set([
       ...patterns.flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
-      ...[...building].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
+      ...[...files].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
     ]),
   ]
 }
@@ -89,12 +89,12 @@ const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@
 /** Makes a text of about this many characters. */
 export type MakeText = (length: number) => string
 
-/** Texts of repeated pieces of the pattern. O(words²). */
+/** Texts of repeated pieces of the pattern. O(pieces²). */
 export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(piecesOf(source))
 
 /**
- * Repeats each word and each pair of words, also after a word, and before a character that nothing
- * matches. O(words²).
+ * Repeats each piece and each pair of pieces, also after another piece, and before a character that no
+ * pattern matches. O(pieces²).
  */
 export function textsOf(pieces: readonly string[]): MakeText[] {
   const pairs = pieces.flatMap((a) => pieces.map((b) => (a === b ? a : a + b)))
@@ -125,6 +125,6 @@ function piecesOf(source: string): string[] {
     )
     .replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)|\{\d+(?:,\d*)?\}/g, '\u0000')
     .match(/(?:\\[^\w]|[A-Za-z0-9_%@&=:;<>"'`~!#/ -])+/g)
-  const pieces = (strings ?? []).map((word) => word.replaceAll(/\\(.)/g, '$1'))
+  const pieces = (strings ?? []).map((text) => text.replaceAll(/\\(.)/g, '$1'))
   return [...new Set([...pieces.toSorted((a, b) => b.length - a.length).slice(0, 16), ...COMMON])]
 }

@@ -55,7 +55,7 @@ describe('condense', () => {
   it.each([
     [8, 'not_needed'],
     [9, 'events'],
-  ])('prints for %i events and --max-events 8 the reason %s', async (count, reason) => {
+  ])('prints the reason for %i events and --max-events 8: %s', async (count, reason) => {
     const answer = await condense(messages(count), '--max-events', '8')
     expect(answer.reason).toBe(reason)
     expect(answer.condensation === null).toBe(reason === 'not_needed')

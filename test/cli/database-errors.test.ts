@@ -95,7 +95,7 @@ describe('the password of a URL', () => {
     expect(addressOf('postgres:///db').label).toBe('postgres:///db')
   })
 
-  it('is not printed by a reachable database, even if it is wrong', async () => {
+  it('is not printed after a failed login, or by commands on a reachable database', async () => {
     const url = new URL(postgres.url)
     const wrong = new URL(postgres.url)
     wrong.password = 'wr0ng!pass'

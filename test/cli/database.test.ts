@@ -64,7 +64,7 @@ describe.each([
   { backend: 'SQLite', db: (index: (name: string) => string) => index('x.db') },
   { backend: 'PostgreSQL', db: () => postgres.url },
 ])('a conversation in $backend', ({ db }) => {
-  it('has the output of its file in every command', async () => {
+  it('has the same output as its file in every command', async () => {
     const index = folder({})
     const stored = ['--db', db(index), '--conversation', 'sample']
     expect((await colloquy(['import', SAMPLE, '--db', db(index)])).code).toBe(0)
@@ -135,7 +135,7 @@ describe('search', () => {
     { filters: ['--until', '2026-01-01 01:01+01:00'], ids: ['m', 'a', 'o'] },
     { filters: ['--text', 'hello'], ids: ['m', 'n'] },
     { filters: ['--leaf', 'n'], ids: ['m', 'n'] },
-  ])('finds $ids with $filters', async ({ filters, ids }) => {
+  ])('finds the matching events with $filters', async ({ filters, ids }) => {
     const argv = [...(await createDatabase()), ...filters]
     expect(await pages(argv)).toEqual(ids)
     expect(await pages([...argv, '--limit', '1'])).toEqual(ids)
@@ -260,7 +260,7 @@ describe('conversations', () => {
 })
 
 describe('a file name with a control character', () => {
-  it('is printed without it, and makes a hash the id', async () => {
+  it('is printed without the character, and its hash is the conversation id', async () => {
     const index = folder({})
     writeFileSync(index('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
     const { code, out } = await colloquy(['import', index('a\u001b[2J.jsonl'), '--db', index('x.db')])

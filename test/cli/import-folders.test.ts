@@ -232,7 +232,7 @@ describe('import of a zip', () => {
     expect(out).toContain('Grüße, 你好')
   })
 
-  it('uses the name of the folder or file as the id without meta.json', async () => {
+  it('derives the id from the folder or file name if meta.json is missing', async () => {
     const event = JSON.stringify(PAUSE)
     const index = folder({
       'a.zip': makeZip({ 'run 7/events/event-00000-p.json': event }),

@@ -33,7 +33,7 @@ describe('input formats', () => {
     expect(await ids(folder({ [name]: text })(name))).toEqual(['a', 'b'])
   })
 
-  it('of standard input are detected by the first character, for any chunks', async () => {
+  it('are detected in standard input by the first character, for any chunk size', async () => {
     for (const text of [`${A}\n${B}`, `[${A},${B}]`, `\ufeff\n[${A},${B}]`, `\ufeff${A}\n${B}`]) {
       const bytes = Buffer.from(text)
       expect(await ids('-', text)).toEqual(['a', 'b'])
@@ -54,7 +54,7 @@ describe('input formats', () => {
   const pretty = JSON.stringify(JSON.parse(A), null, 2)
   const request = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] }, null, 2)
 
-  it('include a pretty-printed object, for any chunks', async () => {
+  it('include a pretty-printed object, for any chunk size', async () => {
     for (const text of [pretty, `\ufeff\n\n${pretty}\r\n`]) {
       expect(await ids('-', text)).toEqual(['a'])
       expect(
@@ -172,7 +172,7 @@ describe('input that is not JSON', () => {
     ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON: '],
     ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other: '],
     ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others: '],
-  ])('with %s is reported in one line, and the other events are read', async (_, text, message) => {
+  ])('is reported in one line for %s, and the other events are read', async (_, text, message) => {
     const file = folder({ 'a.jsonl': text })('a.jsonl')
     for (const argv of [
       ['replay', file, '--json'],
@@ -209,7 +209,7 @@ describe('input that is not JSON', () => {
     ['a.json', A, 'not_an_array'],
     ['a.json', '17', 'not_an_array'],
     ['a.json', 'null', 'not_an_array'],
-  ])('in %s, %j, fails with %s', async (name, text, code) => {
+  ])('makes %s with the content %j fail with %s', async (name, text, code) => {
     const file = folder({ [name]: text })(name)
     for (const command of ['check', 'replay', 'view', 'messages', 'tree']) {
       const outcome = await runJson([command, file])

@@ -138,7 +138,7 @@ describe('view', () => {
     ])
   })
 
-  it('starts at the event of --leaf', async () => {
+  it('prints the view at the event of --leaf', async () => {
     const index = folder({ 'a.jsonl': log })
     const { all } = await runJson(['view', index('a.jsonl'), '--leaf', 'a'])
     expect(all[0]).toMatchObject({ view: ['m'], pending: ['a'], dropped: [], cut_points: [0, 1] })
@@ -248,7 +248,7 @@ describe('tree', () => {
 })
 
 describe('several files', () => {
-  it('are read in order, each invalid one with an error, and exit with 1', async () => {
+  it('are answered in order; an invalid one gets an error, and the exit code is 1', async () => {
     const index = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
     const { code, all, err } = await runJson([
       'replay',

@@ -10,7 +10,7 @@ const title =
   logs.length > 0 ? 'every recorded log' : 'recorded logs (none here: the folder shared/logs is missing)'
 
 describe.skipIf(logs.length === 0)(title, () => {
-  it.each(logs)('$file is accepted by every command', async ({ file, path }) => {
+  it.each(logs)('every command accepts $file', async ({ file, path }) => {
     for (const command of [
       'check',
       'replay',
@@ -38,7 +38,7 @@ describe.skipIf(logs.length === 0)(title, () => {
     }
   })
 
-  it('is accepted by one replay of all files', async () => {
+  it('replay accepts all files together', async () => {
     const { code, all } = await runJson(['replay', ...logs.map(({ path }) => path)])
     expect({ code, files: all.map(({ file }) => file) }).toEqual({
       code: 0,

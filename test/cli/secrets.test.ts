@@ -70,7 +70,7 @@ describe('encrypted content', () => {
     },
   )
 
-  it('is replaced by null in a reasoning item, which is printed', async () => {
+  it('is printed as null within a reasoning item', async () => {
     const file = folder({ 'a.jsonl': lines(...EVENTS) })('a.jsonl')
     const { out } = await colloquy(['messages', file, '--format', 'openai-responses', '--json'])
     expect(out).toContain('"encrypted_content":null')

@@ -39,7 +39,7 @@ const sandboxIn = (url: string, id: string, status: string): Promise<Sandbox> =>
   })
 
 describe('colloquy serve without options', () => {
-  it('stores everything in the working directory, with a folder once there is a sandbox', async () => {
+  it('stores everything in the working directory, and creates the sandbox folder on demand', async () => {
     const path = folder({})
     const server = await startServer([], { cwd: path() })
     expect(readdirSync(path()).filter((name) => !name.startsWith('colloquy.db'))).toEqual([])
@@ -82,7 +82,7 @@ describe('colloquy serve without options', () => {
 
 describe('colloquy serve --config', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'runs the configured sandboxes, whose processes end after %s',
+    'runs the configured sandboxes, and leaves no process after %s',
     async (signal) => {
       const specs = [
         {
@@ -227,7 +227,7 @@ describe('colloquy serve with redaction', () => {
     [['--redact'], '{}', true],
     [[], '{"redact":["stored"]}', true],
     [[], '{"redact":["public"]}', false],
-  ])('with %j and %s masks shared events, and stored events: %s', async (flags, file, stored) => {
+  ])('masks shared events with %j and %s, and stored events: %s', async (flags, file, stored) => {
     const path = folder({ 'c.json': file })
     const args = ['--db', path('x.db'), '--config', path('c.json'), ...flags]
     const { url, stop } = await startServer(args, {})

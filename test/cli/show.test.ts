@@ -377,7 +377,7 @@ describe('messages', () => {
 })
 
 describe('an empty log', () => {
-  it('has "none" as its number of events', async () => {
+  it('replay prints "none" as the number of events', async () => {
     const out = await printed('replay', [])
     expect(out).toMatch(/^ {2}events +none$/m)
     expect(out).not.toMatch(/: *$/m)

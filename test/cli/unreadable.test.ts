@@ -32,7 +32,7 @@ describe('a fully quarantined log', () => {
     },
   )
 
-  it('makes messages fail for a database too', async () => {
+  it('makes the command messages fail on a database too', async () => {
     const index = folder({ 'a.jsonl': odd })
     const stored = ['--db', index('x.db'), '--conversation', 'a']
     await colloquy(['import', index('a.jsonl'), ...stored])
@@ -68,7 +68,7 @@ describe('a file in an unsupported format', () => {
     ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip: unpack it first'],
     ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text: save it as UTF-8'],
     ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text: save it as UTF-8'],
-  ])('fails and is named: %s', async (name, bytes, message) => {
+  ])('is rejected with the name of the format: %s', async (name, bytes, message) => {
     const file = folder({ [name]: bytes })(name)
     for (const [word, stdin] of [
       [file, ''],
@@ -81,7 +81,7 @@ describe('a file in an unsupported format', () => {
     }
   })
 
-  it('fails with a hint for a zip of sessions', async () => {
+  it('is rejected with a hint if it is a zip of sessions', async () => {
     const bytes = makeZip({ 'x/a.jsonl': `${A}\n` })
     const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
     expect(code).toBe(1)

@@ -103,7 +103,7 @@ function lineByFit(state: State, budget: number): BudgetLine {
   return { cut: 0, remaining: budget - minimum, refused: `the minimum request has ${minimum} tokens` }
 }
 
-describe('the readings of a log', () => {
+describe('values computed from a log', () => {
   it('agree with the engine at every position of a hostile log', () => {
     let [cuts, breaks, lines] = [0, 0, 0]
     fc.assert(
