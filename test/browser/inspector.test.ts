@@ -99,8 +99,8 @@ describe('a page opened from a file', () => {
     const { page, problems, requests } = await openFiles([SAMPLE])
     expect(await status(page)).toBe('waiting for confirmation')
     const view = JSON.parse(await colloquy('view', SAMPLE, '--json')) as { readonly view: readonly string[] }
-    const shown = await page.locator('#panel .unit:not(.pending) .item').count()
-    expect(shown).toBe(view.view.length)
+    const itemCount = await page.locator('#panel .unit:not(.pending) .item').count()
+    expect(itemCount).toBe(view.view.length)
     await page.locator('.rows').focus()
     for (let step = 0; step < 26; step += 1) await page.keyboard.press('ArrowUp')
     expect(await positionOf(page)).toBe(21)

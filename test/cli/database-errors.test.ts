@@ -47,7 +47,7 @@ describe('failed database commands', () => {
     // oxlint-disable-next-line no-control-regex -- the output must not contain them
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
     expect((await colloquy(resolvedArgv)).out).toBe('')
-    // Reading creates no database and damages none.
+    // Reading neither creates nor damages a database.
     expect(readdirSync(index()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
     expect(existsSync(index('none.db'))).toBe(false)
   })

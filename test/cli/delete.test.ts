@@ -155,8 +155,8 @@ describe('delete', () => {
     expect(JSON.parse(busy.out).error.message).toContain('Another process is applying a retention policy')
     const missing = folder({})('none.db')
     for (const flag of ['--yes', '--dry-run']) {
-      const none = await colloquy(['delete', '--db', missing, '--owner', 'ann', flag])
-      expect([none.code, none.err]).toEqual([1, expect.stringContaining('no such file')])
+      const outcome = await colloquy(['delete', '--db', missing, '--owner', 'ann', flag])
+      expect([outcome.code, outcome.err]).toEqual([1, expect.stringContaining('no such file')])
     }
     expect(existsSync(missing)).toBe(false)
   })

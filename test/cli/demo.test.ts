@@ -34,7 +34,7 @@ describe('the demo', () => {
   })
 
   it('shows a confirmation, a branch, an error, a pause, a summary and repairs', () => {
-    for (const words of [
+    for (const text of [
       'waiting_for_confirmation',
       'git push',
       '◀ HEAD',
@@ -47,7 +47,7 @@ describe('the demo', () => {
       'quarantined',
       'older shape',
     ]) {
-      expect(out).toContain(words)
+      expect(out).toContain(text)
     }
   })
 

@@ -215,7 +215,7 @@ describe('colloquy serve --config', () => {
 const sendJson = async (url: string, method: string, body: object): Promise<number> =>
   (await fetch(url, { method, body: JSON.stringify(body) })).status
 
-const readTexts = async (url: string): Promise<readonly [own: string, shared: string]> => [
+const readTexts = async (url: string): Promise<readonly [api: string, shared: string]> => [
   await (await fetch(`${url}/api/conversations/c/events/search`)).text(),
   await (await fetch(`${url}/api/shared-events/search?conversation_id=c`)).text(),
 ]

@@ -71,8 +71,8 @@ describe('the inspector page', () => {
           const read = rest.flatMap((block): unknown[] => JSON.parse(block))
           expect(read).toHaveLength(log.facts.length)
           const plain = log.facts.flatMap((fact, index) => (isQuarantined(fact) ? [] : [[read[index], fact]]))
-          for (const [shown, fact] of plain)
-            expect(shown).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
+          for (const [written, fact] of plain)
+            expect(written).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
           expect(page).not.toContain(secret)
           expect(page.match(/<\/?script/g)).toHaveLength(2 * (3 + rest.length))
         },
