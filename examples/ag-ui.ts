@@ -1,6 +1,6 @@
 /**
  * An AG-UI server for CopilotKit and other AG-UI clients. A disconnected client sends its input again and
- * misses nothing, since the conversation is in a database.
+ * misses no event, since the conversation is in a database.
  *
  *   npm install ./colloquy-0.1.0.tgz @ag-ui/core hono @hono/node-server
  *   FILE=pages.db node ag-ui.ts
@@ -31,9 +31,9 @@ const step: Step = async function* () {
 
 const app = new Hono()
 app.post('/', async (c) => {
-  const posted = (await c.req.json()) as { threadId: string }
-  const conversation = await engine.openOrCreate(posted.threadId)
-  const input = await receiveRunInput(conversation, posted)
+  const body = (await c.req.json()) as { threadId: string }
+  const conversation = await engine.openOrCreate(body.threadId)
+  const input = await receiveRunInput(conversation, body)
   return agUiResponse(conversation, { input, run: () => conversation.run(step, { wait: true }) })
 })
 app.onError((error, c) => (isColloquyError(error) ? c.text(error.message, 400) : c.text('Sorry.', 500)))

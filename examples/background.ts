@@ -1,6 +1,6 @@
 /**
- * An agent with a slow tool and a subagent, and a user who speaks meanwhile. The model is scripted: no
- * key is needed. `node examples/background.ts`
+ * An agent with a slow tool and a subagent, and a user who sends messages meanwhile. The model is scripted,
+ * so you need no key. `node examples/background.ts`
  */
 
 import { createEngine, memoryStore, type Step } from 'colloquy'
@@ -12,7 +12,7 @@ const call = (name: string) => ({
   function: { name, arguments: '{"task":"sales"}' },
 })
 
-/** Calls both tools first, then repeats what it read last. */
+/** A scripted client: it calls both tools first, then repeats the last message. */
 const client = {
   chat: {
     completions: {

@@ -21,8 +21,8 @@ import { z } from 'zod'
 
 const pick = tool({
   name: 'pick',
-  description: 'Picks one of several things by chance.',
-  parameters: z.object({ among: z.string().describe('with commas between them') }),
+  description: 'Picks one of several things at random.',
+  parameters: z.object({ among: z.string().describe('comma-separated') }),
   execute: ({ among }) => {
     const things = among.split(',')
     return things[Math.floor(Math.random() * things.length)] ?? ''
@@ -74,9 +74,9 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
       }
     }
   }
-  function take(chunk, goesOn) { // what a chunk does to the message that it is of, the last one
+  function apply(chunk, isContinued) { // changes the last message by a chunk
     const { type, id, toolCallId, toolName, input, output, errorText, messageId } = chunk
-    if (type === 'start' && !goesOn)
+    if (type === 'start' && !isContinued)
       messages = [...messages.filter((each) => each.id !== messageId), { id: messageId, role: 'assistant', parts: [] }]
     const { parts } = messages.at(-1)
     const settle = (state, more) => Object.assign(parts.findLast((part) => part.toolCallId === toolCallId), { state, ...more })
@@ -91,12 +91,12 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
     else if (type === 'tool-output-denied') settle('refused')
     else if (type === 'file' || type.startsWith('data-')) parts.push(chunk)
   }
-  async function show(response, goesOn = false) {
+  async function show(response, isContinued = false) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     for (let rest = '', read; !(read = await reader.read()).done;) {
       const lines = (rest + read.value).split('\\n\\n')
       rest = lines.pop()
-      for (const line of lines) if (line !== 'data: [DONE]') take(JSON.parse(line.slice('data: '.length)), goesOn)
+      for (const line of lines) if (line !== 'data: [DONE]') apply(JSON.parse(line.slice('data: '.length)), isContinued)
       draw()
     }
   }
@@ -117,7 +117,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
   }
   stop.onclick = () => fetch(here + '/stop', { method: 'POST' })
   draw()
-  if (messages.length > 0) await show(await fetch(here + '/stream')) // a reply may be under way
+  if (messages.length > 0) await show(await fetch(here + '/stream')) // a reply may be active
 </script>`
 
 serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 3000) }, ({ port }) =>

@@ -1,7 +1,7 @@
 /**
- * Tests an agent server with arbitrary users, an arbitrary model and restarts; here, the library's
- * service in this process. For your own server, return its address from `start`, and use the model at the
- * address of `providerServer(model)`.
+ * Tests an agent server with arbitrary users, an arbitrary model and restarts. Here the server is the
+ * library's service in this process. For your own server, return its address from `start`, and let it call
+ * the model at the address of `providerServer(model)`.
  *
  *   npm install ./colloquy-0.1.0.tgz fast-check @anthropic-ai/sdk hono
  *   node drive-server.ts
@@ -19,25 +19,25 @@ const numRuns = Number(process.env['RUNS'] ?? 20)
 
 await driveServer({
   numRuns,
-  lacks: { crash: 'a service cannot be killed in the process that it is tried in' },
+  lacks: { crash: 'the test cannot kill a service in its own process' },
   start: async ({ model, tool }) => {
     const store = memoryStore()
     const provider = fakeProvider(model)
     const client = new Anthropic({ apiKey: 'none', maxRetries: 0, fetch: provider.fetch })
     const step = anthropicStep({ client, model: 'any', max_tokens: 1000, tools: [tool] })
-    const begin = () => {
+    const startService = () => {
       const engine = createEngine({ store })
       return { engine, service: createService({ engine, agent: () => step }) }
     }
-    let now = begin()
-    const address = () => ({ url: 'http://localhost', fetch: now.service.fetch })
+    let current = startService()
+    const address = () => ({ url: 'http://localhost', fetch: current.service.fetch })
     const close = async () => {
-      await now.engine.close()
-      await now.service.runs.settle()
+      await current.engine.close()
+      await current.service.runs.settle()
     }
     const restart = async () => {
       await close()
-      now = begin()
+      current = startService()
       return address()
     }
     return { ...address(), provider, restart, close }

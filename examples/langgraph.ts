@@ -15,7 +15,7 @@ const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (log, more) => [...log, ...more], default: () => [] }),
 })
 
-/** Replace this with a node that calls a model or a tool. Here each adds a line. */
+/** Replace this with a node that calls a model or a tool. This one adds a line. */
 const work = ({ log }: typeof State.State) => {
   console.log(`step ${log.length}`)
   return { log: [`did ${log.length}`] }
@@ -28,8 +28,8 @@ const graph = new StateGraph(State)
 
 const config = { configurable: { thread_id: 'thread-1' }, durability: 'sync' as const }
 const { next, values } = await graph.getState(config)
-// A thread that has started gets no input, and continues where it was.
-const begun = next.length > 0 || Object.keys(values as object).length > 0
-const { log } = await graph.invoke(begun ? null : { log: ['asked'] }, config)
+// A thread that has started receives no input and continues where it stopped.
+const hasStarted = next.length > 0 || Object.keys(values as object).length > 0
+const { log } = await graph.invoke(hasStarted ? null : { log: ['asked'] }, config)
 console.log(log.join(', '))
 await store.close()

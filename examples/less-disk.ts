@@ -22,12 +22,12 @@ const folder = mkdtempSync(join(tmpdir(), 'less-disk-'))
 let seed = 1
 const random = (): number => (seed = (seed * 48_271) % 2_147_483_647)
 const text = (length: number): string => {
-  let words = ''
-  while (words.length < length) words += `${random().toString(36)} `
-  return words.slice(0, length)
+  let result = ''
+  while (result.length < length) result += `${random().toString(36)} `
+  return result.slice(0, length)
 }
 
-// The table: each update while text or output arrives is a row with the whole part.
+// The table has a row with the whole part for each update while text or output arrives.
 const table = new DatabaseSync(join(folder, 'snapshots.db'))
 table.exec('PRAGMA journal_mode = WAL; CREATE TABLE event (id INTEGER PRIMARY KEY, session TEXT, data TEXT)')
 const insert = table.prepare('INSERT INTO event (session, data) VALUES (?, ?)')

@@ -1,6 +1,6 @@
 /**
  * An agent of the OpenAI Agents SDK whose session is a Colloquy conversation. Each start sends one
- * message; the agent remembers those of earlier starts.
+ * message; the agent remembers the messages of earlier starts.
  *
  *   npm install ./colloquy-0.1.0.tgz @openai/agents
  *   FILE=agents.db node openai-agents.ts "Hello"
@@ -16,7 +16,7 @@ const store = sqliteStore({ file: process.env['FILE'] ?? 'agents.db' })
 const engine = createEngine({ store })
 const session = colloquySession({ conversation: await engine.openOrCreate('chat-1') })
 
-/** Leave `model` out, and the SDK calls OpenAI. This one counts its input. */
+/** Without `model`, the SDK calls OpenAI. This one counts its input. */
 const model = {
   async getResponse({ input }) {
     const content = [{ type: 'output_text', text: `You have sent ${input.length} items.` }]

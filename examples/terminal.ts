@@ -44,8 +44,8 @@ async function ask(prompt: string): Promise<string | null> {
   return done === true ? null : value
 }
 
-/** Prints what is appended from now on: streamed text, and command results. */
-async function type(): Promise<void> {
+/** Prints new streamed text and command results. */
+async function printNewEvents(): Promise<void> {
   const { version } = await conversation.record()
   for await (const item of conversation.subscribe({ after: version - 1 })) {
     if (item.type === 'delta') process.stdout.write(item.event.content ?? '')
@@ -63,8 +63,8 @@ async function reply(): Promise<void> {
     if (error !== undefined) console.error(error instanceof Error ? error.message : error)
     if (status !== 'waiting_for_confirmation') return
     for (const { entry } of listPendingCalls(await conversation.state())) {
-      const consent = await ask(`\n${entry.event.tool_name} ${entry.event.tool_call.arguments} (y/n) `)
-      if (consent === 'y') await conversation.approve([entry.id])
+      const answer = await ask(`\n${entry.event.tool_name} ${entry.event.tool_call.arguments} (y/n) `)
+      if (answer === 'y') await conversation.approve([entry.id])
       else await conversation.reject([entry.id])
     }
   }
@@ -76,7 +76,7 @@ process.once('SIGTERM', () => {
   void engine.close()
 })
 process.on('SIGINT', () => (isBusy ? void conversation.interrupt() : terminal.close()))
-const typing = type()
+const printing = printNewEvents()
 for (let text = await ask('> '); text !== null; text = await ask('\n> ')) {
   if (text.trim() === '') continue
   await conversation.sendMessage(text)
@@ -85,5 +85,5 @@ for (let text = await ask('> '); text !== null; text = await ask('\n> ')) {
   isBusy = false
 }
 await engine.close()
-await typing
+await printing
 await store.close()

@@ -1,4 +1,4 @@
-/** The conversations of a folder, and what clients do with them. */
+/** The conversations of a folder, and the operations that clients can request. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { appendFileSync, existsSync, readdirSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ const PROMPT: Draft = {
 }
 
 /** Maximum milliseconds of the tool `wait`. */
-const LONGEST = 3_600_000
+const MAX_WAIT = 3_600_000
 
 export class Conversations {
   readonly #folder: string
@@ -23,7 +23,7 @@ export class Conversations {
   readonly #logs = new Map<string, Log>()
   readonly #runs = new Map<string, Run>()
 
-  /** Opens a folder. Runs of a dead process are recorded as ended. */
+  /** Opens a folder. Records that the runs of a dead process have ended. */
   constructor(folder: string, modelUrl: string) {
     this.#folder = folder
     this.#agent = { modelUrl, tools: toolsIn(folder) }
@@ -39,7 +39,7 @@ export class Conversations {
 
   get(id: string): Log {
     const log = this.#logs.get(id)
-    if (log === undefined) throw new Refusal(404, 'The conversation is not known.')
+    if (log === undefined) throw new Refusal(404, 'Unknown conversation.')
     return log
   }
 
@@ -64,12 +64,12 @@ export class Conversations {
   fork(log: Log, from: string | null, id?: string): Log {
     const path = log.branch()
     const end = from === null ? path.length : path.findIndex((event) => event.id === from) + 1
-    if (from !== null && end === 0) throw new Refusal(404, 'The event is not known.')
+    if (from !== null && end === 0) throw new Refusal(404, 'Unknown event.')
     return this.create(id, path.slice(0, end))
   }
 
-  /** Appends a user message, once per key. */
-  say(log: Log, content: unknown, key: string | null): string {
+  /** Appends a user message, at most once per key. */
+  sendMessage(log: Log, content: unknown, key: string | null): string {
     if (!Array.isArray(content) || content.length === 0)
       throw invalid('body', 'content', 'list_type', 'Must be a list of parts')
     const id = key === null ? randomUUID() : createHash('sha256').update(key).digest('hex')
@@ -119,14 +119,14 @@ export class Conversations {
     if (this.#runs.has(log.id)) throw new Refusal(409, 'The conversation is running.')
     const event = id === null ? null : log.get(id)
     if (id !== null && (event === null || event.kind === 'ConversationStateUpdateEvent'))
-      throw new Refusal(404, 'The event is not known.')
+      throw new Refusal(404, 'Unknown event.')
     log.navigate(id)
   }
 
   /** Approves or rejects all waiting calls. */
   respond(log: Log, accept: boolean, reason: string | undefined): void {
     if (log.status !== 'waiting_for_confirmation')
-      throw new Refusal(409, 'No call of this conversation waits for confirmation.')
+      throw new Refusal(409, 'No call of this conversation is waiting for confirmation.')
     const waiting = log.pending()
     if (accept) return this.run(log, new Set(waiting.map(({ id }) => id)))
     const rejections = waiting.map(({ id, tool_name, tool_call_id }) => ({
@@ -143,7 +143,7 @@ export class Conversations {
   }
 }
 
-/** `note` appends a line to a file; `wait` waits for some seconds, or until interrupted. */
+/** `note` appends a line to a file. `wait` waits for a number of seconds, or until it is interrupted. */
 const toolsIn = (folder: string): Agent['tools'] => ({
   note: ({ text }) => {
     appendFileSync(join(folder, 'notes.txt'), `${String(text)}\n`)
@@ -151,7 +151,7 @@ const toolsIn = (folder: string): Agent['tools'] => ({
   },
   wait: ({ seconds }, signal) =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => resolve('waited'), Math.min(Number(seconds) * 1_000, LONGEST))
+      const timer = setTimeout(() => resolve('waited'), Math.min(Number(seconds) * 1_000, MAX_WAIT))
       signal.addEventListener('abort', () => {
         clearTimeout(timer)
         reject(new Error('interrupted'))

@@ -1,4 +1,4 @@
-/** One conversation's log: lines of JSON in a file, a tree with a HEAD, and the state derived from them. */
+/** The log of one conversation: JSON lines in a file, a tree with a HEAD, and the derived state. */
 
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs'
@@ -43,7 +43,7 @@ export interface Reader {
   readonly end: () => void
 }
 
-/** A conversation, whose file contains everything that must survive this process. */
+/** A conversation. Its file contains everything that must survive this process. */
 export class Log {
   readonly id: string
   readonly readers = new Set<Reader>()
@@ -55,7 +55,7 @@ export class Log {
   status: Status = 'idle'
   isPublic = false
   /** Whether each call needs a user's approval. */
-  asksConsent = false
+  needsConfirmation = false
 
   constructor(file: string, id: string) {
     this.id = id
@@ -63,9 +63,9 @@ export class Log {
     if (!existsSync(file)) return
     const text = readFileSync(file, 'utf8')
     // A line without an end was never acknowledged.
-    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-    if (whole !== text) truncateSync(file, Buffer.byteLength(whole))
-    for (const batch of whole.split('\n').filter((line) => line !== ''))
+    const acknowledged = text.slice(0, text.lastIndexOf('\n') + 1)
+    if (acknowledged !== text) truncateSync(file, Buffer.byteLength(acknowledged))
+    for (const batch of acknowledged.split('\n').filter((line) => line !== ''))
       for (const event of JSON.parse(batch) as LogEvent[]) this.#apply(event)
   }
 
@@ -125,17 +125,17 @@ export class Log {
 
   /** The calls on the branch without a result. */
   pending(): Call[] {
-    const open = new Map<string, Call>()
+    const pending = new Map<string, Call>()
     for (const event of this.branch()) {
-      if (event.kind === 'ActionEvent') open.set(event.id, event as Call)
-      else if (isResult(event)) open.delete(String(event['action_id'] ?? this.#callOf(event, open)))
+      if (event.kind === 'ActionEvent') pending.set(event.id, event as Call)
+      else if (isResult(event)) pending.delete(String(event['action_id'] ?? this.#callOf(event, pending)))
     }
-    return [...open.values()]
+    return [...pending.values()]
   }
 
   /** An AgentErrorEvent names only the call id. */
-  #callOf(event: LogEvent, open: ReadonlyMap<string, Call>): string | undefined {
-    return [...open.values()].findLast((call) => call.tool_call_id === event['tool_call_id'])?.id
+  #callOf(event: LogEvent, pending: ReadonlyMap<string, Call>): string | undefined {
+    return [...pending.values()].findLast((call) => call.tool_call_id === event['tool_call_id'])?.id
   }
 
   #apply(event: LogEvent): void {
@@ -148,7 +148,7 @@ export class Log {
       if (this.status === 'finished') this.status = 'idle'
     } else if (key === 'execution_status') this.status = value as Status
     else if (key === 'public') this.isPublic = value === true
-    else if (key === 'confirmation_policy') this.asksConsent = isAsking(value)
+    else if (key === 'confirmation_policy') this.needsConfirmation = isAlwaysConfirm(value)
     if (kind === 'PauseEvent' || kind === 'InterruptEvent') {
       if (this.status === 'idle' || this.status === 'running') this.status = 'paused'
     } else if (kind === 'ConversationErrorEvent') this.status = 'error'
@@ -164,5 +164,5 @@ export class Log {
   }
 }
 
-const isAsking = (policy: unknown): boolean =>
+const isAlwaysConfirm = (policy: unknown): boolean =>
   typeof policy === 'object' && policy !== null && 'kind' in policy && policy.kind === 'AlwaysConfirm'

@@ -1,4 +1,4 @@
-/** A streamed request to the model, as OpenAI Chat Completions. */
+/** Calls the model through OpenAI Chat Completions, with streaming. */
 
 import type { ChatMessage } from './view.ts'
 
@@ -24,7 +24,7 @@ interface Chunk {
  * Calls the model and reports each piece of text as it arrives. @throws Error for a failure status, and
  * when aborted.
  */
-export async function askModel(
+export async function callModel(
   url: string,
   messages: readonly ChatMessage[],
   tools: readonly object[],
@@ -37,7 +37,7 @@ export async function askModel(
     body: JSON.stringify({ model: 'm', stream: true, messages, tools }),
     signal,
   })
-  if (!response.ok || response.body === null) throw new Error(`the model gave ${response.status}`)
+  if (!response.ok || response.body === null) throw new Error(`the model returned status ${response.status}`)
   let text = ''
   const calls: { id: string; name: string; arguments: string }[] = []
   for await (const data of dataLines(response.body)) {
@@ -54,7 +54,7 @@ export async function askModel(
       call.arguments += part.arguments ?? ''
     }
   }
-  throw new Error('the reply of the model broke off')
+  throw new Error('the reply of the model is incomplete')
 }
 
 async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {

@@ -2,13 +2,13 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Call, Draft, Log } from './log.ts'
-import { askModel, type ModelReply } from './model.ts'
+import { callModel, type ModelReply } from './model.ts'
 import { isTurnOver, messagesOf } from './view.ts'
 
 /** @throws an error that is reported to the model. */
 export type Tool = (input: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<string> | string
 
-/** What all runs share. */
+/** Settings shared by all runs. */
 export interface Agent {
   readonly modelUrl: string
   readonly tools: Readonly<Record<string, Tool>>
@@ -19,14 +19,14 @@ export interface Run {
   readonly ended: Promise<void>
 }
 
-const describe = (name: string): object => ({
+const schemaOf = (name: string): object => ({
   type: 'function',
   function: { name, parameters: { type: 'object', properties: {} } },
 })
 
 /**
- * Runs until the turn is over, a user must approve a call, or it is stopped. `approved` are the approved
- * calls.
+ * Runs until the turn is over, a user must approve a call, or the run is stopped. `approved` contains the
+ * ids of approved calls.
  */
 export function startRun(agent: Agent, log: Log, approved: ReadonlySet<string> = new Set()): Run {
   const stop = new AbortController()
@@ -50,18 +50,19 @@ async function loop(
     if (signal.aborted || log.status === 'paused') return
     const pending = log.pending()
     if (pending.length > 0) {
-      const requests = pending.filter(({ id }) => log.asksConsent && !approved.has(id))
-      if (requests.length > 0) return log.setStatus('waiting_for_confirmation')
+      const unapproved = pending.filter(({ id }) => log.needsConfirmation && !approved.has(id))
+      if (unapproved.length > 0) return log.setStatus('waiting_for_confirmation')
       await Promise.all(pending.map((call) => execute(agent, log, call, signal)))
       continue
     }
     if (isTurnOver(log)) return log.setStatus('finished')
     const after = log.head
-    const tools = Object.keys(agent.tools).map(describe)
-    const reply = await askModel(agent.modelUrl, messagesOf(log), tools, signal, (text) => log.publish(text))
+    const tools = Object.keys(agent.tools).map(schemaOf)
+    const reply = await callModel(agent.modelUrl, messagesOf(log), tools, signal, (text) => log.publish(text))
     if (signal.aborted) return
     // No provider accepts an empty reply in the history.
-    if (reply.text.trim() === '' && reply.calls.length === 0) throw new Error('the model said nothing')
+    if (reply.text.trim() === '' && reply.calls.length === 0)
+      throw new Error('the model returned an empty reply')
     log.append(...eventsOf(agent, reply, after))
   }
 }
@@ -109,8 +110,8 @@ const errorOf = (
   tool_name,
   tool_call_id,
   error: Object.hasOwn(agent.tools, tool_name)
-    ? 'The arguments are no JSON object.'
-    : `There is no tool ${tool_name}; there are ${Object.keys(agent.tools).join(', ')}.`,
+    ? 'The arguments are not a JSON object.'
+    : `Unknown tool ${tool_name}. Available tools: ${Object.keys(agent.tools).join(', ')}.`,
 })
 
 async function execute(agent: Agent, log: Log, call: Call, signal: AbortSignal): Promise<void> {
@@ -136,7 +137,7 @@ async function execute(agent: Agent, log: Log, call: Call, signal: AbortSignal):
   })
 }
 
-/** A result for each call whose run has ended. */
+/** Creates an error result for each pending call. */
 export const closePending = (log: Log, error: string): Draft[] =>
   log.pending().map(({ tool_name, tool_call_id }) => ({
     kind: 'AgentErrorEvent',

@@ -13,7 +13,7 @@ const SOURCES: readonly string[] = ['agent', 'user', 'environment', 'hook']
 const ORDERS: readonly string[] = ['TIMESTAMP', 'TIMESTAMP_DESC']
 
 /** One validation error of a request. */
-export interface Wrong {
+export interface ValidationIssue {
   readonly type: string
   readonly loc: readonly string[]
   readonly msg: string
@@ -22,17 +22,17 @@ export interface Wrong {
 /** An error response: a status with validation errors or a message. */
 export class Refusal extends Error {
   readonly status: number
-  readonly detail: string | readonly Wrong[]
+  readonly detail: string | readonly ValidationIssue[]
 
-  constructor(status: number, detail: string | readonly Wrong[]) {
+  constructor(status: number, detail: string | readonly ValidationIssue[]) {
     super(`${status}`)
     this.status = status
     this.detail = detail
   }
 }
 
-export const invalid = (position: 'query' | 'body', name: string, type: string, msg: string): Refusal =>
-  new Refusal(422, [{ type, loc: [position, name], msg }])
+export const invalid = (location: 'query' | 'body', name: string, type: string, msg: string): Refusal =>
+  new Refusal(422, [{ type, loc: [location, name], msg }])
 
 interface Search {
   readonly kind: string | null
@@ -51,29 +51,29 @@ export function readSearch(query: URLSearchParams): Search {
   if (Number(limit) <= 0) throw invalid('query', 'limit', 'greater_than', 'Must be greater than 0')
   if (Number(limit) > 100) throw invalid('query', 'limit', 'less_than_equal', 'Must be at most 100')
   return {
-    kind: oneOf(query, 'kind', KINDS) ?? oneOf(query, 'kind__eq', KINDS),
-    source: oneOf(query, 'source', SOURCES),
-    from: instant(query, 'timestamp__gte') ?? -Infinity,
-    until: instant(query, 'timestamp__lt') ?? Infinity,
-    isDescending: oneOf(query, 'sort_order', ORDERS) === 'TIMESTAMP_DESC',
+    kind: parseEnum(query, 'kind', KINDS) ?? parseEnum(query, 'kind__eq', KINDS),
+    source: parseEnum(query, 'source', SOURCES),
+    from: parseInstant(query, 'timestamp__gte') ?? -Infinity,
+    until: parseInstant(query, 'timestamp__lt') ?? Infinity,
+    isDescending: parseEnum(query, 'sort_order', ORDERS) === 'TIMESTAMP_DESC',
     cursor: query.get('page_id'),
     limit: Number(limit),
   }
 }
 
-function oneOf(query: URLSearchParams, name: string, words: readonly string[]): string | null {
+function parseEnum(query: URLSearchParams, name: string, values: readonly string[]): string | null {
   const value = query.get(name)
-  if (value === null || words.includes(value)) return value
-  throw invalid('query', name, 'enum', `Must be one of ${words.join(', ')}`)
+  if (value === null || values.includes(value)) return value
+  throw invalid('query', name, 'enum', `Must be one of ${values.join(', ')}`)
 }
 
-function instant(query: URLSearchParams, name: string): number | null {
+function parseInstant(query: URLSearchParams, name: string): number | null {
   const text = query.get(name)
   if (text === null) return null
   // An unescaped plus sign arrives as a space. Without a time zone it is UTC.
-  const fixed = text.replace(/ (\d\d:?\d\d)$/, '+$1')
-  const time = Date.parse(/([zZ]|[+-]\d\d:?\d\d)$/.test(fixed) ? fixed : `${fixed}Z`)
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d/.exec(fixed) ?? []
+  const normalized = text.replace(/ (\d\d:?\d\d)$/, '+$1')
+  const time = Date.parse(/([zZ]|[+-]\d\d:?\d\d)$/.test(normalized) ? normalized : `${normalized}Z`)
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d/.exec(normalized) ?? []
   // The parser accepts the 30th of February.
   const isDay = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day)
   if (isDay && !Number.isNaN(time)) return time
@@ -83,10 +83,14 @@ function instant(query: URLSearchParams, name: string): number | null {
 const timeOf = ({ timestamp }: LogEvent): number => Date.parse(timestamp)
 
 /** The matching events with their positions, ordered by time. */
-const matches = (events: readonly LogEvent[], { kind, source, from, until }: Search, hidden: string | null) =>
+const matches = (
+  events: readonly LogEvent[],
+  { kind, source, from, until }: Search,
+  excludedKind: string | null,
+) =>
   events
     .map((event, position) => ({ event, position, time: timeOf(event) }))
-    .filter(({ event }) => event.kind !== hidden)
+    .filter(({ event }) => event.kind !== excludedKind)
     .filter(({ event }) => kind === null || event.kind === kind)
     .filter(({ event }) => source === null || event.source === source)
     .filter(({ time }) => time >= from && time < until)
@@ -95,50 +99,50 @@ const matches = (events: readonly LogEvent[], { kind, source, from, until }: Sea
 export const countEvents = (events: readonly LogEvent[], search: Search): number =>
   matches(events, search, null).length
 
-/** @param scope what a page id is valid for, in addition to the filters and the order */
+/** @param scope the page id is valid only for this scope, with the same filters and order */
 export function searchEvents(
   events: readonly LogEvent[],
   search: Search,
   scope: string,
-  hidden: string | null = null,
+  excludedKind: string | null = null,
 ): { readonly items: readonly unknown[]; readonly next_page_id: string | null } {
   const { cursor, limit, isDescending } = search
-  const all = matches(events, search, hidden)
+  const all = matches(events, search, excludedKind)
   const order = isDescending ? all.toReversed() : all
-  const query = JSON.stringify([scope, hidden, { ...search, cursor: null, limit: null }])
+  const query = JSON.stringify([scope, excludedKind, { ...search, cursor: null, limit: null }])
   const after = cursor === null ? null : readCursor(cursor, query)
-  const start = after === null ? 0 : order.findIndex((item) => isBehind(item, after, isDescending))
+  const start = after === null ? 0 : order.findIndex((item) => isAfter(item, after, isDescending))
   const page = start < 0 ? [] : order.slice(start, start + limit)
   const last = page.at(-1)
-  const isWhole = start < 0 || start + limit >= order.length
+  const isLastPage = start < 0 || start + limit >= order.length
   return {
     items: page.map(({ event }) => withoutSecrets(event)),
-    next_page_id: isWhole || last === undefined ? null : writeCursor([last.time, last.position], query),
+    next_page_id: isLastPage || last === undefined ? null : writeCursor([last.time, last.position], query),
   }
 }
 
-type Place = readonly [time: number, position: number]
+type Position = readonly [time: number, position: number]
 
-const isBehind = (
+const isAfter = (
   item: { readonly time: number; readonly position: number },
-  after: Place,
-  down: boolean,
+  after: Position,
+  isDescending: boolean,
 ) => {
   const distance = item.time - after[0] || item.position - after[1]
-  return down ? distance < 0 : distance > 0
+  return isDescending ? distance < 0 : distance > 0
 }
 
-/** A page id contains where the page ended, and a digest that lets other searches reject it. */
+/** A page id contains the position where its page ended, and a digest that lets other searches reject it. */
 const digestOf = (position: string, query: string): string =>
   createHash('sha256').update(`${position} ${query}`).digest('base64url').slice(0, 16)
 
-const writeCursor = (backend: Place, query: string): string =>
-  `${backend.join('.')}.${digestOf(backend.join('.'), query)}`
+const writeCursor = (position: Position, query: string): string =>
+  `${position.join('.')}.${digestOf(position.join('.'), query)}`
 
-function readCursor(cursor: string, query: string): Place {
+function readCursor(cursor: string, query: string): Position {
   const [time = '', position = '', digest = ''] = cursor.split('.')
   if (digest !== digestOf(`${time}.${position}`, query))
-    throw invalid('query', 'page_id', 'value_error', 'Is no page id of this search')
+    throw invalid('query', 'page_id', 'value_error', 'Is not a page id of this search')
   return [Number(time), Number(position)]
 }
 

@@ -1,6 +1,6 @@
 /**
- * A small agent server of the interface, without the engine: it keeps its own log in a folder and calls a
- * model as OpenAI Chat Completions. It passes the cases of `colloquy/testing/server`.
+ * A small agent server that implements the interface without the engine. It stores its own log in a folder
+ * and calls a model through OpenAI Chat Completions. It passes the cases of `colloquy/testing/server`.
  *
  *   FOLDER=data MODEL_URL=https://api.example.com node examples/agent-server/server.ts
  *
@@ -40,48 +40,50 @@ const infoOf = (log: Log) => ({
   updated_at: log.events.at(-1)?.timestamp ?? null,
 })
 
-const done = { success: true }
+const SUCCESS = { success: true }
 
-const wire = (event: LogEvent): unknown => withoutSecrets(event)
+const toClient = (event: LogEvent): unknown => withoutSecrets(event)
 
 /** Handlers of one conversation, by method and the rest of the path. */
 const ROUTES: Readonly<Record<string, (request: Request) => unknown>> = {
   'GET ': ({ log }) => infoOf(log),
   'DELETE ': ({ log }) => {
     conversations.delete(log)
-    return done
+    return SUCCESS
   },
   'POST /run': ({ log }) => {
     conversations.run(log)
-    return done
+    return SUCCESS
   },
   'POST /pause': ({ log }) => {
     conversations.pause(log)
-    return done
+    return SUCCESS
   },
   'POST /interrupt': async ({ log }) => {
     await conversations.interrupt(log)
-    return done
+    return SUCCESS
   },
   'POST /navigate': ({ log, body }) => {
-    conversations.navigate(log, nullOr(body, 'event_id'))
+    conversations.navigate(log, stringOrNull(body, 'event_id'))
     return infoOf(log)
   },
   'POST /fork': ({ log, body }) =>
-    infoOf(conversations.fork(log, nullOr(body, 'from_event_id'), nullOr(body, 'id') ?? undefined)),
+    infoOf(
+      conversations.fork(log, stringOrNull(body, 'from_event_id'), stringOrNull(body, 'id') ?? undefined),
+    ),
   'POST /confirmation_policy': ({ log, body }) => {
     log.update('confirmation_policy', body['policy'] ?? null)
-    return done
+    return SUCCESS
   },
   'POST /events': ({ log, body }) => {
-    const event_id = conversations.say(log, body['content'], nullOr(body, 'key'))
+    const event_id = conversations.sendMessage(log, body['content'], stringOrNull(body, 'key'))
     if (body['run'] === true) conversations.join(log)
-    return { ...done, event_id }
+    return { ...SUCCESS, event_id }
   },
   'POST /events/respond_to_confirmation': ({ log, body }) => {
     if (typeof body['accept'] !== 'boolean') throw invalid('body', 'accept', 'bool_type', 'Must be a boolean')
-    conversations.respond(log, body['accept'], nullOr(body, 'reason') ?? undefined)
-    return done
+    conversations.respond(log, body['accept'], stringOrNull(body, 'reason') ?? undefined)
+    return SUCCESS
   },
   'GET /events/search': ({ log, query }) => searchEvents(log.events, readSearch(query), log.id),
   'GET /events/count': ({ log, query }) => countEvents(log.events, readSearch(query)),
@@ -89,13 +91,13 @@ const ROUTES: Readonly<Record<string, (request: Request) => unknown>> = {
     new EventStream(log, lastEventId ?? query.get('after')),
   'GET /events/*': ({ log, eventId }) => {
     const event = log.get(eventId)
-    if (event === null) throw new Refusal(404, 'The event is not known.')
-    return wire(event)
+    if (event === null) throw new Refusal(404, 'Unknown event.')
+    return toClient(event)
   },
 }
 
 /** Returns a string of the body, or null when absent. @throws Refusal 422 for any other value. */
-function nullOr(body: Body, name: string): string | null {
+function stringOrNull(body: Body, name: string): string | null {
   const value = body[name] ?? null
   if (value === null || typeof value === 'string') return value
   throw invalid('body', name, 'string_type', 'Must be a string')
@@ -115,16 +117,16 @@ async function respond(request: IncomingMessage): Promise<unknown> {
   const method = request.method ?? 'GET'
   if (`${method} ${pathname}` === 'GET /api/shared-events/search') return searchShared(query)
   if (API_KEY !== undefined && request.headers['x-session-api-key'] !== API_KEY)
-    throw new Refusal(401, 'A key is needed.')
+    throw new Refusal(401, 'API key required.')
   const body = await bodyOf(request)
   if (`${method} ${pathname}` === 'POST /api/conversations') {
-    const id = nullOr(body, 'conversation_id')
+    const id = stringOrNull(body, 'conversation_id')
     return infoOf((id === null ? null : conversations.find(id)) ?? conversations.create(id ?? undefined))
   }
   const shared = /^\/api\/v1\/app-conversations\/([^/]+)$/.exec(pathname)?.[1]
   if (method === 'PATCH' && shared !== undefined) {
     conversations.get(decodeURIComponent(shared)).update('public', body['public'] === true)
-    return done
+    return SUCCESS
   }
   const [, id, rest = ''] = /^\/api\/conversations\/([^/]+)(\/.*)?$/.exec(pathname) ?? []
   const eventId = /^\/events\/([^/]+)$/.exec(rest)?.[1] ?? ''
@@ -146,7 +148,7 @@ async function bodyOf(request: IncomingMessage): Promise<Body> {
   try {
     value = JSON.parse(input)
   } catch {
-    throw invalid('body', '', 'json_invalid', 'Is no JSON')
+    throw invalid('body', '', 'json_invalid', 'Invalid JSON')
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Body
   throw invalid('body', '', 'dict_type', 'Must be an object')
@@ -186,14 +188,15 @@ function listen({ write, end }: Channel, log: Log, after: number): () => void {
   }
   const from = last
   state('state', 'full_state', infoOf(log))
-  const give = (event: LogEvent, position: number): void => {
+  const sendEvent = (event: LogEvent, position: number): void => {
     last = position
-    send('event', wire(event))
+    send('event', toClient(event))
   }
-  for (let index = from + 1; index < log.events.length; index += 1) give(log.events[index] as LogEvent, index)
+  for (let index = from + 1; index < log.events.length; index += 1)
+    sendEvent(log.events[index] as LogEvent, index)
   state('caught_up', 'caught_up', { position: last, replayed: last - from })
   const reader = {
-    event: give,
+    event: sendEvent,
     delta: (content: string) => send('delta', { kind: 'StreamingDeltaEvent', source: 'agent', content }),
     end,
   }
@@ -219,12 +222,12 @@ class EventStream {
   }
 }
 
-/** If a key is required, it is the first frame. */
+/** Accepts a socket. If a key is required, the first frame must contain it. */
 function accept(socket: WebSocket, url: URL): void {
   const id = /^\/sockets\/events\/([^/]+)$/.exec(url.pathname)?.[1] ?? ''
   const log = conversations.find(decodeURIComponent(id))
   const begin = (): void => {
-    if (log === null) return socket.close(4004, 'The conversation is not known.')
+    if (log === null) return socket.close(4004, 'Unknown conversation.')
     const write = (text: string): void => socket.send(text)
     const end = (): void => socket.close(4004, 'The conversation was deleted.')
     const after = Number(url.searchParams.get('after') ?? log.events.length - 1)
@@ -232,9 +235,9 @@ function accept(socket: WebSocket, url: URL): void {
   }
   if (API_KEY === undefined) return begin()
   socket.once('message', (data) => {
-    const isRight = String(data) === JSON.stringify({ type: 'auth', session_api_key: API_KEY })
-    if (isRight) begin()
-    else socket.close(4001, 'A key is needed.')
+    const isValidKey = String(data) === JSON.stringify({ type: 'auth', session_api_key: API_KEY })
+    if (isValidKey) begin()
+    else socket.close(4001, 'API key required.')
   })
 }
 

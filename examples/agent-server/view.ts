@@ -1,4 +1,4 @@
-/** Writes the branch as Chat Completions messages, each reply directly after what it saw. */
+/** Writes the branch as Chat Completions messages. Each reply directly follows the events of its request. */
 
 import { type Call, isResult, type Log, type LogEvent } from './log.ts'
 
@@ -21,12 +21,12 @@ const messageOf = ({ llm_message }: LogEvent) =>
   llm_message as { readonly content: readonly Content[]; readonly reply?: { readonly after: string | null } }
 
 /** The id of the event at HEAD when the reply was requested. */
-function askedAfter(event: LogEvent): string | null | undefined {
+function requestedAfter(event: LogEvent): string | null | undefined {
   const record = event.kind === 'ActionEvent' ? event['tool_call'] : event['llm_message']
   return (record as { readonly reply?: { readonly after: string | null } } | undefined)?.reply?.after
 }
 
-/** The branch as units in the model's order. A reply goes before messages that it did not see. */
+/** Returns the branch as units in the model's order. A reply precedes messages appended after its request. */
 function unitsOf(log: Log): Unit[] {
   const units: Unit[] = []
   for (const event of log.branch()) {
@@ -43,7 +43,7 @@ function unitsOf(log: Log): Unit[] {
       batch.events.push(event)
       continue
     }
-    const after = askedAfter(event)
+    const after = requestedAfter(event)
     const seen = after === undefined ? Infinity : after === null ? -1 : log.positionOf(after)
     let position = units.length
     while (position > 0 && isLater(units[position - 1], seen, log)) position -= 1
@@ -80,7 +80,7 @@ function asObject(text: string): string {
   return JSON.stringify({ _raw: text })
 }
 
-/** A batch with an open call is left out as a whole. */
+/** Omits a whole batch if one of its calls is pending. */
 export function messagesOf(log: Log): ChatMessage[] {
   return unitsOf(log).flatMap(({ events }): ChatMessage[] => {
     const [first] = events

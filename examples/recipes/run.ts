@@ -1,9 +1,9 @@
 /**
  * Tests docs/recipes.md: extracts the page's files, starts each with the packed library, its framework
- * and a fake model, and talks to it like a browser.
+ * and a fake model, and sends requests as a browser does.
  *
- *   npm run test:recipes            all of them
- *   npm run test:recipes express    that one
+ *   npm run test:recipes            all recipes
+ *   npm run test:recipes express    one recipe
  */
 
 import { deepStrictEqual, ok } from 'node:assert'
@@ -21,14 +21,14 @@ const ROOT = resolve(HERE, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
 
 /** The test of each recipe. */
-const RECIPES: Readonly<Record<string, (backend: Place) => Promise<void>>> = {
-  hono: (position) => serves(position, ['hono.ts']),
-  express: (position) => serves(position, ['express.ts']),
+const RECIPES: Readonly<Record<string, (environment: Environment) => Promise<void>>> = {
+  hono: (environment) => testServer(environment, ['hono.ts']),
+  express: (environment) => testServer(environment, ['express.ts']),
   next: ({ folder, env }) => {
     const next = join(HERE, 'node_modules/next/dist/bin/next')
     const path = { folder: join(folder, 'next'), env }
     run(process.execPath, [next, 'build'], path.folder, env)
-    return serves(path, [next, 'start'])
+    return testServer(path, [next, 'start'])
   },
   worker: async ({ folder }) => {
     const { default: worker } = (await import(pathToFileURL(join(folder, 'worker.ts')).href)) as {
@@ -50,7 +50,7 @@ const RECIPES: Readonly<Record<string, (backend: Place) => Promise<void>>> = {
     deepStrictEqual(run(process.execPath, ['langgraph.ts'], folder, env), 'finished It is nine.\n'),
 }
 
-interface Place {
+interface Environment {
   readonly folder: string
   readonly env: NodeJS.ProcessEnv
 }
@@ -64,11 +64,11 @@ function run(command: string, args: readonly string[], cwd: string, env = proces
 
 /** Installs the frameworks when missing, and the current library. */
 function install(): void {
-  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const lock = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules', '.installed-lock')
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== requests) {
+  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
     run('npm', ['ci', '--ignore-scripts'], HERE)
-    writeFileSync(mark, requests)
+    writeFileSync(mark, lock)
   }
   const [packed] = JSON.parse(
     run('npm', ['pack', '--json', '--silent', '--pack-destination', HERE], ROOT),
@@ -84,20 +84,20 @@ function install(): void {
 function write(): string {
   mkdirSync(join(HERE, '.work'), { recursive: true })
   const folder = mkdtempSync(join(HERE, '.work', 'page-'))
-  const put = (name: string, text: string): void => {
+  const writeProjectFile = (name: string, text: string): void => {
     const file = join(folder, name)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, text)
   }
-  put('package.json', '{ "type": "module", "private": true }')
+  writeProjectFile('package.json', '{ "type": "module", "private": true }')
   for (const [, name = '', code = ''] of PAGE.matchAll(/^```ts \[(.+)\]\n([^]*?)^```/gm)) {
-    if (!name.startsWith('app/')) put(name, code)
-    if (name.startsWith('app/') || name === 'chat.ts') put(`next/${name}`, code)
+    if (!name.startsWith('app/')) writeProjectFile(name, code)
+    if (name.startsWith('app/') || name === 'chat.ts') writeProjectFile(`next/${name}`, code)
   }
   // Files of every Next project.
-  put('next/package.json', '{ "private": true }')
-  put('next/app/layout.tsx', LAYOUT)
-  put('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER, include: ['*.ts'] }))
+  writeProjectFile('next/package.json', '{ "private": true }')
+  writeProjectFile('next/app/layout.tsx', LAYOUT)
+  writeProjectFile('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER, include: ['*.ts'] }))
   return folder
 }
 
@@ -121,20 +121,20 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-/** Starts a server, chats with it over HTTP, and ends it. */
-async function serves({ folder, env }: Place, args: readonly string[]): Promise<void> {
+/** Starts a server, tests its chat over HTTP, and stops it. */
+async function testServer({ folder, env }: Environment, args: readonly string[]): Promise<void> {
   const port = await freePort()
   const child = spawn(process.execPath, [...args], {
     cwd: folder,
     env: { ...env, PORT: String(port), CHAT_DB: join(folder, `${port}.db`) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let err = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => void (err += text))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (stderr += text))
   try {
-    await chats(`http://localhost:${port}/api/chat`, () => child.exitCode !== null)
+    await testChat(`http://localhost:${port}/api/chat`, () => child.exitCode !== null)
   } catch (error) {
-    throw new Error(`${args.join(' ')}: ${err}`, { cause: error })
+    throw new Error(`${args.join(' ')}: ${stderr}`, { cause: error })
   } finally {
     child.kill()
     const [code] = await once(child, 'exit')
@@ -142,20 +142,20 @@ async function serves({ folder, env }: Place, args: readonly string[]): Promise<
   }
 }
 
-async function chats(api: string, ended: () => boolean): Promise<void> {
+async function testChat(api: string, hasExited: () => boolean): Promise<void> {
   const user = { 'x-user': 'ann' }
   for (;;) {
-    const up = await fetch(`${api}/chat-1`, { headers: user }).catch(() => null)
-    if (up !== null) {
-      deepStrictEqual([up.status, await up.json()], [200, []])
+    const response = await fetch(`${api}/chat-1`, { headers: user }).catch(() => null)
+    if (response !== null) {
+      deepStrictEqual([response.status, await response.json()], [200, []])
       break
     }
-    if (ended()) throw new Error('it has ended')
+    if (hasExited()) throw new Error('the server has exited')
     await wait(50)
   }
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello!' }] }
-  const post = (body: string, by: Readonly<Record<string, string>> = user) =>
-    fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json', ...by } })
+  const post = (body: string, extraHeaders: Readonly<Record<string, string>> = user) =>
+    fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json', ...extraHeaders } })
   const text = await (await post(JSON.stringify({ id: 'chat-1', messages: [message] }))).text()
   ok(text.startsWith('data: {"type":"start","messageId":"m1-reply"}'), text)
   ok(text.endsWith('data: [DONE]\n\n'), text)
@@ -195,12 +195,12 @@ const env = {
 }
 try {
   run(process.execPath, [join(HERE, 'node_modules/typescript/bin/tsc'), '-p', folder], HERE)
-  for (const [name, attempt] of Object.entries(RECIPES)) {
+  for (const [name, test] of Object.entries(RECIPES)) {
     if (only !== undefined && only !== name) continue
-    // In sequence: the machine may be small.
+    // The recipes run one after the other, since the machine may be small.
     // oxlint-disable-next-line no-await-in-loop
-    await attempt({ folder, env })
-    console.log(`${name}: as the page says`)
+    await test({ folder, env })
+    console.log(`${name}: passed`)
   }
 } finally {
   await provider.close()

@@ -1,4 +1,4 @@
-/** The changes, and the state they fold to: the store is a fold of its own log. */
+/** The changes, and the state that they fold to. */
 
 import {
   type AppendDecision,
@@ -14,7 +14,7 @@ import {
   type TreeNode,
 } from 'colloquy/store-kit'
 
-/** One file. Every call changes the store by one of these, so that it takes effect whole or not at all. */
+/** The content of one file. Each call adds at most one change, so its effect is atomic. */
 export type Change =
   | { readonly type: 'created' | 'patched'; readonly id: string; readonly record: ConversationRecord }
   | Appended
@@ -23,7 +23,7 @@ export type Change =
   | { readonly type: 'leased'; readonly id: string; readonly lease: Lease | null; readonly taken: number }
   | SnapshotSaved
   | { readonly type: 'items'; readonly put: readonly Item[]; readonly gone: readonly ItemName[] }
-  /** Remains of a change whose content was erased: its position in the feed, if it had one. */
+  /** Replaces an erased change; keeps its position in the feed, if it had one. */
   | { readonly type: 'erased'; readonly change: FeedChange | null }
 
 interface Appended {
@@ -42,7 +42,7 @@ interface SnapshotSaved {
   readonly parts: readonly (readonly [part: number, bytes: string])[]
 }
 
-/** The effect of an append on the tree. The kit computes it, and gets it back at the next append. */
+/** The effect of an append on the tree. The kit computes it, and needs it at the next append. */
 interface Tree extends Pick<AppendDecision, 'opened' | 'tip'> {
   readonly nodes: readonly TreeNode[]
 }
@@ -51,7 +51,7 @@ type ItemName = Pick<Item, 'collection' | 'id'>
 type FeedChange = Pick<FeedRow, 'conversationId' | 'change' | 'from' | 'until'>
 
 /** The state of one conversation. */
-export interface Kept {
+export interface StoredConversation {
   record: ConversationRecord
   readonly events: StoredEvent[]
   readonly nodes: Map<string, TreeNode>
@@ -70,7 +70,7 @@ export interface Kept {
 export interface State {
   /** The number of the next change. */
   next: number
-  readonly conversations: Map<string, Kept>
+  readonly conversations: Map<string, StoredConversation>
   readonly items: Map<string, Map<string, Item>>
   readonly feed: (FeedChange & { readonly number: number; readonly witness: string })[]
 }
@@ -95,8 +95,8 @@ export function changeIn(text: string): Change & { readonly witness: string } {
 export function apply(state: State, change: Change & { readonly witness: string }): readonly number[] {
   const number = state.next
   state.next += 1
-  const report = feedChangeOf(change)
-  if (report !== null) state.feed.push({ ...report, number: number, witness: change.witness })
+  const feedChange = feedChangeOf(change)
+  if (feedChange !== null) state.feed.push({ ...feedChange, number: number, witness: change.witness })
   if (change.type === 'erased') return []
   if (change.type === 'items') {
     for (const { collection, id } of change.gone) state.items.get(collection)?.delete(id)
@@ -106,9 +106,9 @@ export function apply(state: State, change: Change & { readonly witness: string 
     }
     return []
   }
-  if (change.type === 'created') state.conversations.set(change.id, newKept(change.record))
+  if (change.type === 'created') state.conversations.set(change.id, newConversation(change.record))
   const stored = state.conversations.get(change.id)
-  // It was deleted, but not all of its changes are erased yet.
+  // The conversation was deleted, but not all of its changes are erased yet.
   if (stored === undefined) return []
   if (change.type !== 'deleted') stored.changes.push(number)
   switch (change.type) {
@@ -121,14 +121,14 @@ export function apply(state: State, change: Change & { readonly witness: string 
       stored.record = Object.freeze({ ...stored.record, status: change.status })
       return []
     case 'appended':
-      append(stored, change)
+      applyAppend(stored, change)
       return []
     case 'leased':
       stored.lease = change.lease
       stored.taken = change.taken
       return []
     case 'snapshot':
-      return save(stored, change, number)
+      return saveSnapshot(stored, change, number)
     case 'deleted':
       state.conversations.delete(change.id)
       // Latest first: if erasing is interrupted, an earlier state remains and is deleted again.
@@ -156,7 +156,7 @@ export function feedChangeOf(change: Change): FeedChange | null {
   }
 }
 
-const newKept = (record: ConversationRecord): Kept => ({
+const newConversation = (record: ConversationRecord): StoredConversation => ({
   record,
   events: [],
   nodes: new Map(),
@@ -168,7 +168,7 @@ const newKept = (record: ConversationRecord): Kept => ({
   changes: [],
 })
 
-function append(stored: Kept, { events, updatedAt, tree }: Appended): void {
+function applyAppend(stored: StoredConversation, { events, updatedAt, tree }: Appended): void {
   const { nodes, opened, tip } = tree
   stored.events.push(...events)
   for (const node of nodes) stored.nodes.set(node.id, node)
@@ -183,10 +183,14 @@ function append(stored: Kept, { events, updatedAt, tree }: Appended): void {
 }
 
 /** Returns the changes whose last needed part this one replaces. */
-function save({ snapshot }: Kept, { parts, complete }: SnapshotSaved, number: number): readonly number[] {
+function saveSnapshot(
+  { snapshot }: StoredConversation,
+  { parts, complete }: SnapshotSaved,
+  number: number,
+): readonly number[] {
   const before = new Set(snapshot.values())
   if (complete) snapshot.clear()
   for (const [part] of parts) snapshot.set(part, number)
-  const now = new Set(snapshot.values())
-  return [...before].filter((change) => !now.has(change))
+  const remaining = new Set(snapshot.values())
+  return [...before].filter((change) => !remaining.has(change))
 }

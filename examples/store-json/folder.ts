@@ -1,7 +1,7 @@
 /**
  * A folder of numbered files with one change each. A file is written under a temporary name, then linked
- * to its number, which fails when another process has claimed that number. So no file is ever half
- * written, and nothing else coordinates the writers.
+ * to its number. The link fails if another process has claimed that number. So each file is complete, and
+ * the writers need no other coordination.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -9,19 +9,19 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { ColloquyError } from 'colloquy'
 
-/** What a store needs of a disk. All methods throw `store_full`, `store_read_only` or `store_unavailable`. */
+/** The disk operations of a store. All methods throw `store_full`, `store_read_only` or `store_unavailable`. */
 export interface Folder {
   /** The text of a change; null when it does not exist yet. */
   read(number: number): string | null
   /** Writes a change durably; false when another process claimed its number. */
   add(number: number, text: string): boolean
-  /** Replaces the text of a change; after a power loss one of the two is there. */
+  /** Replaces the text of a change. After a power loss, the file contains one of the two texts. */
   replace(number: number, text: string): void
 }
 
 /** @param durable whether to wait for the disk */
 export function openFolder(path: string, durable: boolean): Folder {
-  // Names that sort, so that `cat *.json` prints the history in order.
+  // The names are sortable, so that `cat *.json` prints the history in order.
   const nameOf = (number: number): string => join(path, `${String(number).padStart(12, '0')}.json`)
   const sync = (name: string): void => {
     if (!durable) return
@@ -32,26 +32,27 @@ export function openFolder(path: string, durable: boolean): Folder {
       fs.closeSync(file)
     }
   }
-  /** Keeps a temporary file while `position` runs. */
-  const withFile = <T>(text: string, position: (name: string) => T): T => {
+  /** Keeps a temporary file while `use` runs. */
+  const withFile = <T>(text: string, use: (name: string) => T): T => {
     const name = join(path, `${randomUUID()}.tmp`)
     try {
       fs.writeFileSync(name, text, { flag: 'wx' })
-      return position(name)
+      return use(name)
     } finally {
       fs.rmSync(name, { force: true })
     }
   }
-  report(() => fs.mkdirSync(path, { recursive: true }))
+  withStoreErrors(() => fs.mkdirSync(path, { recursive: true }))
 
   return {
-    read: (number) => report(() => unless('ENOENT', () => fs.readFileSync(nameOf(number), 'utf8'))),
+    read: (number) =>
+      withStoreErrors(() => nullOnError('ENOENT', () => fs.readFileSync(nameOf(number), 'utf8'))),
 
     add: (number, text) =>
-      report(() =>
+      withStoreErrors(() =>
         withFile(text, (name) => {
           sync(name)
-          const added = unless('EEXIST', () => (fs.linkSync(name, nameOf(number)), true)) ?? false
+          const added = nullOnError('EEXIST', () => (fs.linkSync(name, nameOf(number)), true)) ?? false
           // Also when another process won: its change is read next, and must be durable before we build on
           // it.
           sync(path)
@@ -60,7 +61,7 @@ export function openFolder(path: string, durable: boolean): Folder {
       ),
 
     replace: (number, text) =>
-      report(() =>
+      withStoreErrors(() =>
         withFile(text, (name) => {
           sync(name)
           fs.renameSync(name, nameOf(number))
@@ -73,7 +74,7 @@ const codeOf = (error: unknown): string =>
   String((error as { readonly code?: unknown } | null | undefined)?.code ?? '')
 
 /** Returns null when a call fails with this code. */
-function unless<T>(code: string, call: () => T): T | null {
+function nullOnError<T>(code: string, call: () => T): T | null {
   try {
     return call()
   } catch (error) {
@@ -83,13 +84,13 @@ function unless<T>(code: string, call: () => T): T | null {
 }
 
 /** Translates disk errors to the contract's codes. */
-function report<T>(call: () => T): T {
+function withStoreErrors<T>(call: () => T): T {
   try {
     return call()
   } catch (cause) {
-    const disk = codeOf(cause)
-    const isFull = disk === 'ENOSPC' || disk === 'EDQUOT'
-    const isReadOnly = disk === 'EROFS' || disk === 'EACCES' || disk === 'EPERM'
+    const diskCode = codeOf(cause)
+    const isFull = diskCode === 'ENOSPC' || diskCode === 'EDQUOT'
+    const isReadOnly = diskCode === 'EROFS' || diskCode === 'EACCES' || diskCode === 'EPERM'
     const code = isFull ? 'store_full' : isReadOnly ? 'store_read_only' : 'store_unavailable'
     throw new ColloquyError(code, `The folder cannot be used: ${String(cause)}.`, {}, { cause })
   }

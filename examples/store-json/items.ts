@@ -1,4 +1,4 @@
-/** Items: the number of a change is the version of the item it put, since numbers are unique. */
+/** Items. The version of an item is the number of the change that wrote it, since numbers are unique. */
 
 import {
   checkChanges,
@@ -22,15 +22,15 @@ const find = ({ items }: State, collection: string, id: string): Item | null =>
 
 const all = ({ items }: State, collection: string): Iterable<Item> => items.get(collection)?.values() ?? []
 
-/** @param opened returns the journal, or throws when the store is closed */
-export function jsonItems(opened: () => Journal): Items {
+/** @param journalOrThrow returns the journal, or throws when the store is closed */
+export function jsonItems(journalOrThrow: () => Journal): Items {
   return {
     async getItem(collection, id) {
-      return find(opened().latest(), collection, id)
+      return find(journalOrThrow().latest(), collection, id)
     },
 
     async changeItems(input) {
-      return opened().commit((state) => {
+      return journalOrThrow().commit((state) => {
         const changes = checkChanges(input)
         for (const change of changes) {
           const version = find(state, change.collection, change.id)?.version ?? null
@@ -51,12 +51,12 @@ export function jsonItems(opened: () => Journal): Items {
     },
 
     async listItems(collection, query) {
-      return pageOfItems(all(opened().latest(), collection), checkItemQuery(collection, query))
+      return pageOfItems(all(journalOrThrow().latest(), collection), checkItemQuery(collection, query))
     },
 
     async countItems(collection, filter, options) {
       const query = checkItemFilter(collection, filter)
-      const { items } = pageOfItems(all(opened().latest(), collection), {
+      const { items } = pageOfItems(all(journalOrThrow().latest(), collection), {
         ...query,
         limit: Number.MAX_SAFE_INTEGER,
       })
@@ -64,7 +64,7 @@ export function jsonItems(opened: () => Journal): Items {
     },
 
     async claimItems(collection, claim) {
-      return opened().commit((state) => {
+      return journalOrThrow().commit((state) => {
         const { ttl, limit } = checkClaim(collection, claim)
         const now = Date.now()
         const put = dueItems(all(state, collection), now, limit).map((item) =>

@@ -1,4 +1,4 @@
-/** The journal: reads the changes of all processes, and adds changes that are decided on the latest state. */
+/** Reads the changes of all processes, and adds changes decided on the latest state. */
 
 import { randomUUID } from 'node:crypto'
 import type { Watches } from 'colloquy/store-kit'
@@ -28,16 +28,16 @@ export class Journal {
       const text = this.#folder.read(this.#state.next)
       if (text === null) return this.#state
       const change = changeIn(text)
-      const useless = apply(this.#state, change)
+      const obsolete = apply(this.#state, change)
       if (change.type === 'appended' || change.type === 'deleted') this.#watches.wake(change.id)
-      for (const number of useless) this.#erase(number)
+      for (const number of obsolete) this.#erase(number)
     }
   }
 
   /**
-   * Adds the change decided on the latest state, if any. Decides again when another process was faster,
+   * Adds the change decided on the latest state, if any. Decides again if another process was faster,
    * so `decide` must be pure.
-   * @throws what `decide` throws, without a change.
+   * @throws the error of `decide`; then nothing is added
    */
   commit<T>(decide: (state: State) => Decision<T>): T {
     for (;;) {
@@ -64,7 +64,7 @@ export class Journal {
       const { witness } = change
       this.#folder.replace(number, textOf({ type: 'erased', change: feedChangeOf(change) }, witness))
     } catch {
-      // The change that made it useless was added. The next process that opens the folder erases it.
+      // The newer change is already added. The next process that opens the folder erases this one.
     }
   }
 }

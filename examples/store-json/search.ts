@@ -7,10 +7,10 @@ import {
   pathSegments,
   type StoredEvent,
 } from 'colloquy/store-kit'
-import type { Kept } from './changes.ts'
+import type { StoredConversation } from './changes.ts'
 
-/** The log as an append needs it. */
-export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendContext => ({
+/** The context in which the kit decides an append. */
+export const contextOf = ({ record, tip, lease, events, nodes }: StoredConversation): AppendContext => ({
   conversationId: record.id,
   createdAt: record.createdAt,
   timeZone: record.timeZone,
@@ -21,7 +21,7 @@ export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendCo
 })
 
 /** The events that pass a filter, in log order; empty for an unknown conversation. O(events). */
-export function eventsIn(stored: Kept | undefined, filter: CheckedEventFilter): StoredEvent[] {
+export function eventsIn(stored: StoredConversation | undefined, filter: CheckedEventFilter): StoredEvent[] {
   if (stored === undefined) return []
   const { events, nodes, lanes } = stored
   const matches = events.filter((event) => fitsEvent(event, filter))

@@ -1,10 +1,10 @@
-/** Snapshots: their bytes remain in the changes that saved them, and are read on demand. */
+/** Snapshots. Their bytes remain in the changes that saved them, and are read on demand. */
 
 import type { SaveSnapshotOptions, SnapshotPart } from 'colloquy/store-kit'
 import type { Change } from './changes.ts'
 import type { Journal } from './journal.ts'
 
-export const saved = (
+export const snapshotChange = (
   id: string,
   parts: readonly SnapshotPart[],
   options: SaveSnapshotOptions = {},
@@ -31,7 +31,7 @@ export function loadParts(journal: Journal, id: string): SnapshotPart[] {
         const text = texts.get(number)?.get(part)
         return text === undefined ? [] : [{ part, bytes: new Uint8Array(Buffer.from(text, 'base64')) }]
       })
-    // Otherwise another process has saved a new snapshot meanwhile, and erased this one.
+    // Otherwise another process has saved a new snapshot and erased this one.
     if (parts.length === snapshot.size || journal.latest().next === next) return parts
   }
 }

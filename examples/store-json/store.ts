@@ -1,17 +1,17 @@
 /**
- * A store that keeps conversations as JSON files in a folder, for any number of processes on one machine.
- * Each file is one change, and is never half written. The whole folder is held in memory, and lists and
- * searches are linear: it is for small data, and for reading. docs/testing.md walks through it.
+ * A store of JSON files in a folder, for any number of processes on one machine. Each file contains one
+ * change and is written atomically. Each process holds the whole folder in memory, and lists and searches
+ * are linear, so the store suits only small data. docs/testing.md explains it step by step.
  */
 
 import type { Store } from 'colloquy'
 import * as kit from 'colloquy/store-kit'
-import type { Kept, State } from './changes.ts'
+import type { StoredConversation, State } from './changes.ts'
 import { openFolder } from './folder.ts'
 import { jsonItems } from './items.ts'
 import { type Decision, Journal } from './journal.ts'
 import { contextOf, eventsIn } from './search.ts'
-import { loadParts, saved } from './snapshots.ts'
+import { loadParts, snapshotChange } from './snapshots.ts'
 
 export interface JsonStoreOptions {
   /** Folder of the files; created when missing. */
@@ -31,12 +31,12 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
   const journal = new Journal(openFolder(folder, durable), watches)
   let polling: NodeJS.Timeout | null = null
   let closed = false
-  const opened = (): Journal => {
+  const journalOrThrow = (): Journal => {
     if (closed) throw kit.storeClosed()
     return journal
   }
-  const find = (id: string): Kept | undefined => opened().latest().conversations.get(id)
-  const commit = <T>(decide: (state: State) => Decision<T>): T => opened().commit(decide)
+  const find = (id: string): StoredConversation | undefined => journalOrThrow().latest().conversations.get(id)
+  const commit = <T>(decide: (state: State) => Decision<T>): T => journalOrThrow().commit(decide)
   journal.latest()
 
   return {
@@ -45,30 +45,30 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     async append(id, facts, options = {}) {
       kit.refuseWithin(options)
       return commit((state) => {
-        const retained = get(state, id)
-        const { events, added, opened, tip } = kit.decideAppend(contextOf(retained), facts, options)
+        const stored = get(state, id)
+        const { events, added, opened, tip } = kit.decideAppend(contextOf(stored), facts, options)
         const result = { events, version: tip.version, headId: tip.head?.id ?? null }
         if (added.length === 0) return { change: null, result }
         const nodes = added.flatMap(({ node }) => node ?? [])
-        const updatedAt = kit.laterOf(retained.record.updatedAt, kit.microsNow())
-        const stored = added.map(({ event }) => event)
+        const updatedAt = kit.laterOf(stored.record.updatedAt, kit.microsNow())
+        const newEvents = added.map(({ event }) => event)
         const tree = { nodes, opened, tip }
-        return { change: { type: 'appended', id, updatedAt, events: stored, tree }, result }
+        return { change: { type: 'appended', id, updatedAt, events: newEvents, tree }, result }
       })
     },
 
     async read(id, options = {}) {
-      const { events } = get(opened().latest(), id)
+      const { events } = get(journalOrThrow().latest(), id)
       const { from, backward, limit, refs } = kit.checkReadOptions(options)
       const end = backward ? Math.min(events.length, (from ?? events.length) + 1) : (from ?? 0) + limit
       const part = events.slice(backward ? Math.max(0, end - limit) : (from ?? 0), end)
-      return (backward ? part.toReversed() : part).map((event) => shown(event, refs))
+      return (backward ? part.toReversed() : part).map((event) => toResult(event, refs))
     },
 
     async get(conversationId, id, options) {
       const refs = kit.checkGetOptions(options)
       const event = eventOf(find(conversationId), id)
-      return event && shown(event, refs)
+      return event && toResult(event, refs)
     },
 
     async getMany(conversationId, ids, options) {
@@ -76,7 +76,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       const stored = find(conversationId)
       return ids.map((id) => {
         const event = eventOf(stored, id)
-        return event && shown(event, refs)
+        return event && toResult(event, refs)
       })
     },
 
@@ -90,7 +90,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return eventsIn(find(checked.conversationId), checked).length
     },
 
-    // It has no text index.
+    // The store has no text index.
     searchText: async () => kit.noFullText(),
     textIndex: async () => kit.noFullText(),
 
@@ -108,19 +108,19 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async listConversations(query) {
       const checked = kit.checkConversationQuery(query)
-      return kit.pageOfRecords(recordsIn(opened().latest(), checked), checked)
+      return kit.pageOfRecords(recordsIn(journalOrThrow().latest(), checked), checked)
     },
 
     async countConversations(filter, options) {
-      const { length } = recordsIn(opened().latest(), kit.checkConversationFilter(filter))
+      const { length } = recordsIn(journalOrThrow().latest(), kit.checkConversationFilter(filter))
       return kit.lookedCount(length, length, kit.checkCountOptions(options))
     },
 
     async setStatus(id, input, version) {
       const status = kit.checkStatus(input)
       return commit(({ conversations }) => {
-        const isAsSaid = conversations.get(id)?.record.version === version
-        return { change: isAsSaid ? { type: 'listed', id, status } : null, result: isAsSaid }
+        const isCurrent = conversations.get(id)?.record.version === version
+        return { change: isCurrent ? { type: 'listed', id, status } : null, result: isCurrent }
       })
     },
 
@@ -133,8 +133,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async deleteConversation(id) {
       return commit(({ conversations }) => {
-        const isThere = conversations.has(id)
-        return { change: isThere ? { type: 'deleted', id } : null, result: isThere }
+        const exists = conversations.has(id)
+        return { change: exists ? { type: 'deleted', id } : null, result: exists }
       })
     },
 
@@ -142,8 +142,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return commit((state) => {
         const stored = get(state, id)
         kit.checkLease(owner, ttl)
-        const ask = { conversationId: id, owner, ttl, now: Date.now() }
-        const lease = kit.nextLease(stored.lease, stored.taken, ask)
+        const request = { conversationId: id, owner, ttl, now: Date.now() }
+        const lease = kit.nextLease(stored.lease, stored.taken, request)
         if (lease === null) return { change: null, result: null }
         return { change: { type: 'leased', id, lease, taken: lease.generation }, result: lease }
       })
@@ -165,7 +165,7 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     async listLeases(query) {
       const { expired, after, limit } = kit.checkLeaseQuery(query)
       const now = Date.now()
-      return [...opened().latest().conversations.values()]
+      return [...journalOrThrow().latest().conversations.values()]
         .flatMap(({ lease }) => lease ?? [])
         .filter((lease) => after === null || kit.compareIds(lease.conversationId, after) > 0)
         .filter(({ expiresAt }) => !expired || expiresAt <= now)
@@ -177,18 +177,18 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       commit((state) => {
         get(state, id)
         kit.checkParts(parts)
-        return { change: saved(id, parts, options), result: null }
+        return { change: snapshotChange(id, parts, options), result: null }
       })
     },
 
     async loadSnapshot(id) {
-      return loadParts(opened(), id)
+      return loadParts(journalOrThrow(), id)
     },
 
     async deleteSnapshot(id) {
       return commit(({ conversations }) => {
-        const isThere = (conversations.get(id)?.snapshot.size ?? 0) > 0
-        return { change: isThere ? saved(id, [], { complete: true }) : null, result: isThere }
+        const exists = (conversations.get(id)?.snapshot.size ?? 0) > 0
+        return { change: exists ? snapshotChange(id, [], { complete: true }) : null, result: exists }
       })
     },
 
@@ -197,13 +197,13 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     },
 
     async auditBlobs() {
-      opened()
+      journalOrThrow()
       return kit.NO_BLOBS
     },
 
     async feed(query) {
       const checked = kit.checkFeedQuery(query)
-      const { feed, conversations } = opened().latest()
+      const { feed, conversations } = journalOrThrow().latest()
       const rows = feed
         .filter(({ conversationId: id }) => checked.shard === null || kit.shardOf(id) === checked.shard)
         .map(({ number, ...row }): kit.FeedRow => {
@@ -218,10 +218,10 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       )
     },
 
-    ...jsonItems(opened),
+    ...jsonItems(journalOrThrow),
 
     watch(id, wake) {
-      opened()
+      journalOrThrow()
       polling ??= setInterval(() => {
         // A watch is a hint: the next read reports the disk error.
         try {
@@ -240,16 +240,16 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 }
 
 /** @throws `unknown_conversation`. */
-function get({ conversations }: State, id: string): Kept {
+function get({ conversations }: State, id: string): StoredConversation {
   const stored = conversations.get(id)
   if (stored === undefined) throw kit.unknownConversation(id)
   return stored
 }
 
-const shown = (event: kit.StoredEvent, refs: boolean): kit.StoredEvent =>
+const toResult = (event: kit.StoredEvent, refs: boolean): kit.StoredEvent =>
   refs ? kit.withReferences(event) : event
 
-function eventOf(stored: Kept | undefined, id: string): kit.StoredEvent | null {
+function eventOf(stored: StoredConversation | undefined, id: string): kit.StoredEvent | null {
   const node = stored?.nodes.get(id)
   return (node && stored?.events[node.seq]) ?? null
 }

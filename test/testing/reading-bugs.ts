@@ -34,8 +34,8 @@ export const READING_BUGS: readonly SeededBug[] = [
   {
     name: 'a page repeats the last event of the previous one',
     file: 'search.ts',
-    find: 'down ? distance < 0 : distance > 0',
-    replace: 'down ? distance <= 0 : distance >= 0',
+    find: 'isDescending ? distance < 0 : distance > 0',
+    replace: 'isDescending ? distance <= 0 : distance >= 0',
     law: 'C1',
   },
   {
@@ -48,7 +48,7 @@ export const READING_BUGS: readonly SeededBug[] = [
   {
     name: 'a page id is an offset, and earlier events were added',
     file: 'search.ts',
-    find: `order.findIndex((item) => isBehind(item, after, isDescending))
+    find: `order.findIndex((item) => isAfter(item, after, isDescending))
   const page = start < 0 ? [] : order.slice(start, start + limit)
   const last = page.at(-1)`,
     replace: `after[1]
@@ -94,14 +94,14 @@ export const READING_BUGS: readonly SeededBug[] = [
   {
     name: 'a single event shows sealed reasoning',
     file: 'server.ts',
-    find: '    return wire(event)',
+    find: '    return toClient(event)',
     replace: '    return event',
     law: 'X1',
   },
   {
     name: 'a socket shows sealed reasoning',
     file: 'server.ts',
-    find: "send('event', wire(event))",
+    find: "send('event', toClient(event))",
     replace: "send('event', event)",
     law: 'X1',
   },

@@ -104,7 +104,7 @@ export const SEEDED_BUGS: readonly SeededBug[] = [
     name: 'the policy is forgotten on restart',
     file: 'server.ts',
     find: "log.update('confirmation_policy', body['policy'] ?? null)",
-    replace: 'log.asksConsent = true',
+    replace: 'log.needsConfirmation = true',
     law: 'P7',
   },
   {
