@@ -14,7 +14,16 @@ import {
   serverPages,
 } from './client.ts'
 import { caughtUp, LIVE, received } from './live-cases.ts'
-import { callsIn, CONSENT, holdPaired, holdPrefixes, nextWaits, resultsOf, RUNS, STOPS } from './run-cases.ts'
+import {
+  callsIn,
+  CONFIRMATION,
+  holdPaired,
+  holdPrefixes,
+  nextWaits,
+  resultsOf,
+  RUNS,
+  STOPS,
+} from './run-cases.ts'
 import { textOf } from './script.ts'
 import {
   type Capability,
@@ -91,7 +100,7 @@ async function inPages(
 }
 
 const PAGES: readonly ServerCheck[] = [
-  test('W1 a search finds by kind, source and time, from an instant on and before an instant, and is counted alike', async (trial) => {
+  test('W1 search and count filter by kind, source and time; the lower bound is inclusive, the upper exclusive', async (trial) => {
     const { id, log } = await filled(trial)
     for (const query of filtersFor(log)) {
       const wanted = log.filter((event) => fits(event, query))
@@ -101,7 +110,7 @@ const PAGES: readonly ServerCheck[] = [
       same('W1', `the count of ${JSON.stringify(query)}`, count, wanted.length)
     }
   }),
-  test('C3 events are ordered by time, and descending in the mirrored order', async (trial) => {
+  test('C3 events are ordered by time, and descending order is the exact reverse', async (trial) => {
     const { id, log } = await filled(trial)
     const sorted = log.every(
       (event, index) => index === 0 || instantOf(log[index - 1] as Event) <= instantOf(event),
@@ -114,7 +123,7 @@ const PAGES: readonly ServerCheck[] = [
     const up = await trial.client.events(id, { sort_order: 'TIMESTAMP' })
     same('C3', 'the default order', idsOf(log), idsOf(up))
   }),
-  test('C1 pages of any size contain each event once, are full except the last, and the last one has no next', async (trial) => {
+  test('C1 pages of any size contain each event once; all but the last are full, and the last has no next page', async (trial) => {
     const { id, log } = await filled(trial)
     for (const query of [{}, { source: 'user' as const }]) {
       const wanted = log.filter((event) => fits(event, query))
@@ -125,7 +134,7 @@ const PAGES: readonly ServerCheck[] = [
     }
     same('C1', 'a page of nothing', await trial.client.events(id, { kind: 'TokenEvent' }), [])
   }),
-  test('C2 appends between two pages neither repeat nor skip an event', async (trial) => {
+  test('C2 appends between two pages do not repeat or skip an event', async (trial) => {
     for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC'] as const) {
       const { id, log } = await filled(trial)
       const seen = await inPages(
@@ -141,7 +150,7 @@ const PAGES: readonly ServerCheck[] = [
       hold('C2', new Set(idsOf(seen)).size === seen.length, 'an event is repeated')
     }
   }),
-  test('W1 an event is got by its id as the search shows it', async (trial) => {
+  test('W1 an event read by its id equals the event in a search', async (trial) => {
     const { id, log } = await filled(trial)
     for (const event of log.slice(0, 4)) {
       same('W1', 'the event', bodyOf(await trial.client.event(id, event.id ?? '')), event)
@@ -151,7 +160,7 @@ const PAGES: readonly ServerCheck[] = [
 
 const TREE: readonly ServerCheck[] = [
   ...needing('navigation', [
-    it('T8 T4 after HEAD moved the conversation continues there, and the model does not receive the other branch', async (trial, id) => {
+    it('T8 T4 after a move of HEAD, the conversation continues there, and the model does not receive the other branch', async (trial, id) => {
       await trial.play(id, [{ says: ['Reply one.'] }])
       const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
@@ -169,7 +178,7 @@ const TREE: readonly ServerCheck[] = [
       hold('T4', !other, 'the model is sent the other branch')
       holdRefusal(await trial.client.navigate(id, 'unheard-of'), 404, 'HEAD at an unknown event')
     }),
-    it('W1 HEAD is not moved while the conversation runs', async (trial, id) => {
+    it('W1 moving HEAD is rejected while the conversation runs', async (trial, id) => {
       await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
       await trial.running(id)
       holdRefusal(await trial.client.navigate(id, null), 409, 'HEAD of what runs')
@@ -177,7 +186,7 @@ const TREE: readonly ServerCheck[] = [
     }),
   ]),
   ...needing('fork', [
-    it('T4 a fork contains the path to its event and nothing else, and its messages stay in it', async (trial, id) => {
+    it('T4 a fork contains only the path to its event, and its messages do not appear in the original', async (trial, id) => {
       await trial.play(id, [{ says: ['Reply one.'] }])
       const from_event_id = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two.'] }])
@@ -214,7 +223,7 @@ const WRONG: readonly Readonly<Record<string, string>>[] = [
 ]
 
 const REFUSALS: readonly ServerCheck[] = [
-  it('W1 a search that is not valid is refused with what is wrong and where, and a limit of 1 and of 100 is not', async (trial, id) => {
+  it('W1 an invalid search is rejected with the field and the reason; limits of 1 and 100 are accepted', async (trial, id) => {
     const path = `/api/conversations/${encodeURIComponent(id)}/events/search`
     for (const query of WRONG) {
       const refusal = await trial.client.send('GET', path, { query })
@@ -222,7 +231,7 @@ const REFUSALS: readonly ServerCheck[] = [
     }
     for (const limit of [1, 100]) bodyOf(await trial.client.search(id, { limit }))
   }),
-  test('C4 a page id that was changed, or is of another filter, order or conversation, is refused', async (trial) => {
+  test('C4 a page id that was altered, or belongs to another query, is rejected', async (trial) => {
     const { id } = await filled(trial)
     const { id: other } = await filled(trial)
     const { next_page_id } = bodyOf(await trial.client.search(id, { limit: 2 }))
@@ -243,7 +252,7 @@ const REFUSALS: readonly ServerCheck[] = [
     }
     bodyOf(await trial.client.search(id, { page_id, limit: 7 }))
   }),
-  test('W1 an unknown resource has status 404 with a sentence, and an invalid body 422 with the reasons', async (trial) => {
+  test('W1 an unknown resource is 404 with a sentence, and an invalid body is 422 with the reasons', async (trial) => {
     const { client } = trial
     const id = await trial.begin()
     const unknown = {
@@ -260,7 +269,7 @@ const REFUSALS: readonly ServerCheck[] = [
     }
   }),
   ...needing('keys', [
-    test('W6 a request without the key, or with another one, is rejected with 401, without the key in the response', async (trial) => {
+    test('W6 a request without the key, or with another key, is 401, and the response does not contain the key', async (trial) => {
       const { apiKey = '' } = trial.client.address
       hold('W6', apiKey !== '', 'the options have no key: name keys in lacks')
       const id = await trial.begin()
@@ -293,7 +302,7 @@ function holdSealed(shown: unknown): void {
 
 const SECRETS: readonly ServerCheck[] = [
   ...needing('sharing', [
-    test('W2 everybody may search what is shared, in full pages without what is not for viewers, and nothing else', async (trial) => {
+    test('W2 anyone can search public conversations, without private fields, and no others', async (trial) => {
       const { client } = trial
       const { id, log } = await filled(trial)
       const unshared = bodyOf(await client.searchShared({ conversation_id: id }))
@@ -312,14 +321,14 @@ const SECRETS: readonly ServerCheck[] = [
     }),
   ]),
   ...needing('parts', [
-    test('W2 X1 what a provider has sealed is shown in no page, event or socket', async (trial) => {
+    test('W2 X1 no page, event or socket shows encrypted content of a provider', async (trial) => {
       const id = await trial.begin()
       const eventId = await saySealed(trial, id)
       const shown = [await trial.log(id), bodyOf(await trial.client.event(id, eventId))]
       for (const value of shown) holdSealed(value)
     }),
     ...needing('sockets', [
-      test('X1 what a provider has sealed is shown in no socket', async (trial) => {
+      test('X1 no socket shows encrypted content of a provider', async (trial) => {
         const id = await trial.begin()
         const live = await caughtUp(trial, id, -1)
         const eventId = await saySealed(trial, id)
@@ -348,7 +357,7 @@ const saidIn = (log: readonly Event[]): (string | undefined)[] =>
 
 type Prepared = (trial: Trial) => Promise<() => Promise<void>>
 
-const goesOn: Prepared = async (trial) => {
+const continues: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['One.'] }])
   await trial.play(id, [{ says: ['Two.'] }])
@@ -385,7 +394,7 @@ const keepsWaiting: Prepared = async (trial) => {
   }
 }
 
-const keepsPlace: Prepared = async (trial) => {
+const keepsPosition: Prepared = async (trial) => {
   const id = await trial.begin()
   const first = await trial.say(id, [], false)
   const socket = trial.client.connect(id, { after: -1 })
@@ -449,14 +458,14 @@ const settlesCalls: Prepared = async (trial) => {
 const across =
   (how: 'stop' | 'kill', ...cases: readonly Prepared[]) =>
   async (trial: Trial): Promise<void> => {
-    const looks = []
-    for (const prepare of cases) looks.push(await prepare(trial))
+    const verifications = []
+    for (const prepare of cases) verifications.push(await prepare(trial))
     await trial.restart(how)
     for (const id of trial.conversations) {
       const { status } = await trial.client.get(id)
       hold('S5', status === 200, `a conversation had status ${status} after a restart`)
     }
-    for (const look of looks) await look()
+    for (const verify of verifications) await verify()
   }
 
 const CRASH: readonly ServerCheck[] = [
@@ -464,14 +473,14 @@ const CRASH: readonly ServerCheck[] = [
     ...needing('sockets', [
       test(
         'S5 M15 B1 after a restart a conversation is unchanged and continues, and a reader resumes',
-        across('stop', goesOn, keepsPlace),
+        across('stop', continues, keepsPosition),
       ),
     ]),
     ...needing(
       'navigation',
       needing('confirmation', [
         test(
-          'T2 S5 P7 after a restart HEAD is where it was moved to, and calls wait for consent that did',
+          'T2 S5 P7 a restart changes neither a moved HEAD nor calls that wait for confirmation',
           across('stop', keepsHead, keepsWaiting),
         ),
       ]),
@@ -479,7 +488,7 @@ const CRASH: readonly ServerCheck[] = [
   ]),
   ...needing('kill', [
     test(
-      'S5 W4 P10 P6 after a crash everything acknowledged is kept, no conversation reports running forever, and no call runs twice',
+      'S5 W4 P10 P6 a crash loses nothing acknowledged, no conversation reports running forever, and no call runs twice',
       across('kill', keepsMessages, settlesReply, settlesCalls),
     ),
   ]),
@@ -492,7 +501,7 @@ const CHECKS: readonly ServerCheck[] = [
   ...RUNS,
   ...LIVE,
   ...STOPS,
-  ...CONSENT,
+  ...CONFIRMATION,
   ...TREE,
   ...CRASH,
 ]

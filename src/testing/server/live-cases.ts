@@ -33,7 +33,7 @@ export const received = (trial: Trial, socket: ServerSocket, id: string | undefi
   )
 
 export const LIVE: readonly ServerCheck[] = needing('sockets', [
-  it('B1 a reader gets every event after its place once, in the order of the log, wherever its connections break', async (trial, id) => {
+  it('B1 a reader receives each event after its position once and in order, wherever its connections break', async (trial, id) => {
     const whole = await caughtUp(trial, id, -1)
     const parts: LiveFrame[] = []
     let after = -1
@@ -67,7 +67,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     const missing = before.filter((event) => !idsIn(late.frames).includes(event.id))
     same('B1', 'what the search found and no reader got', missing, [])
   }),
-  it('B2 a reader gets one notice that it has caught up, after past events and before new ones', async (trial, id) => {
+  it('B2 a reader receives one caught_up, after past events and before new ones', async (trial, id) => {
     const before = await trial.say(id, [], false)
     const socket = await caughtUp(trial, id, -1)
     const after = await trial.say(id, [], false)
@@ -104,7 +104,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     }),
   ]),
 
-  it('W3 B2 the pieces of a reply precede it and add up to it, and are in no log', async (trial, id) => {
+  it('W3 B2 the deltas of a reply precede it, add up to it, and are in no log', async (trial, id) => {
     const socket = await caughtUp(trial, id)
     const text = 'One two three four five.'
     await trial.play(id, [{ says: [text] }])
@@ -128,7 +128,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
       await trial.within('W3', `no reader receives ${status}`, socket.find(says(status)))
     socket.close()
   }),
-  it('B3 a reader ahead of the log is reset, and gets the log from its first event', async (trial, id) => {
+  it('B3 a reader ahead of the log is reset, and receives the log from its first event', async (trial, id) => {
     await trial.say(id, [], false)
     const socket = await caughtUp(trial, id, 9_999)
     socket.close()
@@ -137,7 +137,7 @@ export const LIVE: readonly ServerCheck[] = needing('sockets', [
     same('B3', 'what it gets', idsIn(socket.frames).toSorted(), all.toSorted())
   }),
   ...needing('deletion', [
-    test('W3 a socket of a conversation that is unknown, or is deleted, ends with 4004', async (trial) => {
+    test('W3 a socket of an unknown or deleted conversation closes with 4004', async (trial) => {
       const unknown = trial.client.connect('unheard-of')
       same('W3', 'the code', (await trial.within('W3', 'it stays open', unknown.closed)).code, 4004)
       const id = await trial.begin()

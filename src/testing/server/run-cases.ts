@@ -44,13 +44,13 @@ const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
   (await trial.notes()).filter((note) => note.includes(id))
 
 export const RUNS: readonly ServerCheck[] = [
-  it('I2 T5 a message is replied to, and the conversation is finished', async (trial, id) => {
+  it('I2 T5 a message gets a reply, and the conversation is finished', async (trial, id) => {
     await trial.play(id, [{ says: ['Good morning to you.'] }])
     const log = await trial.log(id)
     same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Good morning to you.'])
     same('I2', 'messages of the user', messagesOf(log, 'user').length, 1)
   }),
-  it('P1 P6 each call of a reply is executed once and has its own result, and an unknown tool and bad arguments have one too', async (trial, id) => {
+  it('P1 P6 each call of a reply is executed once and has its own result, including invalid calls', async (trial, id) => {
     const [a, b, c] = [`a-${id}`, `b-${id}`, `c-${id}`]
     const calls = [
       trial.note(a),
@@ -75,7 +75,7 @@ export const RUNS: readonly ServerCheck[] = [
     same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
   }),
   ...needing('notes', [
-    it('P6 a tool is called as often as the model called it', async (trial, id) => {
+    it('P6 a tool is executed as often as the model called it', async (trial, id) => {
       const notes = [`x-${id}`, `y-${id}`, `x-${id}`]
       const turns = notes.map((word) => ({ says: [trial.note(word)] }))
       await trial.play(id, [...turns, { says: ['Done.'] }])
@@ -83,7 +83,7 @@ export const RUNS: readonly ServerCheck[] = [
     }),
   ]),
   ...needing('requests', [
-    it('M7 the calls of one reply are sent back as one reply, with the result of each behind it', async (trial, id) => {
+    it('M7 the calls of one reply are sent back as one reply, followed by their results', async (trial, id) => {
       await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['Done.'] }])
       const log = await trial.log(id)
       const replies = new Set(callsIn(log).map((call) => call.llm_response_id))
@@ -95,7 +95,7 @@ export const RUNS: readonly ServerCheck[] = [
       const isPaired = texts[0]?.includes('p') === true && texts[1]?.includes('q') === true
       hold('M10', isPaired, () => `results: ${texts.join(', ')}`)
     }),
-    it('M15 M10 each request begins with the previous one, over replies, calls, and a message during a reply', async (trial, id) => {
+    it('M15 M10 each request begins with the previous request, after replies, calls, and a message during a reply', async (trial, id) => {
       await trial.play(id, [{ says: ['First.'] }])
       await trial.play(id, [{ says: ['I look.', trial.note('p'), trial.note('q')] }, { says: ['Second.'] }])
       await trial.say(id, [{ says: ['Third.'], wait: 250 }])
@@ -111,7 +111,7 @@ export const RUNS: readonly ServerCheck[] = [
       await holdPrefixes(trial, id)
     }),
   ]),
-  it('I2 a message during a reply is read before the conversation is finished', async (trial, id) => {
+  it('I2 a message during a reply gets a reply before the conversation is finished', async (trial, id) => {
     await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
     await trial.running(id)
     await trial.say(id, [{ says: ['To the second.'] }])
@@ -121,7 +121,7 @@ export const RUNS: readonly ServerCheck[] = [
     await trial.rest(id)
     same('I2', 'the last message of the agent', (await trial.replies(id)).at(-1), 'To the second.')
   }),
-  it('I5 of two callers that run a conversation at once, one gets an error, and the model is called once', async (trial, id) => {
+  it('I5 if two callers run a conversation at once, one gets an error, and the model is called once', async (trial, id) => {
     await trial.say(id, [{ says: ['Once.'], wait: 400 }, { says: ['Twice.'] }], false)
     const both = await Promise.all([trial.client.run(id), trial.client.run(id)])
     const statuses = both.map(({ status }) => status).toSorted()
@@ -130,7 +130,7 @@ export const RUNS: readonly ServerCheck[] = [
     same('I5', 'messages of the agent', await trial.replies(id), ['Once.'])
   }),
   ...needing('message_keys', [
-    it('S3 S4 a message sent again with its key is appended once, and another one with that key is rejected', async (trial, id) => {
+    it('S3 S4 a message that is sent again with its key is appended once, and another message with that key is rejected', async (trial, id) => {
       const send = (text: string) => trial.client.say(id, text, { key: 'k', run: false })
       const ids = [bodyOf(await send('Hello')).event_id, bodyOf(await send('Hello')).event_id]
       same('S3', 'the id of the second', ids[1], ids[0])
@@ -165,8 +165,8 @@ export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true
     return isWaiting && callsIn(await trial.log(id)).length === calls
   })
 
-export const CONSENT: readonly ServerCheck[] = needing('confirmation', [
-  test('P7 calls wait for consent, are executed once they have it, and the next ones wait again', async (trial) => {
+export const CONFIRMATION: readonly ServerCheck[] = needing('confirmation', [
+  test('P7 calls wait for confirmation, are executed once it is given, and later calls wait again', async (trial) => {
     const id = await waiting(trial, (ownId) => [
       { says: [trial.note(`a-${ownId}`), trial.note(`b-${ownId}`)] },
       { says: [trial.note(`c-${ownId}`)] },
@@ -184,7 +184,7 @@ export const CONSENT: readonly ServerCheck[] = needing('confirmation', [
     const { status } = await trial.client.respond(id, true)
     same('P7', 'the status of a consent to nothing', status, 409)
   }),
-  test('P7 a call that was rejected is not executed, and has the reason as its result', async (trial) => {
+  test('P7 a rejected call is not executed, and has the reason as its result', async (trial) => {
     const id = await waiting(trial, (ownId) => [
       { says: [trial.note(`r-${ownId}`)] },
       { says: ['As you like.'] },
@@ -245,7 +245,7 @@ async function interrupt(trial: Trial, id: string): Promise<void> {
 
 export const STOPS: readonly ServerCheck[] = [
   ...needing('pause', [
-    it('I3 after a pause is acknowledged no step begins until the conversation is run again, and then it continues', async (trial, id) => {
+    it('I3 after an acknowledged pause, no step begins until the conversation is run again', async (trial, id) => {
       const steps = Array.from({ length: 8 }, (_, n) => ({
         says: [trial.note(`step ${n}`)],
         wait: MODEL_STEP,
@@ -268,7 +268,7 @@ export const STOPS: readonly ServerCheck[] = [
       same('I3', 'the calls in the end', callsIn(whole).length, steps.length)
       holdPaired('P1', whole)
     }),
-    it('T5 a conversation that is paused before it runs stays so until it is run', async (trial, id) => {
+    it('T5 a conversation that is paused before it runs stays paused until it is run', async (trial, id) => {
       await trial.say(id, [{ says: ['Now.'] }], false)
       bodyOf(await trial.client.pause(id))
       same('T5', 'the status', await trial.status(id), 'paused')
@@ -278,7 +278,7 @@ export const STOPS: readonly ServerCheck[] = [
     }),
   ]),
   ...needing('interrupt', [
-    it('I4 an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues', async (trial, id) => {
+    it('I4 an interrupt ends an endless reply; later parts of it are not appended, and the conversation continues', async (trial, id) => {
       await trial.say(id, [{ says: ['Never done'], endless: true }])
       await trial.running(id)
       await interrupt(trial, id)
