@@ -130,7 +130,11 @@ describe('X10, erasure', () => {
       hold('X10', decoded.ok && decoded.warnings.length === 0, `no event: ${JSON.stringify(decoded)}`)
       for (const key of ['id', 'kind', 'timestamp', 'parent_id', 'source'] as const)
         same('X10', key, (after as typeof event)[key], event[key])
-      hold('X10', !contentIn(after).includes(content), `what is left: ${JSON.stringify(after)}`)
+      hold(
+        'X10',
+        !contentIn(after).includes(content),
+        `the erased event still contains the text: ${JSON.stringify(after)}`,
+      )
       same('X10', 'erased again', erasedFact(after), after)
       const later = { ...after, future: content }
       hold('X10', !JSON.stringify(erasedFact(later)).includes('future'), ERASED)

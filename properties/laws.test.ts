@@ -151,7 +151,7 @@ describe('`checkLog`', () => {
       hostileLog(),
       (facts) => {
         const violations = total('E2', 'checkLog', () => checkLog(facts, { ended: true }))
-        for (const { law } of violations) hold(law, Object.hasOwn(LAWS, law), 'no such law')
+        for (const { law } of violations) hold(law, Object.hasOwn(LAWS, law), 'unknown law')
         const repairs = readTree(facts).flatMap(({ position: index, warnings }) => warnings.map(() => index))
         const messages = violations.filter(
           ({ law, message }) => (law === 'T6' && !message.startsWith('the reply stands')) || law === 'E2',

@@ -53,7 +53,7 @@ const SEALS = ['sig/', 'gAAA', 'EqgfCi', 'EnoH', 'CpUB', 'Eo8BCkgIARAB']
 
 describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) => {
   it('is sent in every other grammar with placeholders for parts that it cannot express', () => {
-    const tally = new Tally<'told'>()
+    const tally = new Tally<'named'>()
     always(
       wire.reply,
       (reply) => {
@@ -75,11 +75,11 @@ describe.each(Object.entries(REPLY_WIRES))('M14, a reply of %s', (name, wire) =>
           )
           expect(occurInOrder(outputs, stored)).toBe(true)
         }
-        if (outputs.length > 0) tally.count(['told'])
+        if (outputs.length > 0) tally.count(['named'])
       },
       RUNS / 2,
     )
-    tally.require(['told'])
+    tally.require(['named'])
   })
 
   it('is sent in valid requests if its record is damaged', () => {
@@ -148,7 +148,7 @@ const WAITING: readonly (readonly [string, number, () => Reply])[] = [
   ['Gemini, continued', -1, () => gemini({ toolResponse: { id: 's', toolType: 'X', response: {} } })],
 ]
 
-/** Corrupted records may break these: only `own` verifies the positions of signed parts. */
+/** Corrupted records may break these: only the grammar of the record verifies positions of signed parts. */
 const UNORDERED = ['thinking-first', 'text-nonblank']
 
 function recordOf(event: Event): ReplyRecord | undefined {

@@ -232,7 +232,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
         const stream = wire.stream(reply, () => cuts.next().value as number)
         const deltas = stream.flatMap((event) => collector.push(JSON.parse(JSON.stringify(event)) as object))
         expect(collector.end()).toEqual(wire.read(reply, requests(wire)))
-        expect(deltas.map(({ content }) => content ?? '').join('')).toBe(wire.words(reply))
+        expect(deltas.map(({ content }) => content ?? '').join('')).toBe(wire.text(reply))
       },
       RUNS / 2,
     )
@@ -251,11 +251,11 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12, a reply of %s', (_, wir
         const { events, outcome } = collector.end()
         const text = deltas.map(({ content }) => content ?? '').join('')
         expect(outcome).toEqual({ type: 'broken_off', text: text })
-        expect(wire.words(reply).startsWith(text)).toBe(true)
+        expect(wire.text(reply).startsWith(text)).toBe(true)
         // A whole item may have more text than was streamed.
         const stored = storedText(events)
         expect(stored.startsWith(text) || (stored === '' && text.trim() === '')).toBe(true)
-        expect(wire.words(reply).startsWith(stored)).toBe(true)
+        expect(wire.text(reply).startsWith(stored)).toBe(true)
         for (const event of events)
           if (event.kind === 'ActionEvent' && !hasResult(event, events)) expect(event.action).toBeNull()
         const signed = signaturesIn(wire.read(reply, {}).events)

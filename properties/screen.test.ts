@@ -63,10 +63,10 @@ describe('O, on the screen', () => {
     await fc.assert(property(backgroundLog()), { numRuns: Math.max(1, Math.round(RUNS / 2)) })
     tally.require([
       'a whole reply',
-      'a step taken back',
-      'words on their way',
+      'a step removed',
+      'streamed text',
       'preliminary output',
-      'progress in place',
+      'progress replaced',
     ])
   })
 })

@@ -24,7 +24,7 @@ const HOSTILE: readonly Across[] = [
   'reply_goes_on',
   'known_response_while_paused',
   'head_moved',
-  'hung_on_update',
+  'child_of_update',
 ]
 
 const damage = fc.record<Damage>({

@@ -20,7 +20,7 @@ export type Across =
   | 'reply_goes_on'
   | 'known_response_while_paused'
   | 'head_moved'
-  | 'hung_on_update'
+  | 'child_of_update'
 
 /** Requires the state after each fact. */
 export function across(states: readonly State[], cut: number, length: number): Set<Across> {
@@ -40,10 +40,10 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
     return
   }
   const { parent } = entry
-  if (parent !== null && isOld(parent.seq) && !parent.canBeHead) note('hung_on_update')
+  if (parent !== null && isOld(parent.seq) && !parent.canBeHead) note('child_of_update')
   if (after.log.head !== before.log.head && isOld(after.log.head?.seq)) note('head_moved')
   const units = [...branch.view.units]
-  if (units.some((unit) => takes(unit, entry, isOld)))
+  if (units.some((unit) => receives(unit, entry, isOld)))
     note(event?.kind === 'ActionEvent' ? 'batch_joined' : 'batch_answered')
   for (const [index, start] of stretchStarts(units).entries()) {
     const [unit, first] = [units[index], units[start]]
@@ -72,7 +72,7 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
 }
 
 /** Whether a batch that began before the cut contains the entry. */
-function takes(unit: Unit, entry: Checkpoint, isOld: (seq: number) => boolean): boolean {
+function receives(unit: Unit, entry: Checkpoint, isOld: (seq: number) => boolean): boolean {
   if (unit.type !== 'batch' || !isOld(unit.first)) return false
   if (unit.calls.last() === entry) return true
   const last = unit.results.last()

@@ -8,7 +8,7 @@ import { isAnswered } from '../../src/state/branch.ts'
 import { isFinalReply } from '../../src/state/status.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { isRepeatable } from '../execution/cast.ts'
+import { isRepeatable } from '../execution/step-simulator.ts'
 import type { Plan } from '../execution/plan.ts'
 import { isCautious } from '../execution/run-options.ts'
 import type { Begin, Story } from '../execution/story.ts'
@@ -21,7 +21,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
   for (const begin of executions(story)) {
     same(
       'P6',
-      `calls executed at once by step ${begin.number}`,
+      `calls executed together by step ${begin.number}`,
       new Set(begin.executes).size,
       begin.executes.length,
     )
@@ -90,7 +90,7 @@ export function checkConsent(story: Story, plan: Plan, now: State): void {
       const fresh = updates(now, 'approved_actions').some(
         ({ seq: index, value }) => index > (spent?.seq ?? -1) && index < seq && names(value, id),
       )
-      hold('P7', fresh, `one consent served twice for call ${id}`)
+      hold('P7', fresh, `one approval was used twice for call ${id}`)
     }
   }
 }
@@ -122,7 +122,7 @@ export function checkWords(story: Story, now: State): void {
       hold(
         'P11',
         begun === undefined,
-        `call ${entry.id} was executed by step ${begun?.number ?? 0}, and is said never to have been`,
+        `call ${entry.id} was executed by step ${begun?.number ?? 0}, but its result reports no effect`,
       )
     }
   }
@@ -134,18 +134,18 @@ export function checkAsks(story: Story): void {
     const { status } = state.header
     hold('I3', status === 'running', `step ${number} began in status ${status}`)
     if (executes.length === 0) {
-      hold('P8', isAnswered(state.branch), `step ${number} asked while calls were open`)
+      hold('P8', isAnswered(state.branch), `step ${number} called the model while calls were pending`)
       const messages = [...viewEventsIn(state.branch.view)].filter(
         ({ event }) => event.kind !== 'MessageEvent' || renderMessage(event) !== null,
       )
       const last = messages.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
       const word = last !== undefined && isFinalReply(last.event)
-      hold('P8', !word, `step ${number} asked again behind the last word, ${last?.id ?? ''}`)
+      hold('P8', !word, `step ${number} called the model after the final reply ${last?.id ?? ''}`)
     } else
       hold(
         'P8',
         pendingCallCount(state.branch.pendingCalls) >= executes.length,
-        `step ${number} executes what is answered`,
+        `step ${number} executes a call with a result`,
       )
   }
 }

@@ -42,10 +42,14 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
         calls = 0
         // oxlint-disable-next-line no-await-in-loop
         const decision = await decide(condenser, state)
-        hold('K3', calls <= RETRIES + 1, `the summariser was asked ${calls} times`)
+        hold('K3', calls <= RETRIES + 1, `the summariser was called ${calls} times`)
         if (decision.type !== 'condense') {
           const asks = state.branch.view.unhandledCondensationRequest
-          hold('K3', decision.type === 'refuse' || !asks, 'a request was left without an answer')
+          hold(
+            'K3',
+            decision.type === 'refuse' || !asks,
+            'a requested condensation was neither made nor refused',
+          )
           break
         }
         const { event } = decision

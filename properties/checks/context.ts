@@ -55,7 +55,7 @@ export function checkCondensing(facts: readonly Fact[], met: Met = () => undefin
       condenseUntilDone(state, limits(state), met, () => null)
       condenseUntilDone(requested(state, 0), limits(state), met, requested)
     }
-    same('K1', 'the state after it was planned for', describeBranch({ ...state.branch }), before)
+    same('K1', 'the state after planning', describeBranch({ ...state.branch }), before)
     if (index === 0) checkAfter(facts, state)
   }
 }
@@ -73,19 +73,15 @@ function condenseUntilDone(
   let state = input
   for (let round = 0; ; round += 1) {
     const plan = total('K3', 'planning', () => planCondensation(state, limits))
-    same('K3', 'the plan, made again', planText(planCondensation(state, limits)), planText(plan))
+    same('K3', 'the second plan', planText(planCondensation(state, limits)), planText(plan))
     const { length, unhandledCondensationRequest: requests } = state.branch.view
     if (plan.type === 'keep') {
-      hold(
-        'K3',
-        !requests && length <= (limits.maxEvents ?? 240),
-        'a view was kept that is called to be condensed',
-      )
+      hold('K3', !requests && length <= (limits.maxEvents ?? 240), 'a view that must be condensed was kept')
       break
     }
     if (plan.type === 'refuse') {
       met(plan.reason.code as Condensed)
-      hold('K3', plan.reason.again === 'never', 'a plan that is refused for now only')
+      hold('K3', plan.reason.again === 'never', 'a refusal that is not permanent')
       break
     }
     noteWhat(state, plan, met)
@@ -108,7 +104,7 @@ function checkPlan(state: State, plan: CondensationPlan): void {
   const items = [...viewEventsIn(view)]
   const listed = new Set(plan.forgottenIds)
   const points = new Set(cutPointsIn(view))
-  hold('K1', listed.size >= 2, 'a condensation that shortens nothing')
+  hold('K1', listed.size >= 2, 'a condensation of fewer than two events')
   same(
     'K1',
     'listed ids',
@@ -119,11 +115,11 @@ function checkPlan(state: State, plan: CondensationPlan): void {
     const [left, right] = [items[index - 1], items[index]].map(
       (item) => item !== undefined && listed.has(item.id),
     )
-    hold('K1', left === right || points.has(index), () => `cut at ${index}, which is no cut point`)
+    hold('K1', left === right || points.has(index), () => `position ${index} is not a cut point`)
   }
-  hold('K1', systemPrompt === null || !listed.has(systemPrompt.id), 'the system prompt is forgotten')
+  hold('K1', systemPrompt === null || !listed.has(systemPrompt.id), 'the system prompt is removed')
   const lastUser = items.findLast(isUser)
-  hold('K1', lastUser === undefined || !listed.has(lastUser.id), 'the last user message is forgotten')
+  hold('K1', lastUser === undefined || !listed.has(lastUser.id), 'the last user message is removed')
 }
 
 const isUser = ({ event }: ViewItem): boolean => event.kind === 'MessageEvent' && event.source === 'user'
@@ -137,7 +133,7 @@ function checkApplied(before: State, after: State, event: Condensation & { reado
   const head = was.slice(0, last).filter((id) => !listed.has(id))
   same('K1', 'the view after a condensation', is, [...head, `${event.id}-summary`, ...was.slice(last + 1)])
   same('K1', 'the offset of its summary', event.summary_offset, head.length)
-  same('K1', 'what is pending', pendingOf(after), pendingOf(before))
+  same('K1', 'pending batches', pendingOf(after), pendingOf(before))
   hold('K2', is.length < was.length, 'a condensation did not shorten the view')
   hold('K2', !after.branch.view.unhandledCondensationRequest, 'a condensation left its request unhandled')
 }
@@ -157,7 +153,12 @@ function checkRequest(plan: CondensationPlan): void {
   ] as const) {
     const request = total('K5', 'summaryRequest', () => summaryRequest(plan, { eventBudget, totalBudget }, 0))
     const { previousSummary, events } = request
-    same('K5', 'the summary before', previousSummary, summaries.length === 0 ? null : summaries.join('\n\n'))
+    same(
+      'K5',
+      'the previous summary',
+      previousSummary,
+      summaries.length === 0 ? null : summaries.join('\n\n'),
+    )
     const rest = items.filter(({ event }) => event.kind !== 'CondensationSummaryEvent').map(({ id }) => id)
     same(
       'K5',
@@ -221,19 +222,19 @@ export function checkFit(facts: readonly Fact[], met: Met = () => undefined): vo
       hold('K4', fit.calls <= 2 + Math.ceil(Math.log2(points.length)), `${fit.calls} counting calls`)
       if (fit.type === 'refuse') {
         met('cut_refused')
-        hold('K4', fit.reason.tokens > budget, 'a cut was refused that holds the budget')
+        hold('K4', fit.reason.tokens > budget, 'a cut that fits the budget was refused')
         continue
       }
       if (fit.cut > 0) met('cut')
-      same('K4', 'tokens of what is sent', estimateTokens(fit.messages), fit.tokens)
+      same('K4', 'tokens of the messages', estimateTokens(fit.messages), fit.tokens)
       hold('K4', fit.tokens <= budget, `${fit.tokens} tokens in a budget of ${budget}`)
-      hold('K4', points.includes(fit.cut), `cut at ${fit.cut}, which is no cut point`)
+      hold('K4', points.includes(fit.cut), `position ${fit.cut} is not a cut point`)
       hold('K4', fit.messages.length > 0 || all === 0, 'a view was cut to nothing')
-      same('K4', 'what is sent', fit.messages, toMessages(cutAt(state, fit.cut)))
+      same('K4', 'messages after the cut', fit.messages, toMessages(cutAt(state, fit.cut)))
       const before = points[points.indexOf(fit.cut) - 1]
       if (before === undefined) continue
       const longer = estimateTokens(toMessages(cutAt(state, before)))
-      hold('K4', longer > budget, `cut at ${fit.cut}, though ${before} holds the budget too`)
+      hold('K4', longer > budget, `cut at ${fit.cut}, although ${before} fits the budget too`)
     }
   }
 }

@@ -8,7 +8,7 @@ import { isAnswered } from '../../src/state/branch.ts'
 import { encodeState } from '../../src/state/read.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { FORBIDDEN, THROWN } from '../execution/cast.ts'
+import { FORBIDDEN, THROWN } from '../execution/step-simulator.ts'
 import type { Plan } from '../execution/plan.ts'
 import type { RunStory, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
@@ -30,14 +30,10 @@ export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbando
     hold(
       'I1',
       outcome !== 'already_running' || beside || ranOut.length > 0,
-      `run ${number} found a lease that nobody held`,
+      `run ${number} got already_running although no run held the lease`,
     )
     const worked = begins.some(({ run }) => run === number)
-    hold(
-      'I1',
-      outcome !== 'already_running' || !worked,
-      `run ${number} did its work and was told that another runs`,
-    )
+    hold('I1', outcome !== 'already_running' || !worked, `run ${number} did its work and got already_running`)
     const superseded = ranOut.some((index) => index > begun && index < end)
     hold(
       'I1',
@@ -101,12 +97,16 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
     for (const { id, event } of viewEventsIn(state.branch.view)) {
       if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
       if (event.source === 'user')
-        hold('I6', story.shown.has(id), `step ${number} asked with message ${id}, of which no hook was told`)
+        hold(
+          'I6',
+          story.shown.has(id),
+          `step ${number} called the model with message ${id}, which no hook received`,
+        )
       const text = JSON.stringify(event.llm_message)
       hold(
         'I6',
         !plan.hooks.blocksPrompts || !text.includes(FORBIDDEN),
-        `step ${number} asked with message ${id}, which was blocked`,
+        `step ${number} called the model with message ${id}, which a hook blocked`,
       )
     }
   }
@@ -125,7 +125,11 @@ export function checkHooks(story: Story, plan: Plan, now: State): void {
       continue
     // Resuming after the final reply does not start a run.
     const byUser = ended?.kind === 'ConversationStateUpdateEvent'
-    hold('I6', event.blocked !== true || byUser, `the end stood before the hook that denied it, at ${seq}`)
+    hold(
+      'I6',
+      event.blocked !== true || byUser,
+      `the run finished before the hook that denied the end, at ${seq}`,
+    )
   }
 }
 
@@ -141,15 +145,15 @@ export function checkRecoveries(story: Story, now: State): void {
 /** I5: the final state of the engines matches the log, and nothing waits. */
 export function checkEnd(story: Story, now: State): void {
   const text = encodeState(now)
-  for (const state of story.states) same('I5', 'state of an engine', encodeState(state), text)
+  for (const state of story.states) same('I5', 'the state of an engine', encodeState(state), text)
   same('I5', 'states that could be read', story.states.length, 2)
-  for (const fact of story.facts) hold('I5', !isQuarantined(fact), 'the log holds what cannot be read')
+  for (const fact of story.facts) hold('I5', !isQuarantined(fact), 'the log contains a quarantined line')
   const { status } = now.header
   const lost = story.deaths.length > 0 || story.ranOut.length > 0
   hold(
     'I5',
     status !== 'running',
-    lost ? 'recover() left the conversation running' : 'nothing runs, and the status is running',
+    lost ? 'recover() left the conversation running' : 'the status is running without a run',
   )
   for (const run of story.runs) checkRelied(story, now, run)
 }
@@ -175,5 +179,5 @@ function checkRelied(
   const relied = others.some(
     (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
   )
-  hold('I5', !relied, `a run was refused because run ${number} was live, which left a message lying`)
+  hold('I5', !relied, `a run was refused because run ${number} was active, which did not process the message`)
 }

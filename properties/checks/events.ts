@@ -24,7 +24,7 @@ export function checkRoundTrip(event: Event): void {
   hold('E1', isFrozen(decoded.event) && isFrozen(line.event), 'an event that can be written to')
   for (const loaded of [loadLine(text), loadValue(event)]) {
     same('E1', 'the loaded event', loaded.fact, text)
-    same('E1', 'steps taken for an event of today', loaded.upcasts, [])
+    same('E1', 'upcasts of a current event', loaded.upcasts, [])
   }
   const canonical = canonicalJson(event)
   same('E4', 'canonical text, read and written', canonicalJson(JSON.parse(canonical)), canonical)
@@ -37,10 +37,15 @@ export function checkRoundTrip(event: Event): void {
   const filled = withDefaults(event)
   const again = decodeEvent(filled)
   hold('E5', again.ok, () => `with its defaults: ${JSON.stringify(again)}`)
-  same('E5', 'defaults, filled in again', withDefaults(filled), filled)
+  same('E5', 'defaults filled in twice', withDefaults(filled), filled)
   for (const [key, value] of Object.entries(event)) {
     if (typeof value !== 'object')
-      same('E5', `${key} beside defaults`, Object.entries(filled).find(([name]) => name === key)?.[1], value)
+      same(
+        'E5',
+        `${key} after filling in defaults`,
+        Object.entries(filled).find(([name]) => name === key)?.[1],
+        value,
+      )
   }
 }
 
@@ -89,7 +94,7 @@ export function checkLine(text: string): void {
   if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
   const { fact } = total('E2', 'loadLine', () => loadLine(text))
   hold('E2', !isQuarantined(fact) || fact.raw === text, 'a line in quarantine that is not as it was')
-  same('E2', 'a line loaded twice', loadLine(text).fact, fact)
+  same('E2', 'a quarantined line that was loaded again', loadLine(text).fact, fact)
 }
 
 /** E3: invalid lines in a log do not affect the other events. */

@@ -24,7 +24,7 @@ import {
 import { checkPauses, checkInterrupts, checkTextSoFar, checkHeard, checkLeases } from './stops.ts'
 
 export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
-  hold('I1', !story.endless, 'there is no end to it')
+  hold('I1', !story.endless, 'the runs do not end')
   for (const error of story.broken) throw error
   const now = replay(story.facts, { conversationId: 'c' })
   checkSettled(story)

@@ -65,13 +65,14 @@ function checkView(state: State, matches: readonly Explanation[]): void {
     if (taken !== undefined)
       same(
         'O4',
-        `taken out, ${index}`,
+        `the verdict without the cause of ${index}`,
         Number.parseInt(taken.text.slice('it removed '.length), 10),
         gone(state, seq),
       )
     for (const { rule, ids } of [verdict, ...notes]) {
       hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
-      for (const one of ids) total('O4', `what is named ${index}`, () => explain(state, one))
+      for (const one of ids)
+        total('O4', `an event named by the explanation of ${index}`, () => explain(state, one))
     }
   }
   for (const { id } of viewEvents(state))
@@ -128,12 +129,12 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   const state = replay(facts)
   const result = total('O5', 'findings', () => findings(facts, { secrets: false }))
   for (const { ids, rule, law, text } of result) {
-    for (const id of ids) total('O5', `what is named by ${text}`, () => explain(state, id))
+    for (const id of ids) total('O5', `an event named by ${text}`, () => explain(state, id))
     hold('O5', rule === null || ruleOf(rule) !== null, `no sentence of ${rule}`)
     hold('O5', law === null || sentenceOf(law) !== null, `no sentence of ${law}`)
   }
   const ranks = result.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
-  same('O5', 'order', ranks, ranks.toSorted())
+  same('O5', 'findings by severity', ranks, ranks.toSorted())
   const idle = (kind: FindingKind): number[] => result.flatMap((one) => (one.kind === kind ? [one.seq] : []))
   const entries = [...state.log.entries]
   const unmatched = entries.filter(({ warnings }) =>
@@ -141,7 +142,7 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   )
   same(
     'O5',
-    'completions of no call',
+    'completions without a working call',
     idle('idle_completion'),
     unmatched.map(({ seq }) => seq),
   )
@@ -151,11 +152,16 @@ export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   )
   same(
     'O5',
-    'progress of no call',
+    'progress without a working call',
     idle('idle_progress'),
     dropped.map(({ seq }) => seq),
   )
-  same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), result)
+  same(
+    'O5',
+    'findings of the state',
+    findings(state, { secrets: false, loaded: facts.map(loadItem) }),
+    result,
+  )
   return result.map(({ kind }) => kind)
 }
 
@@ -164,5 +170,5 @@ export function checkFoundOfLegal(log: readonly Fact[]): void {
   const wrong = findings(log, { secrets: false }).filter(
     ({ kind, severity }) => severity !== 'note' && MISTAKES.has(kind),
   )
-  same('O5', 'of a legal log', wrong, [])
+  same('O5', 'findings in a legal log', wrong, [])
 }

@@ -284,7 +284,7 @@ class World {
       }
       const log = (await this.#time.ended(this.#store.read(name))).map(({ id }) => String(id))
       const missing = log.filter((event) => !this.#done.has(event))
-      same('B4', `events of ${name} that were not given`, missing, [])
+      same('B4', `events of ${name} that were not delivered`, missing, [])
       const order = input.flatMap((event) => (log.includes(event) ? [log.indexOf(event)] : []))
       same(
         'B4',
@@ -298,7 +298,7 @@ class World {
     const shares = living.map(({ follower }) => follower.shards)
     same(
       'B4',
-      'shards that are held',
+      'claimed shards',
       shares.reduce((sum, one) => sum + one, 0),
       SHARDS,
     )

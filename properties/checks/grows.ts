@@ -51,8 +51,8 @@ const orWords =
       /"type":"(server_tool_use|program)"(,"id":"\w+","call_id"|,"id"):"(\w+)"/.exec(part) ?? []
     const results = [`"tool_use_id":"${id}"`, `"call_id":"${id}","result"`]
     const waits = !sent.some((each) => results.some((result) => each.includes(result)))
-    const words = sends[index] ?? ''
-    return kind !== '' && waits && words.includes(`"[${kind}: `) ? words : part
+    const replacement = sends[index] ?? ''
+    return kind !== '' && waits && replacement.includes(`"[${kind}: `) ? replacement : part
   }
 
 /** Index at which an entry added a unit, or the number of units. */

@@ -115,7 +115,7 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
           hold(
             'M6',
             fails(() => write(messages), 'empty_view'),
-            `${name} of nothing is no typed error`,
+            `${name} of an empty view throws no empty_view`,
           )
           continue
         }
@@ -128,7 +128,7 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
         )
         same('M8', `${name}, written again`, request, write(messages))
       }
-      same('M8', 'messages after they were written', messages, text)
+      same('M8', 'messages after writing', messages, text)
     }
     const waits = [...state.branch.view.units].some(isPending)
     const refuse = () => toMessages(state, { pending: 'refuse' })
@@ -168,7 +168,7 @@ export function checkThinking(facts: readonly Fact[]): void {
       if (part.type !== 'reasoning' || anthropic === undefined) return []
       return [['redactedData' in anthropic ? '' : part.text, ...Object.values(anthropic)].join('|')]
     })
-    same('M5', 'thinking told to the AI SDK', report, should)
+    same('M5', 'thinking sent to the AI SDK', report, should)
   }
 }
 
@@ -230,7 +230,7 @@ function isMarked(unit: Unit): boolean {
 
 function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, batch: BatchUnit): void {
   const calls = [...batch.calls].map((call) => call.event)
-  hold('M7', reply.role === 'assistant', 'a batch that is no reply')
+  hold('M7', reply.role === 'assistant', 'a batch does not begin with a reply')
   same(
     'M7',
     'calls of a reply',
@@ -239,7 +239,7 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
   )
   same(
     'M7',
-    'words of a reply',
+    'text of a reply',
     reply.content,
     calls.flatMap((call) => call.thought),
   )
@@ -247,11 +247,11 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
   const behind = messages.slice(position, position + calls.length)
   const answered = behind.map((message) => (message.role === 'tool' ? message.tool_call_id : message.role))
   const should = [...batch.results].map((answer) => answer.call.event.tool_call_id)
-  same('M7', 'results directly behind a reply', answered, should)
+  same('M7', 'results directly after a reply', answered, should)
   for (const [index, { entry }] of [...batch.results].entries()) {
     const message = behind[index]
     const failed = entry.event.kind !== 'ObservationEvent' || entry.event.observation.is_error === true
-    hold('M7', message?.role === 'tool' && message.is_error === failed, 'a result that tells failure wrong')
+    hold('M7', message?.role === 'tool' && message.is_error === failed, 'a result has the wrong error flag')
   }
 }
 
@@ -292,7 +292,7 @@ export function checkWords(facts: readonly Fact[]): void {
     const requestCount = units.length === 0 ? [] : promptParts(prompt?.event ?? null)
     same('M10', 'the system prompt', prompts.filter(hasWords), requestCount.filter(hasWords))
     const reports = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
-    same('M10', 'what the user says', reports.filter(hasWords), units.flatMap(userParts).filter(hasWords))
+    same('M10', 'text of the user', reports.filter(hasWords), units.flatMap(userParts).filter(hasWords))
     const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
     const answers = units.flatMap((unit) => (unit.type === 'batch' ? [...unit.results] : []))
     same(

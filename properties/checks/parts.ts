@@ -19,7 +19,7 @@ export function checkParts(facts: readonly Fact[]): void {
     for (const part of parts) {
       const isThere =
         request.includes(inJson(placeholderOf(part))) || heldBy(part).some((text) => request.includes(text))
-      hold('M14', isThere, () => `${name} says nothing of ${JSON.stringify(part)}: ${request}`)
+      hold('M14', isThere, () => `${name} omits ${JSON.stringify(part)}: ${request}`)
     }
   }
 }

@@ -60,11 +60,11 @@ export function checkRedactedParts(): void {
       )
       const messages = toMessages(replay([redacted]))
       const [anthropic, responses] = [toAnthropic(messages), toOpenAIResponses(messages)]
-      same('X6', 'what Anthropic refuses of it', validateAnthropic(anthropic), [])
-      same('X6', 'what OpenAI refuses of it', validateOpenAiResponses(responses), [])
+      same('X6', "violations of Anthropic's rules", validateAnthropic(anthropic), [])
+      same('X6', "violations of OpenAI's rules", validateOpenAiResponses(responses), [])
       for (const kind of kinds)
         for (const request of [anthropic, responses])
-          hold('M14', JSON.stringify(request).includes(`[${kind}]`), `nothing is told of ${kind}`)
+          hold('M14', JSON.stringify(request).includes(`[${kind}]`), `${kind} is not named`)
     }
   }
 }

@@ -32,7 +32,7 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   hold('X8', redacted === fact || JSON.stringify(redacted) !== text, 'a copy of a fact without secrets')
   if (isQuarantined(redacted)) return
   const decoded = decodeStored(redacted as object as JsonValue)
-  hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
+  hold('X6', decoded.ok, () => `the redacted event is invalid: ${JSON.stringify([decoded, redacted])}`)
   const known = new Set(isQuarantined(fact) ? [] : warningsOf(decodeStored(fact as object as JsonValue)))
   const drifted = warningsOf(decoded).find((position) => !known.has(position))
   hold(
@@ -154,13 +154,13 @@ function walkBoth(before: JsonValue, after: JsonValue): void {
   for (const [i, [key, value]] of Object.entries(before).entries()) {
     const now = (isOrdered || Array.isArray(before) ? inOrder[i] : null) ?? null
     const isText = typeof value === 'string' && typeof now === 'string'
-    if (isText) same('X6', 'whether a text says anything', isBlank(now), isBlank(value))
+    if (isText) same('X6', 'whether a text is blank', isBlank(now), isBlank(value))
     if (isText && isBlank(value)) same('X6', 'white space', now, value)
     if (key === 'tool_name' && (value === 'finish' || value === 'think')) same('X6', key, now, value)
     if (key === 'arguments' && isText && parses(value))
       hold('X6', parses(now), `arguments that were JSON: ${now}`)
     if (key === 'encrypted_content' && typeof value === 'string' && now !== null)
-      same('X6', 'what is sealed', now, value)
+      same('X6', 'sealed content', now, value)
     if (key === 'thinking_blocks') checkThoughts(value, now)
     else walkBoth(value, now)
   }
@@ -170,7 +170,7 @@ const isSigned = (block: JsonObject): boolean => 'data' in block || (block['sign
 
 function checkThoughts(before: JsonValue, after: JsonValue): void {
   const [were, are] = [before, after] as readonly (readonly JsonObject[])[]
-  same('X6', 'the number of thoughts', are?.length, were?.length)
+  same('X6', 'the number of thinking blocks', are?.length, were?.length)
   for (const [i, block] of (are ?? []).entries())
     if (isSigned(block)) same('X6', 'signed thinking', block, were?.[i])
   const lost = (were ?? []).filter(isSigned).length - (are ?? []).filter(isSigned).length
@@ -260,7 +260,7 @@ function branchShape({ branch }: State): unknown {
 function checkLeft({ secret, text, remaining }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
-  same('X8', `what is left of ${text}`, redact(event, rules).error, remaining)
+  same('X8', `the rest of ${text}`, redact(event, rules).error, remaining)
 }
 
 /** X5: masks are never redacted again. */

@@ -32,7 +32,7 @@ export function checkReplay(facts: readonly Fact[]): void {
   )
   const name = { conversationId: 'c-1' }
   const called = facts.reduce<State>(reduce, initialState(name))
-  same('R5', 'a fold under a name', encodeState(replay(facts, name)), encodeState(called))
+  same('R5', 'a fold with a conversation id', encodeState(replay(facts, name)), encodeState(called))
   for (const index of cuts(facts.length)) {
     let state = states[index] as State
     for (const fact of facts.slice(index)) state = reduce(state, fact)
@@ -42,7 +42,7 @@ export function checkReplay(facts: readonly Fact[]): void {
     checkContinuations(facts, states[index] as State, index, states.at(-1) as State)
 
   for (const [index, state] of states.entries()) {
-    same('R3', `the state after ${index} facts, looked at again`, encodeState(state), texts[index])
+    same('R3', `the state after ${index} facts, encoded again`, encodeState(state), texts[index])
     hold('R3', Object.isFrozen(state.header), 'a header that can be written to')
   }
   same('R3', 'the facts', JSON.stringify(facts), input)

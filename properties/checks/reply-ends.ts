@@ -28,7 +28,11 @@ export function checkReplyEnds(story: Story, now: State): void {
     const saysSo =
       [NOT_EXECUTABLE, AFTER_FINISH].includes(error) || error.startsWith('The call was not executed')
     const isTrue = saysSo === (call.action === null)
-    hold('P11', isTrue || event.error === AFTER_FINISH, `of ${event.tool_call_id} it is said: ${event.error}`)
+    hold(
+      'P11',
+      isTrue || event.error === AFTER_FINISH,
+      `the result of ${event.tool_call_id} reports: ${event.error}`,
+    )
   }
 }
 
@@ -53,7 +57,7 @@ function checkEnds(story: Story, entries: readonly Entry[]): void {
     const report = entries.some(
       ({ seq, event }) => seq >= from && event?.kind === 'ConversationErrorEvent' && event.code === code,
     )
-    hold('I7', report, `nobody is told of ${code} in step ${number}`)
+    hold('I7', report, `no error ${code} is recorded for step ${number}`)
     const next = story.begins.find((later) => later.run === begin.run && later.number > number)
     hold('I7', next === undefined, `step ${next?.number ?? 0} went on after ${code} in step ${number}`)
   }
@@ -64,7 +68,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
     let silent = 0
     const begins = story.begins.filter((each) => each.run === run)
     for (const [index, begin] of begins.entries()) {
-      hold('I7', silent < MOST_SILENT, `step ${begin.number} was asked after ${silent} that said nothing`)
+      hold('I7', silent < MOST_SILENT, `step ${begin.number} called the model after ${silent} empty replies`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
       // Other appended events may be replies.
       const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
@@ -75,8 +79,7 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
       const counts = isSilent && isAlone && begin.end < Infinity && isFree(story, begin, entries)
       silent = counts ? silent + 1 : 0
     }
-    if (silent === MOST_SILENT)
-      same('I7', `the end of run ${run}, in which nothing was said`, outcome, 'error')
+    if (silent === MOST_SILENT) same('I7', `the end of run ${run} with only empty replies`, outcome, 'error')
   }
 }
 

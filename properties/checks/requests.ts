@@ -35,7 +35,12 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
   if (now.branch.view.length === 0) return matches
   const last = sendState(grammar, now)
   check(last, Infinity, Infinity)
-  same('R7', 'what a snapshot sends', sendState(grammar, opened).request, last.request)
+  same(
+    'R7',
+    'the request of a state opened from a snapshot',
+    sendState(grammar, opened).request,
+    last.request,
+  )
   return matches
 }
 

@@ -50,7 +50,7 @@ export function checkMasking(event: Event): void {
   same('X2', 'the event', encodeEvent(event), text)
   if (!text.includes('encrypted_content')) hold('X2', masked === event, 'a copy of an event without secrets')
   same('X2', 'an event masked twice', maskSecrets(masked), masked)
-  same('X2', 'all but the secrets', shape(masked), shape(event))
+  same('X2', 'content without the secrets', shape(masked), shape(event))
 }
 
 /** Replaces strings by whether they contain a secret. */

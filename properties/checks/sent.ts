@@ -32,7 +32,7 @@ export function checkStable(facts: readonly Fact[]): void {
       `${stable} of ${was.length} messages at ${entry.seq} are stable`,
     )
     same('K6', 'the stable messages', is.slice(0, stable), was.slice(0, stable))
-    same('K6', 'all of a list beside itself', stablePrefix(is, toMessages(after)), is.length)
+    same('K6', 'the stable prefix of equal lists', stablePrefix(is, toMessages(after)), is.length)
   }
 }
 
@@ -55,9 +55,9 @@ export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => v
     for (const options of MASKS) {
       const mask = observationMasking(options)
       const masked = total('K7', 'masking', () => mask(messages))
-      same('K7', 'messages after they were masked', messages, text)
-      same('K7', 'what is masked twice', mask(masked), masked)
-      same('K7', 'all but results', masked.map(withoutResult), messages.map(withoutResult))
+      same('K7', 'the input after masking', messages, text)
+      same('K7', 'messages masked twice', mask(masked), masked)
+      same('K7', 'messages without results', masked.map(withoutResult), messages.map(withoutResult))
       const stored = Math.min(options.keepLast, results(messages).length)
       same(
         'K7',
@@ -102,7 +102,7 @@ function checkStrides(
   for (let length = 1; length <= messages.length; length += 1) {
     const masked = mask(messages.slice(0, length))
     const now = places.filter((index) => index < length && masked[index] !== messages[index])
-    same('K7', 'what was masked is masked still', now.slice(0, before.length), before)
+    same('K7', 'earlier masked messages', now.slice(0, before.length), before)
     if (now.length > before.length) {
       changes += 1
       const saved = sum(now.slice(before.length))
@@ -139,7 +139,7 @@ export function checkMarks(facts: readonly Fact[]): void {
       const marked = total('K8', 'cacheBreakpoints', () => cacheBreakpoints(messages, stable))
       same('K8', 'messages without marks', unmarked(marked), unmarked(messages))
       same('K8', 'marks of a marked list', cacheBreakpoints(marked, stable), marked)
-      same('K8', 'what is stable under marks', stablePrefix(messages, marked), messages.length)
+      same('K8', 'the stable prefix with marks', stablePrefix(messages, marked), messages.length)
       const request = total('K8', 'toAnthropic', () => toAnthropic(marked))
       const [violation] = judge(request)
       hold('K8', violation === undefined, () => `with marks: ${JSON.stringify(violation)}`)
@@ -148,7 +148,7 @@ export function checkMarks(facts: readonly Fact[]): void {
       const marks = JSON.stringify(marked).split('"cache_prompt":true').length - 1
       hold('K8', count <= 4 && marks <= 4, `${count} breakpoints, ${marks} marks`)
       const says = messages.some(({ content }) => content.some(isSent))
-      hold('K8', marks > 0 || !says, 'no mark at all')
+      hold('K8', marks > 0 || !says, 'no cache breakpoint')
     }
   }
 }

@@ -109,7 +109,7 @@ function open(
   hold('R7', opened !== null, `${what} does not open`)
   same('R7', what, describeState(opened), describeState(expected))
   const again = encodeParts(opened, 0, SIZE, facts === null)
-  hold('R8', isEqual(again, parts), () => `${what}, written again, has other bytes`)
+  hold('R8', isEqual(again, parts), () => `${what} has other bytes when it is written again`)
   return opened
 }
 
@@ -202,7 +202,7 @@ function checkChain(
 function checkLetGo(whole: State, state: State): void {
   const real = [...whole.log.entries]
   for (const [seq, entry] of [...state.log.entries].entries()) {
-    hold('R7', state.log.entries.get(seq) === entry, `entry ${seq}, asked for twice, is two objects`)
+    hold('R7', state.log.entries.get(seq) === entry, `entry ${seq} is another object at the second access`)
     const before = real[seq]
     const facts = [entry.canBeHead, entry.depth, entry.jump?.seq, entry.above?.seq, entry.warnings]
     same('R7', `entry ${seq}`, facts, [
@@ -239,8 +239,8 @@ function checkLetGo(whole: State, state: State): void {
 
 /** Without `current`, the lookup must report an eviction. */
 function checkLook(current: boolean, what: string, look: () => State, expected: () => State): void {
-  if (throwsEvicted(look)) return hold('R7', !current, `${what} says that it is not held`)
-  hold('R7', current, `${what} gives a state that is not held`)
+  if (throwsEvicted(look)) return hold('R7', !current, `${what} throws evicted for a loaded entry`)
+  hold('R7', current, `${what} returns an evicted state`)
   same('R7', what, describeState(look()), describeState(expected()))
 }
 

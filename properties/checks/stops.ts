@@ -41,7 +41,7 @@ export function checkPauses(story: Story): void {
       )
       // Another process may have been starting this run.
       if (leased === undefined || leased.checkpoint > pause.begun) continue
-      hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
+      hold('I3', begun.length <= 1, `run ${run} began two steps after the pause at ${seq} by another process`)
       const saw = first !== undefined && lengthOf(first.state) > seq
       hold('I3', !saw, `run ${run} went on after it had seen the pause at ${seq}`)
     }
@@ -61,7 +61,7 @@ export function checkInterrupts(story: Story, now: State): void {
     hold(
       'I4',
       late === undefined,
-      `event ${late?.id ?? ''} came after the interrupt at ${seq} from a step before it`,
+      `event ${late?.id ?? ''} was appended after the interrupt at ${seq} by an earlier step`,
     )
     let first = seq
     while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
@@ -80,15 +80,24 @@ export function checkTextSoFar(story: Story, now: State): void {
     const from = lengthOf(begin.state)
     const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
     if (cut.length > 0) {
-      hold('I4', ownValue.length === 1, `step ${begin.number} was stopped and said more than its text so far`)
+      hold(
+        'I4',
+        ownValue.length === 1,
+        `step ${begin.number} was stopped and appended more than its streamed text`,
+      )
       const [{ seq, event, header }] = cut as [Entry]
-      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.number} is kept without an interrupt`)
-      same('I4', 'the status after a text so far', header.status, headerBefore(now, seq).status)
-      same('I4', 'what it was asked at', replyOf(event as Event)?.after, begin.state.log.head?.id ?? null)
+      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.number} was kept without an interrupt`)
+      same('I4', 'the status after interrupted text', header.status, headerBefore(now, seq).status)
+      same(
+        'I4',
+        'the request position of the text so far',
+        replyOf(event as Event)?.after,
+        begin.state.log.head?.id ?? null,
+      )
     }
     if (!begin.silent || begin.streamed === null || stop < 0) continue
     const lost = story.runs[begin.run]?.dead === true || story.ranOut.length > 0
-    hold('I4', lost || cut.length === 1, `the text that step ${begin.number} had streamed is not kept`)
+    hold('I4', lost || cut.length === 1, `the text that step ${begin.number} had streamed is lost`)
   }
 }
 
@@ -101,11 +110,7 @@ export function checkHeard(story: Story): void {
       const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
       return !dead && begin.checkpoint < begun && end > index && !aborted(story, begin)
     })
-    hold(
-      'I4',
-      deaf === undefined,
-      `an interrupt came to nothing while step ${deaf?.number ?? 0} was under way`,
-    )
+    hold('I4', deaf === undefined, `an interrupt had no effect while step ${deaf?.number ?? 0} was running`)
   }
 }
 
@@ -123,7 +128,7 @@ export function checkLeases(story: Story, now: State): void {
     hold(
       'I4',
       lost === undefined,
-      `event ${entry.id ?? ''} came from a run that had lost its lease at ${lost?.length ?? 0}`,
+      `event ${entry.id ?? ''} was appended by a run that had lost its lease at ${lost?.length ?? 0}`,
     )
   }
 }

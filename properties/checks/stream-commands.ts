@@ -8,7 +8,7 @@ export type Command =
   | { readonly type: 'end' | 'note' | 'resume' | 'interrupt' | 'crash' | 'stall' }
   | { readonly type: 'tick' | 'learn' | 'join' | 'leave' | 'read'; readonly pick: number }
 
-const words = fc.oneof(
+const deltaText = fc.oneof(
   fc.constant(''),
   fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom('a', 'b', ' ', 'é', '😀', '\ud800') }),
 )
@@ -18,7 +18,7 @@ const command = (): fc.Arbitrary<Command> =>
   fc.oneof(
     {
       weight: 6,
-      arbitrary: fc.record({ type: fc.constant('say' as const), content: words, reasoning: words }),
+      arbitrary: fc.record({ type: fc.constant('say' as const), content: deltaText, reasoning: deltaText }),
     },
     { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('end' as const, 'note' as const) }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('resume' as const, 'interrupt' as const) }) },

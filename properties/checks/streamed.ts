@@ -222,7 +222,7 @@ class World {
     truth.end ??= 'stopped'
     this.underWay = null
     streamsSeen.stopped += 1
-    same('B5', 'reply under way', replies.current, null)
+    same('B5', 'the streamed reply', replies.current, null)
   }
 
   /** Also removes the process's readers. */
@@ -274,7 +274,7 @@ class World {
       reader.hasBegun = true
       const truth = this.truths.get(text.reply)
       const from = reader.from ?? { content: 0, reasoning: 0 }
-      same('B5', 'words', reader.content, truth?.content.slice(from.content, text.content))
+      same('B5', 'text', reader.content, truth?.content.slice(from.content, text.content))
       same('B5', 'reasoning', reader.reasoning, truth?.reasoning.slice(from.reasoning, text.reasoning))
       if (isOther && reader.content.length > 0) streamsSeen.fromTheMiddle += 1
       if (reader.process !== this.maker) streamsSeen.elsewhere += 1

@@ -51,7 +51,7 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
 /** L3: a nudge in the log is not repeated. */
 function checkNudge(state: State, text: string, nudge: (state: State) => string | null): void {
   const report = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
-  hold('L3', nudge(report) === null, `given twice: ${text}`)
+  hold('L3', nudge(report) === null, `a repeated nudge: ${text}`)
 }
 
 const verdicts = (log: readonly Event[]) =>
@@ -63,5 +63,5 @@ export function checkThoughtless(facts: readonly Event[]): void {
     if (event.kind === 'UserRejectObservation') return { ...event, rejection_reason: 'no' }
     return event.kind === 'ActionEvent' ? { ...event, thought: [], summary: 'other' } : event
   })
-  same('L4', 'verdicts without thoughts', verdicts(other), verdicts(facts))
+  same('L4', 'verdicts without thinking', verdicts(other), verdicts(facts))
 }

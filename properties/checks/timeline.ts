@@ -39,7 +39,7 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     const shown = pathOf(nodes, head).filter((index) => nodes[index]?.event && TYPES[nodes[index].kind ?? ''])
     same(
       'O1',
-      `what is shown after ${length} facts`,
+      `the timeline after ${length} facts`,
       items.map(describe),
       shown.map(text(nodes, reading, state)),
     )
@@ -56,13 +56,13 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     const middle = items[items.length >> 1]
     if (middle !== undefined) {
       const rest = toTimeline(state, { after: middle.id })
-      same('O1', 'behind an item', rest, items.slice((items.length >> 1) + 1))
+      same('O1', 'items after an item', rest, items.slice((items.length >> 1) + 1))
     }
     checkEvicted(state, items, met)
   }
   const input = JSON.stringify(facts)
   const anew = toTimeline(replay(JSON.parse(input) as readonly Fact[]))
-  same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
+  same('O1', 'the timeline of a log that was written and read again', anew, toTimeline(replay(facts)))
 }
 
 function checkReports(
@@ -75,7 +75,7 @@ function checkReports(
   const reported = all.flatMap((item) => (item.type === 'progress' ? [[item.seq, item.report]] : []))
   same('O1', 'progress', reported, expected)
   const others = all.filter(({ type }) => type !== 'progress')
-  same('O1', 'without progress', others, items)
+  same('O1', 'the timeline without progress', others, items)
   if (expected.length > 0) met('progress')
 }
 
@@ -127,7 +127,7 @@ function latestIn(
 function checkEvicted(state: State, items: readonly TimelineItem[], met: (status: string) => void): void {
   const evicted = evict(state)
   try {
-    same('O1', 'of an evicted state', toTimeline(evicted), items)
+    same('O1', 'the timeline of an evicted state', toTimeline(evicted), items)
     if (items.length > 0) met('evicted and whole')
   } catch (error) {
     if (!hasCode(error, 'evicted')) throw error

@@ -25,7 +25,7 @@ export function checkTree(facts: readonly Fact[]): void {
   }
   same(
     'T6',
-    'reports',
+    'warnings',
     listWarningsIn(state.log).flatMap(({ seq, code }) =>
       code === 'nothing_completed' ? [] : `${seq} ${code}`,
     ),
@@ -36,7 +36,7 @@ export function checkTree(facts: readonly Fact[]): void {
   const called = [...replay(facts, { conversationId: name }).log.entries].map((entry) => entry.id)
   same(
     'T3',
-    'ids under a name',
+    'ids derived from a conversation id',
     called,
     readTree(facts, name).map((node) => node.id),
   )
@@ -102,10 +102,10 @@ function checkLeaves(state: State, nodes: readonly Node[]): void {
 function checkStateAt(states: readonly State[], nodes: readonly Node[], node: Node, id: string): void {
   const now = states.at(-1) as State
   const then = total('T4', `stateAt(${node.position})`, () => stateAt(now, id))
-  same('T4', 'length of the log then', then.log.entries.length, node.position + 1)
-  same('T4', 'HEAD then', then.log.head?.seq ?? null, skipUpdates(nodes, node.position))
+  same('T4', 'log length of the state at the event', then.log.entries.length, node.position + 1)
+  same('T4', 'HEAD of the state at the event', then.log.head?.seq ?? null, skipUpdates(nodes, node.position))
   const { status, error } = then.header
-  same('T4', 'status then', { status, error }, readStatus(nodes, node.position + 1))
+  same('T4', 'status of the state at the event', { status, error }, readStatus(nodes, node.position + 1))
   if (node.head === node.position) {
     same(
       'T4',
@@ -115,8 +115,13 @@ function checkStateAt(states: readonly State[], nodes: readonly Node[], node: No
     )
   }
   const there = total('T4', `switchTo(${node.position})`, () => switchTo(now, id))
-  same('T4', 'HEAD there', there.log.head?.seq ?? null, skipUpdates(nodes, node.position))
-  same('T4', 'length of the log there', there.log.entries.length, nodes.length)
+  same(
+    'T4',
+    'HEAD after switching to the event',
+    there.log.head?.seq ?? null,
+    skipUpdates(nodes, node.position),
+  )
+  same('T4', 'log length after switching to the event', there.log.entries.length, nodes.length)
   hold('T4', there.header === now.header, 'switching to another branch changed the header')
   const real = there.log.head
   if (node.position % 5 === 0 && real !== null && real.id !== null) checkSwitched(now, there, real.id)
@@ -132,8 +137,13 @@ function checkSwitched(now: State, there: State, id: string): void {
   } as const
   const moved = reduce(there, { ...message, id: 'said there' })
   const named = reduce(now, { ...message, id: 'said there', parent_id: id })
-  same('T8', 'the branch on from there', describeBranch(moved.branch), describeBranch(named.branch))
-  same('T8', 'the header on from there', moved.header, named.header)
+  same(
+    'T8',
+    'the branch after the appended event',
+    describeBranch(moved.branch),
+    describeBranch(named.branch),
+  )
+  same('T8', 'the header after the appended event', moved.header, named.header)
 }
 
 function throws(run: () => unknown): boolean {

@@ -35,12 +35,12 @@ async function checkReply(
   const show = (parts: readonly UIPart[]): boolean => {
     const next = advance(shown, parts)
     if (next === null) return false
-    if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step taken back')
+    if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step removed')
     if (next.chunks.some((chunk) => 'preliminary' in chunk)) met('preliminary output')
     const isShown = ({ id }: { id?: unknown }): boolean =>
       shown.some((part) => 'data' in part && part.id === id)
     if (next.chunks.some((chunk) => chunk.type === 'data-progress' && isShown(chunk)))
-      met('progress in place')
+      met('progress replaced')
     chunks.push(...next.chunks)
     ;({ parts: shown } = next)
     return true
@@ -48,7 +48,7 @@ async function checkReply(
   for (const [index, state] of states.entries()) {
     const entry = [...state.log.entries].find((each) => each.inTree && each.id === id)
     if (entry === undefined || !isOnPathIn(entry, state.log.head)) {
-      if (before !== null) return met('HEAD has left')
+      if (before !== null) return met('HEAD has left the branch')
       continue
     }
     messages = replyParts(state, id)
@@ -67,8 +67,8 @@ async function checkReply(
         [{ type: 'text', text, state: 'streaming' }],
         state.header.status === 'paused',
       )
-      hold('O3', show(live), 'words on their way cannot be shown')
-      met('words on their way')
+      hold('O3', show(live), 'streamed text cannot be shown')
+      met('streamed text')
     }
   }
   hold('O3', show(messages), 'the end cannot be shown')

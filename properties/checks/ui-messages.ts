@@ -23,7 +23,7 @@ export function checkUIMessages(
     const users = messages.filter(({ role }) => role === 'user').map(({ id }) => id)
     same(
       'O2',
-      `users after ${length} facts`,
+      `user messages after ${length} facts`,
       users,
       items.filter(isUsers).map(({ id }) => id),
     )
@@ -32,7 +32,7 @@ export function checkUIMessages(
       (item) => !isUsers(item) && !(item.type === 'message' && item.source === 'agent'),
     )
     same('O2', `parts after ${length} facts`, named.toSorted(), shown.map(({ id }) => id).toSorted())
-    const words = messages.flatMap(({ role, parts }) => (role === 'user' ? [] : parts.flatMap(wordsOf)))
+    const shownTexts = messages.flatMap(({ role, parts }) => (role === 'user' ? [] : parts.flatMap(wordsOf)))
     const output = items.flatMap((item) => {
       if (isUsers(item) || (item.type !== 'call' && item.type !== 'message')) return []
       if (item.type === 'message' && item.source !== 'agent') return []
@@ -41,8 +41,8 @@ export function checkUIMessages(
     })
     hold(
       'O2',
-      output.every((text) => words.includes(text)),
-      `words of ${length} facts are missing`,
+      output.every((text) => shownTexts.includes(text)),
+      `text of ${length} facts is missing`,
     )
     const turns = new Map(
       messages.flatMap(({ id, role, parts }) =>

@@ -50,7 +50,7 @@ export function checkViews(facts: readonly Fact[]): void {
     if (!entry.inTree) continue
     same(
       'V1',
-      `the path to ${entry.seq}, folded again`,
+      `the path to ${entry.seq}, folded alone`,
       describeBranch(refolded(state, entry)),
       naive(entry.seq),
     )
@@ -95,8 +95,8 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
   const wants = (event.summary_offset ?? null) !== null && !isBlank(event.summary ?? '')
   same('V2', 'units after a condensation', now.length, stored.length + (wants ? 1 : 0))
   const added = now.findIndex((text, index) => text !== stored[index])
-  same('V2', 'units that stay', wants ? now.toSpliced(added < 0 ? stored.length : added, 1) : now, stored)
-  same('V2', 'calls that are open', listOf(after), listOf(before))
+  same('V2', 'remaining units', wants ? now.toSpliced(added < 0 ? stored.length : added, 1) : now, stored)
+  same('V2', 'pending calls', listOf(after), listOf(before))
   hold('V2', !after.view.unhandledCondensationRequest, 'a condensation left its request unhandled')
 }
 
@@ -114,7 +114,11 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const behind = (from: number) => before.view.units.slice(from)
   if (now.length > old.length) {
     same('V4', `units around position ${entry.seq}`, now.toSpliced(changed, 1), old)
-    hold('V4', mayPass(entry, behind(changed)), `position ${entry.seq} stands before what it may not pass`)
+    hold(
+      'V4',
+      mayPass(entry, behind(changed)),
+      `the reply at position ${entry.seq} is placed before a unit that it had seen`,
+    )
     return
   }
   same('V4', `units after position ${entry.seq}`, now.toSpliced(changed, 1), old.toSpliced(changed, 1))
@@ -150,7 +154,7 @@ function checkCuts(state: State): void {
       const [from = 0, to = 0] = [points[i], points[j]]
       same(
         'V3',
-        `forgetting ${from} to ${to}`,
+        `removing ${from} to ${to}`,
         without(state, ids.slice(from, to)),
         ids.toSpliced(from, to - from),
       )
@@ -160,7 +164,7 @@ function checkCuts(state: State): void {
   for (const index of ids.keys()) {
     if (legal.has(index)) continue
     const remaining = without(state, ids.slice(0, index))
-    hold('V3', remaining.length < ids.length - index, `${index} is a legal place to cut at, and no cut point`)
+    hold('V3', remaining.length < ids.length - index, `position ${index} is missing from the cut points`)
   }
 }
 

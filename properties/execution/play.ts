@@ -13,7 +13,7 @@ import { viewEventsIn } from '../../src/view/view.ts'
 import type { AppendResult, Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
-import { Cast, FORBIDDEN, SECRET } from './cast.ts'
+import { StepSimulator, FORBIDDEN, SECRET } from './step-simulator.ts'
 import { Cues, Fate, Machine, Timers } from './machine.ts'
 import type { Command } from './commands.ts'
 import type { Plan } from './plan.ts'
@@ -63,7 +63,7 @@ class Stage {
   readonly #timers: Timers
   readonly #cues = new Cues()
   readonly #plan: Plan
-  readonly #cast: Cast
+  readonly #simulator: StepSimulator
   readonly #options: (machine: Machine) => RunOptions
   readonly #processes: Process[] = []
   #clock = 1_000_000n
@@ -75,7 +75,7 @@ class Stage {
     this.#fate = fate
     this.#timers = timers
     this.#plan = plan
-    this.#cast = new Cast(fate, this.#cues, this.story, plan)
+    this.#simulator = new StepSimulator(fate, this.#cues, this.story, plan)
     this.#options = optionsOfRuns(this.#cues, this.story, plan)
     const store = memoryStore({ clock: () => this.#clock })
     this.#store = plan.redacts ? redactingStore(store, redactionRules({ secrets: [SECRET] })) : store
@@ -278,7 +278,7 @@ class Stage {
     story.runs.push(run)
     process.runs.add(entry)
     try {
-      const { status } = await process.conversation.run(this.#cast.step(process.machine, number), {
+      const { status } = await process.conversation.run(this.#simulator.step(process.machine, number), {
         ...this.#options(process.machine),
         signal: entry.signal.signal,
       })

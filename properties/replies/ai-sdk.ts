@@ -5,7 +5,7 @@ import { collectAiSdk, fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import type { AiSdkMessage } from '../../src/messages/ai-sdk/blocks.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, toolNames, words } from './texts.ts'
+import { inputs, pieces, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 interface Part {
@@ -32,7 +32,7 @@ const metadata = fc.oneof(
 const added = fc.option(metadata).map((ownValue) => (ownValue === null ? {} : { providerMetadata: ownValue }))
 
 const thinking = fc.oneof(
-  fc.tuple(words(), fc.nat(999)).map(([text, n]): Part => ({
+  fc.tuple(replyTexts(), fc.nat(999)).map(([text, n]): Part => ({
     type: 'reasoning',
     text,
     providerMetadata: { anthropic: { signature: `sig/${n}+==` } },
@@ -42,7 +42,7 @@ const thinking = fc.oneof(
     text: '',
     providerMetadata: { anthropic: { redactedData: `gAAA${n}` } },
   })),
-  fc.tuple(words(), added).map(([text, ownValue]): Part => ({ type: 'reasoning', text, ...ownValue })),
+  fc.tuple(replyTexts(), added).map(([text, ownValue]): Part => ({ type: 'reasoning', text, ...ownValue })),
 )
 
 const file = { base64: 'aW1n', mediaType: 'image/png' }
@@ -54,16 +54,16 @@ const texts: fc.Arbitrary<readonly Part[]> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc
-      .tuple(words(), added)
+      .tuple(replyTexts(), added)
       .map(([text, ownValue]): Part[] => [{ type: 'text', text, ...ownValue }]),
   },
   fc
-    .tuple(words(), inputs())
+    .tuple(replyTexts(), inputs())
     .map(([text]): Part[] => [{ type: 'text', text, citations: [{ source }] }, source]),
   added.map((ownValue): Part[] => [{ type: 'file', file, ...ownValue }]),
   added.map((ownValue): Part[] => [{ type: 'reasoning-file', file, ...ownValue }]),
   added.map((ownValue): Part[] => [{ type: 'custom', kind: 'maker.thing', ...ownValue }]),
-  fc.tuple(inputs(), words(), added, fc.boolean()).map(([input, output, ownValue, fails]): Part[] => {
+  fc.tuple(inputs(), replyTexts(), added, fc.boolean()).map(([input, output, ownValue, fails]): Part[] => {
     const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...ownValue }
     return [
       { type: 'tool-call', ...ends },
@@ -189,7 +189,7 @@ export const AI_SDK: ReplyWire<Raw> = {
     { type: 'finish', finishReason: step.finishReason },
   ],
   ends: 2,
-  words: ({ content }) => content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
+  text: ({ content }) => content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
   garble: (raw, values, nat) => ({
     ...raw,
     content: raw.content.toSpliced(nat % (raw.content.length + 1), 0, ...(values as Part[])),

@@ -6,7 +6,7 @@ import type { AnthropicRequest } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { isWhitespace, trimTrailing } from '../../src/messages/text.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from './anthropic-parts.ts'
-import { inputs, pieces, toolNames, words } from './texts.ts'
+import { inputs, pieces, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Block =
@@ -49,10 +49,10 @@ const CITED = [
 
 const output: fc.Arbitrary<Unit> = fc.oneof(
   fc
-    .tuple(words(), fc.boolean())
+    .tuple(replyTexts(), fc.boolean())
     .map(([text, isCited]) => block({ type: 'text', text, citations: isCited ? CITED : null })),
   fc
-    .tuple(words(), fc.nat(999))
+    .tuple(replyTexts(), fc.nat(999))
     .map(([thinking, n]) => block({ type: 'thinking', thinking, signature: `sig/${n}+==` })),
   fc.nat(999).map((n) => block({ type: 'redacted_thinking', data: `gAAA${n}` })),
   fc.constantFrom<Unit>(...ANTHROPIC_UNITS),
@@ -240,7 +240,7 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     { type: 'message_stop' },
   ],
   ends: 2,
-  words: ({ content }) => content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
+  text: ({ content }) => content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
   garble: (raw, values, nat) => ({
     ...raw,
     content: raw.content.toSpliced(nat % (raw.content.length + 1), 0, ...(values as Block[])),

@@ -7,7 +7,7 @@ import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { NO_ANSWER } from '../../src/messages/phrases.ts'
 import { decodeBase64 } from '../../src/messages/text-files.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, messages, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -35,12 +35,12 @@ const signature = fc
   .map((n) => (n === null ? {} : { signature: `sig/${n}+==` }))
 
 const group: fc.Arbitrary<readonly Block[]> = fc.oneof(
-  words().map((text) => [{ text }]),
+  replyTexts().map((text) => [{ text }]),
   messages().map((text) => [
     { citationsContent: { content: [{ text }] as const, citations: [{ title: 'Oak', source: 'kb' }] } },
   ]),
   fc
-    .tuple(words(), signature)
+    .tuple(replyTexts(), signature)
     .map(([text, signed]) => [{ reasoningContent: { reasoningText: { text, ...signed } } }]),
   fc.constantFrom('aW1n', 'aW1nIQ==').map((redactedContent) => [{ reasoningContent: { redactedContent } }]),
   fc.tuple(inputs(), fc.nat(99_999)).map(([input, n]) => {
@@ -151,7 +151,7 @@ export const BEDROCK: ReplyWire<Raw> = {
     { metadata: { usage, $metadata } },
   ],
   ends: 2,
-  words: (raw) =>
+  text: (raw) =>
     contentOf(raw)
       .map(({ text, citationsContent }) => text ?? citationsContent?.content[0].text ?? '')
       .join(''),

@@ -6,7 +6,7 @@ import type { GoogleRequest } from '../../src/messages/google/rules.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
 import { NO_SIGNATURE } from '../../src/messages/reply-parts.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, toolNames, words } from './texts.ts'
+import { inputs, pieces, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 interface Part {
@@ -31,10 +31,10 @@ const signature = fc
   .map((n) => (n === null ? {} : { thoughtSignature: `sig/${n}+==` }))
 
 const outputs: fc.Arbitrary<readonly Part[]> = fc.oneof(
-  fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, ...signed }]),
-  fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, thought: true, ...signed }]),
+  fc.tuple(replyTexts(), signature).map(([text, signed]): Part[] => [{ text, ...signed }]),
+  fc.tuple(replyTexts(), signature).map(([text, signed]): Part[] => [{ text, thought: true, ...signed }]),
   fc.nat(999).map((n): Part[] => [{ text: '', thoughtSignature: `end/${n}` }]),
-  fc.tuple(words(), fc.boolean(), signature).map(([code, isNamed, signed]): Part[] => {
+  fc.tuple(replyTexts(), fc.boolean(), signature).map(([code, isNamed, signed]): Part[] => {
     const id = isNamed ? { id: `code-${code.length}` } : {}
     return [
       { executableCode: { language: 'PYTHON', code, ...id }, ...signed },
@@ -179,7 +179,7 @@ export const GOOGLE: ReplyWire<Raw> = {
     ]
   },
   ends: 1,
-  words: (raw) =>
+  text: (raw) =>
     partsOf(raw)
       .map(({ text, thought }) => (thought === true ? '' : (text ?? '')))
       .join(''),

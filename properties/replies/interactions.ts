@@ -6,7 +6,7 @@ import { collectInteractions, fromInteractions } from '../../src/messages/intera
 import { toInteractions } from '../../src/messages/interactions/write.ts'
 import { NO_SIGNATURE } from '../../src/messages/reply-parts.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, messages, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 interface Content {
@@ -45,12 +45,12 @@ const annotations = fc.constantFrom(
 
 const output: fc.Arbitrary<Step> = fc
   .oneof(
-    words().map((value) => [text(value)]),
+    replyTexts().map((value) => [text(value)]),
     fc.tuple(messages(), annotations).map(([value, more]) => [{ ...text(value), ...more }]),
     fc.tuple(messages(), messages()).map(([one, two]) => [text(one), image, text(two)]),
     fc.constant([image]),
-    words().map((value) => [image, text(value)]),
-    words().map((value) => [text(value), image]),
+    replyTexts().map((value) => [image, text(value)]),
+    replyTexts().map((value) => [text(value), image]),
   )
   .map((content) => ({ type: 'model_output', content }))
 
@@ -195,7 +195,7 @@ export const INTERACTIONS: ReplyWire<Raw> = {
     { event_type: 'interaction.completed', interaction: { id: '', status, usage } },
   ],
   ends: 1,
-  words: ({ steps }) => steps.flatMap(({ content = [] }) => content.map((one) => one.text ?? '')).join(''),
+  text: ({ steps }) => steps.flatMap(({ content = [] }) => content.map((one) => one.text ?? '')).join(''),
   garble: (raw, values, nat) => ({
     ...raw,
     steps: raw.steps.toSpliced(nat % (raw.steps.length + 1), 0, ...(values as Step[])),

@@ -5,7 +5,7 @@ import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-cha
 import type { ChatMessage } from '../../src/messages/openai-chat/rules.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, messages, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Call = {
@@ -91,7 +91,7 @@ const fields: fc.Arbitrary<Fields> = fc.record(
 )
 
 const parts: fc.Arbitrary<readonly Part[]> = fc.array(
-  fc.oneof(words().map(textPart), messages().map(thought)),
+  fc.oneof(replyTexts().map(textPart), messages().map(thought)),
   {
     minLength: 1,
     maxLength: 4,
@@ -101,7 +101,7 @@ const parts: fc.Arbitrary<readonly Part[]> = fc.array(
 /** Servers of reasoning models return a list. */
 const contents: fc.Arbitrary<string | readonly Part[] | null> = fc.oneof<
   fc.WeightedArbitrary<string | readonly Part[] | null>[]
->({ weight: 3, arbitrary: fc.option(words()) }, { weight: 1, arbitrary: parts })
+>({ weight: 3, arbitrary: fc.option(replyTexts()) }, { weight: 1, arbitrary: parts })
 
 /** Merges adjacent texts. */
 function textsIn(content: string | readonly Part[] | null): readonly string[] {
@@ -123,7 +123,7 @@ const reply: fc.Arbitrary<Raw> = fc
     content: contents,
     refusal: fc.option(messages(), { freq: 3 }),
     fields,
-    reasoning: fc.option(words()),
+    reasoning: fc.option(replyTexts()),
     calls: fc.array(fc.tuple(toolNames(), input, fc.constantFrom('plain', 'signed', 'proxied', 'custom')), {
       maxLength: 3,
     }),
@@ -274,7 +274,7 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     ]
   },
   ends: 2,
-  words: (raw) => textsIn(messageOf(raw).content).join('') + (messageOf(raw).refusal ?? ''),
+  text: (raw) => textsIn(messageOf(raw).content).join('') + (messageOf(raw).refusal ?? ''),
   garble: (raw, values, nat) => {
     const message = messageOf(raw)
     const [first, second, ...rest] = values

@@ -7,7 +7,7 @@ import type { ResponsesRequest } from '../../src/messages/openai-responses/rules
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { CLIENT_CALLS, RESPONSES_UNITS, type ServerItem } from './responses-parts.ts'
-import { inputs, pieces, messages, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, replyTexts } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Item =
@@ -84,7 +84,7 @@ const CITED = [
 ]
 
 const content: fc.Arbitrary<readonly MessagePart[]> = fc.oneof(
-  { weight: 4, arbitrary: words().map((of) => [text(of)]) },
+  { weight: 4, arbitrary: replyTexts().map((of) => [text(of)]) },
   {
     weight: 1,
     arbitrary: fc.array(
@@ -100,7 +100,7 @@ const content: fc.Arbitrary<readonly MessagePart[]> = fc.oneof(
 
 const phase = fc.constantFrom(undefined, undefined, 'commentary' as const)
 
-const summary = fc.option(fc.array(words(), { maxLength: 2 }))
+const summary = fc.option(fc.array(replyTexts(), { maxLength: 2 }))
 
 const unit = fc.record({
   summary,
@@ -236,7 +236,7 @@ const messageParts = (output: readonly Item[]): MessagePart[] =>
 
 const SERVER: ReadonlySet<string> = new Set(RESPONSES_UNITS.flatMap((of) => of(0).map(({ type }) => type)))
 
-const wordsOf = ({ output }: Raw): string =>
+const textOf = ({ output }: Raw): string =>
   messageParts(output)
     .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
     .join('')
@@ -271,7 +271,7 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
     },
   ],
   ends: 1,
-  words: wordsOf,
+  text: textOf,
   garble: (raw, values, nat) => ({
     ...raw,
     output: raw.output.toSpliced(nat % (raw.output.length + 1), 0, ...(values as Item[])),

@@ -3,14 +3,14 @@ import { isWhitespace } from '../../src/messages/text.ts'
 import { jsonObject } from '../../src/testing/json.ts'
 
 /** Complete characters, often with trailing whitespace. */
-export const words = (): fc.Arbitrary<string> =>
+export const replyTexts = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 6, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }) },
     { weight: 3, arbitrary: fc.constantFrom('Let me see. ', 'a\n\nb', 'done\n', 'x') },
     { weight: 1, arbitrary: fc.constantFrom('', ' ', '\n') },
   )
 
-export const messages = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
+export const messages = (): fc.Arbitrary<string> => replyTexts().filter((text) => !isWhitespace(text))
 
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')
 

@@ -36,7 +36,7 @@ export interface ReplyWire<Raw extends object = object> {
   readonly stream: (reply: Raw, cut: () => number) => readonly object[]
   /** Number of final events that report how the stream ended. */
   readonly ends: number
-  readonly words: (reply: Raw) => string
+  readonly text: (reply: Raw) => string
   /** Adds arbitrary values to the parts. */
   readonly garble: (reply: Raw, values: readonly unknown[], nat: number) => object
   /** Rules that the reply breaks, though the provider accepts it. */

@@ -84,7 +84,7 @@ export function checkSent(
   input: ReadonlyMap<string, Given>,
 ): SentOccurrence[] {
   const occurred: SentOccurrence[] = []
-  same('M12', `${grammar}: what the provider refuses`, refusals(seen), [])
+  same('M12', `${grammar}: parts that the provider rejects`, refusals(seen), [])
   const remaining = new Set(requestRecord(request)?.leftOut.map(({ message }) => message))
   for (const [index, message] of messages.entries()) {
     const reply = message.role === 'assistant' ? input.get(message.reply?.model ?? '') : undefined
@@ -95,7 +95,7 @@ export function checkSent(
     const before = reply.seen.blocks.length
     same(
       'M15',
-      `${grammar}: what stands before a reply`,
+      `${grammar}: the messages before a reply`,
       [seen.front, seen.blocks.slice(0, before)],
       [reply.seen.front, reply.seen.blocks],
     )

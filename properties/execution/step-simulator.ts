@@ -112,7 +112,7 @@ const partOf = (request: object): object => {
 /** Some grammars write a bare list of messages. */
 const asRequest = (request: object): object => (Array.isArray(request) ? { messages: request } : request)
 
-export class Cast {
+export class StepSimulator {
   readonly #fate: Fate
   readonly #cues: Cues
   readonly #story: Story
@@ -189,7 +189,7 @@ export class Cast {
     const create = async (request: object): Promise<unknown> => {
       await machine.point(`step ${number} is asked`)
       try {
-        same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
+        same('M15', 'the request of a built-in step', partOf(request), partOf(asRequest(sent?.request ?? {})))
       } catch (error) {
         this.#story.broken.push(error)
       }
@@ -198,8 +198,8 @@ export class Cast {
       if (reply.say === 'error') throw new RangeError('the model is gone')
       if (reply.say !== 'text' && reply.say !== 'calls') return forever()
       const tools = reply.say === 'calls' ? reply.tools : []
-      const words: readonly Part[] = reply.say === 'calls' ? tools.map((): Part => 'call') : ['say']
-      const { made } = this.#read(begin, [...reply.thoughts, ...words], tools, reply.end)
+      const lastParts: readonly Part[] = reply.say === 'calls' ? tools.map((): Part => 'call') : ['say']
+      const { made } = this.#read(begin, [...reply.thoughts, ...lastParts], tools, reply.end)
       return rawReply(
         this.#grammar,
         made,
@@ -279,7 +279,7 @@ export class Cast {
     isWhole = true,
   ): { readonly made: Made; readonly events: readonly Event[] } {
     const { number, sent } = begin
-    if (sent === null) throw new Error(`step ${number} was not asked`)
+    if (sent === null) throw new Error(`step ${number} did not call the model`)
     const script = {
       number,
       word: `${SECRET} ${number}`,
