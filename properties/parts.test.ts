@@ -24,7 +24,7 @@ import {
   closing,
   command,
   isReply,
-  type Met,
+  type PairOccurrence,
   othersOf,
   textsIn,
   USER,
@@ -199,13 +199,13 @@ function garbled(parts: readonly JsonValue[], index: number, how: number, value:
 
 describe("M17, calls of a provider's own tools", () => {
   it('are sent with their results or not at all, also after a condensation, a cut or a fork', () => {
-    const tally = new Tally<Met>()
+    const tally = new Tally<PairOccurrence>()
     always(fc.array(command, { minLength: 2, maxLength: 10 }), (commands) => {
-      const met = new Set<Met>()
+      const met = new Set<PairOccurrence>()
       checkPairs(commands, (happened) => met.add(happened))
       tally.count(met)
     })
-    tally.require(['together_in_two_replies', 'parted', 'both_forgotten', 'both_cut', 'forked_between'])
+    tally.require(['together_in_two_replies', 'separated', 'both_condensed', 'both_cut', 'forked_between'])
   })
 
   it.each(WAITING)('%s: the record of the reply has `waits` %i', (_, waits, read) => {

@@ -43,7 +43,7 @@ export function checkOnce(story: Story, plan: Plan, now: State): void {
 /** Whether another run or branch may execute this call again. */
 function isRepeated(plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
   const call = entries(now).find((entry) => entry.id === id)?.event
-  if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
+  if (!plan.builtIn || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
   const isBack = updates(now, 'leaf_event_id').some(
     ({ seq }) => seq >= lengthOf(before.state) && seq < lengthOf(begin.state),
   )
@@ -83,7 +83,11 @@ export function checkConsent(story: Story, plan: Plan, now: State): void {
       const approved = updates(now, 'approved_actions').some(
         ({ seq: index, value }) => index > since && index < seq && names(value, id),
       )
-      hold('P7', approved, `call ${id} was executed by step ${begin.number} though the policy wanted consent`)
+      hold(
+        'P7',
+        approved,
+        `call ${id} was executed by step ${begin.number} although the policy required an approval`,
+      )
       const spent = updates(now, 'started_actions')
         .filter(({ seq: index, value }) => index < seq && names(value, id))
         .at(-1)

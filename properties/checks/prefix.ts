@@ -20,7 +20,7 @@ import { same } from '../../src/testing/failure.ts'
 import { grammarNamed } from '../../src/messages/grammars.ts'
 import { checkWorking, GRAMMARS } from './messages.ts'
 import { checkRequest, frozen, startRequests } from './request-cache.ts'
-import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
+import { checkSent, type ReplyContext, send, type SentOccurrence } from '../wire/sent.ts'
 
 export type Command =
   | { readonly do: 'user' | 'blank' | 'environment' | 'snapshot' | 'reopen' }
@@ -72,7 +72,7 @@ export type WorkOccurrence =
 export const PLAIN: ReadonlySet<Part> = new Set(['think', 'say', 'call'])
 
 /** With the earlier calls whose results were masked in its request. */
-interface Masked extends Given {
+interface Masked extends ReplyContext {
   readonly by: string
   readonly masked: readonly string[]
 }
@@ -190,8 +190,8 @@ export function playWire(grammar: WireGrammar, commands: readonly Command[]): Oc
   const standing = (
     whole: readonly NeutralMessage[],
     messages: readonly NeutralMessage[],
-  ): ReadonlyMap<string, Given> => {
-    const now = new Map<string, Given>(input)
+  ): ReadonlyMap<string, ReplyContext> => {
+    const now = new Map<string, ReplyContext>(input)
     for (const [index, message] of messages.entries()) {
       const name = message.role === 'assistant' ? (message.reply?.model ?? '') : ''
       const reply = input.get(name)

@@ -5,7 +5,7 @@ import type { State } from '../../src/state/state.ts'
 import type { Plan } from '../execution/plan.ts'
 import type { Story } from '../execution/story.ts'
 import { WIRES } from '../wire/reply.ts'
-import { checkSent, type Given, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
+import { checkSent, type ReplyContext, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 
 /** Requires the final state. */
@@ -14,7 +14,7 @@ export function checkRequests(story: Story, plan: Plan, now: State): SentOccurre
   const changes = changesOf(now, plan)
   const matches: SentOccurrence[] = []
   const check = (sent: Sent, length: number, number: number): void => {
-    const input = new Map<string, Given>()
+    const input = new Map<string, ReplyContext>()
     for (const { number: requests, sent: request, context: reply, state } of story.begins) {
       if (request === null || reply === null || requests >= number) continue
       const from = state.log.entries.length

@@ -80,10 +80,15 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 
 const THINKING = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }
 
-export type Met = 'together_in_two_replies' | 'parted' | 'both_forgotten' | 'both_cut' | 'forked_between'
+export type PairOccurrence =
+  | 'together_in_two_replies'
+  | 'separated'
+  | 'both_condensed'
+  | 'both_cut'
+  | 'forked_between'
 
 /** M17: a condensation, cut or fork removes both halves from requests or neither. */
-export function checkPairs(commands: readonly Command[], met: (happened: Met) => void): void {
+export function checkPairs(commands: readonly Command[], met: (happened: PairOccurrence) => void): void {
   let state = initialState()
   let n = 0
   const log: Event[] = []
@@ -116,7 +121,7 @@ export function checkPairs(commands: readonly Command[], met: (happened: Met) =>
           forgotten_event_ids: ids.slice(index, index + each.count),
           llm_response_id: `c${n}`,
         })
-        if (!lied && leavesWhole(before, toMessages(state, closing))) met('both_forgotten')
+        if (!lied && leavesWhole(before, toMessages(state, closing))) met('both_condensed')
       }
     } else if (each.do === 'reply') {
       const messages = toMessages(state, closing)
@@ -165,7 +170,7 @@ export function checkPairs(commands: readonly Command[], met: (happened: Met) =>
     const violations = validateAnthropic(request).filter(({ rule }) => rule !== 'thinking-first')
     expect(violations).toEqual([])
     const text = textsIn(request)
-    if (text.includes('[server_tool_use') || text.includes('tool_result]')) met('parted')
+    if (text.includes('[server_tool_use') || text.includes('tool_result]')) met('separated')
     if (holdsPairOfTwo(request.messages)) met('together_in_two_replies')
   }
   const messages = toMessages(state, closing)

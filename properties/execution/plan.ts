@@ -8,14 +8,14 @@ import { type Command, deaths, habit, user } from './commands.ts'
 /** No tool is named `odd`, so its action cannot be decoded. */
 export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
 
-/** `thoughts` precede the text or calls. `end` is the early end in the record, and `told` whether the step reports it. */
+/** `thoughts` precede the text or calls. `end` is the early end in the record, and `isReported` whether the step reports it. */
 export type Reply =
   | {
       readonly say: 'text'
       readonly pieces: number
       readonly thoughts: readonly Part[]
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
-      readonly isTold: boolean
+      readonly isReported: boolean
     }
   /** `split` yields calls separately; `two` divides them between two LLM responses. */
   | {
@@ -25,7 +25,7 @@ export type Reply =
       readonly two: boolean
       readonly thoughts: readonly Part[]
       readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
-      readonly isTold: boolean
+      readonly isReported: boolean
     }
   /** `lingers` never ends after its reply. `wordless` is an empty message. */
   | { readonly say: 'nothing' | 'wordless' | 'failed' | 'broken_off' | 'error' | 'silence' | 'lingers' }
@@ -50,8 +50,8 @@ export interface Plan {
   readonly hooks: HookPlan | null
   readonly redacts: boolean
   readonly maxIterations: number
-  /** Whether a ready step is used; `safe` is then repeatable. */
-  readonly ready: boolean
+  /** Whether a built-in step is used; `safe` is then repeatable. */
+  readonly builtIn: boolean
 }
 
 const thoughts = fc.array(fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank'), {
@@ -65,7 +65,7 @@ const end = {
     { weight: 3, arbitrary: fc.constant('truncated' as const) },
     { weight: 1, arbitrary: fc.constantFrom('refused' as const, 'filtered' as const) },
   ),
-  isTold: fc.boolean(),
+  isReported: fc.boolean(),
 }
 
 const reply = fc.oneof(
@@ -144,15 +144,15 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ),
   redacts: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
   maxIterations: fc.constantFrom(2, 500),
-  ready: fc.constant(false),
+  builtIn: fc.constant(false),
 })
 
 /** In one of four, a message is too long for the model. */
-export const readyPlan: fc.Arbitrary<Plan> = fc
+export const builtInPlan: fc.Arbitrary<Plan> = fc
   .tuple(plan, fc.option(deaths, { freq: 2 }), fc.nat(3))
   .map(([one, dies, fate]) => ({
     ...one,
-    ready: true,
+    builtIn: true,
     replies:
       fate === 0 ? [...one.replies.slice(0, 1), { say: 'error' }, ...one.replies.slice(1)] : one.replies,
     users: dies === null ? one.users : [...one.users, dies],

@@ -227,7 +227,7 @@ class Stage {
         { kind: 'SystemPromptEvent', system_prompt: { type: 'text', text }, tools: [] },
       ])
     }
-    if (wish === 'condense' && this.#plan.ready && n % 2 === 1)
+    if (wish === 'condense' && this.#plan.builtIn && n % 2 === 1)
       return conversation.append([{ kind: 'CondensationRequest', source: 'user' }])
     if (wish === 'condense') {
       const { view, lastUserMessage } = (await conversation.state()).branch

@@ -15,7 +15,7 @@ export const TTL = 1_000_000
 export const isCautious = (tool: string): boolean => tool === 'risky'
 
 export function optionsOfRuns(cues: Cues, story: Story, plan: Plan): (machine: Machine) => RunOptions {
-  const { cautious, hooks, maxIterations, ready } = plan
+  const { cautious, hooks, maxIterations, builtIn } = plan
   // Shared by all runs.
   const denials = { remaining: hooks?.denials ?? 0 }
   return (machine) => ({
@@ -23,7 +23,7 @@ export function optionsOfRuns(cues: Cues, story: Story, plan: Plan): (machine: M
     maxIterations,
     ...(cautious && { policy: (_call, reply) => reply.some(({ tool_name }) => isCautious(tool_name)) }),
     ...(hooks !== null && { hooks: hooksOf(machine, cues, story, hooks, denials) }),
-    ...(ready && { condenser: condenserOf(machine, cues) }),
+    ...(builtIn && { condenser: condenserOf(machine, cues) }),
   })
 }
 

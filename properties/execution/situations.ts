@@ -9,35 +9,35 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { Begin, Done, Story } from './story.ts'
 
 const SITUATIONS = [
-  'paused_while_asking',
+  'paused_during_request',
   'paused_while_executing',
   'paused_by_another_process',
   'paused_before_it_began',
   'resumed_while_running',
-  'interrupted_while_asking',
+  'interrupted_during_request',
   'interrupted_while_executing',
   'interrupted_by_another_process',
   'aborted',
-  'message_while_asking',
+  'message_during_request',
   'message_while_executing',
-  'message_before_the_last_word',
-  'note_while_asking',
-  'blank_while_asking',
-  'prompt_while_asking',
-  'condensed_while_asking',
+  'message_before_the_final_reply',
+  'note_during_request',
+  'blank_during_request',
+  'prompt_during_request',
+  'condensed_during_request',
   'asked_at_forgotten',
-  'text_so_far_kept',
+  'streamed_text_kept',
   'redacted',
   'policy_while_running',
   'policy_while_guarding',
-  'waited_for_consent',
-  'consent_while_running',
-  'executed_with_consent',
+  'waited_for_confirmation',
+  'decided_while_running',
+  'executed_with_approval',
   'rejected',
   'held_and_executed_later',
   'calls_after_finish',
   'reply_of_two_responses',
-  'died_while_asking',
+  'died_during_request',
   'died_while_executing',
   'recovered',
   'recovered_with_open_calls',
@@ -53,7 +53,7 @@ const SITUATIONS = [
   'reply_truncated',
   'reply_refused_or_filtered',
   'calls_of_an_ended_reply',
-  'paused_reply_gone_on_with',
+  'paused_reply_continued',
   'unreadable_call',
   'prompt_blocked',
   'call_blocked',
@@ -116,7 +116,7 @@ export function situationsOf(story: Story): Situation[] {
     event.kind === 'MessageEvent' && event.source === 'user' ? [seq] : [],
   )
 
-  note('paused_while_asking', during('pause', false).length > 0)
+  note('paused_during_request', during('pause', false).length > 0)
   note('paused_while_executing', during('pause', true).length > 0)
   note('paused_by_another_process', elsewhere('pause'))
   note(
@@ -126,23 +126,23 @@ export function situationsOf(story: Story): Situation[] {
     ),
   )
   note('resumed_while_running', granted('resume').some(isLive))
-  note('interrupted_while_asking', during('interrupt', false).length > 0)
+  note('interrupted_during_request', during('interrupt', false).length > 0)
   note('interrupted_while_executing', during('interrupt', true).length > 0)
   note('interrupted_by_another_process', elsewhere('interrupt'))
   note(
     'aborted',
     story.runs.some(({ aborted, outcome }) => aborted && outcome !== 'already_running'),
   )
-  note('message_while_asking', during('send', false).length > 0)
+  note('message_during_request', during('send', false).length > 0)
   note('message_while_executing', during('send', true).length > 0)
   note(
-    'message_before_the_last_word',
+    'message_before_the_final_reply',
     replies.some(({ seq, after, isLast }) => isLast && spoken.some((index) => after < index && index < seq)),
   )
-  note('note_while_asking', during('note', false).length > 0)
-  note('blank_while_asking', during('blank', false).length > 0)
-  note('prompt_while_asking', during('prompt', false).length > 0)
-  note('condensed_while_asking', during('condense', false).length > 0)
+  note('note_during_request', during('note', false).length > 0)
+  note('blank_during_request', during('blank', false).length > 0)
+  note('prompt_during_request', during('prompt', false).length > 0)
+  note('condensed_during_request', during('condense', false).length > 0)
   note(
     'asked_at_forgotten',
     replies.some(({ seq, after }) =>
@@ -158,7 +158,7 @@ export function situationsOf(story: Story): Situation[] {
     ),
   )
   note(
-    'text_so_far_kept',
+    'streamed_text_kept',
     has((event) => replyOf(event)?.interrupted === true),
   )
   note(
@@ -171,12 +171,12 @@ export function situationsOf(story: Story): Situation[] {
     granted('policy').some((done) => isLive(done) && done.command.when === 'guarding'),
   )
   note(
-    'waited_for_consent',
+    'waited_for_confirmation',
     updates('execution_status').some(({ value }) => value === 'waiting_for_confirmation'),
   )
-  note('consent_while_running', granted('approve').some(isLive))
+  note('decided_while_running', granted('approve').some(isLive))
   note(
-    'executed_with_consent',
+    'executed_with_approval',
     listed('approved_actions').some((id) => started.includes(id)),
   )
   note('rejected', granted('reject').length > 0)
@@ -194,7 +194,7 @@ export function situationsOf(story: Story): Situation[] {
   )
   const dead = story.begins.filter(({ run, end }) => end === Infinity && story.runs[run]?.dead === true)
   note(
-    'died_while_asking',
+    'died_during_request',
     dead.some(({ executes }) => executes.length === 0),
   )
   note(
@@ -241,7 +241,7 @@ export function situationsOf(story: Story): Situation[] {
     has((event) => event.kind === 'ActionEvent' && isEnded(event)),
   )
   note(
-    'paused_reply_gone_on_with',
+    'paused_reply_continued',
     story.begins.some(
       ({ reply, run, number }) =>
         reply !== null &&

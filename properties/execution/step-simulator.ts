@@ -6,13 +6,13 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import type { StepTool } from '../../src/steps/index.ts'
-import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
+import { type ScriptedReply, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
 import { rawReply } from '../wire/raw.ts'
 import { optionsOf, PARAMETERS, sendState, TOOL_NAMES } from '../wire/sent.ts'
 import { same } from '../../src/testing/failure.ts'
 import type { Cues, Fate, Machine } from './machine.ts'
 import type { Plan, Reply, Tool } from './plan.ts'
-import { readyStep } from './ready.ts'
+import { builtInStep } from './built-in-steps.ts'
 import type { Begin, Story } from './story.ts'
 
 export const SECRET = 'the reply'
@@ -43,14 +43,14 @@ const known = (event: Event, tool: Tool, response: string): Event =>
         security_risk: tool === 'risky' ? 'HIGH' : 'LOW',
       }
 
-type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
+type ReportedEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
 
 /** The early end is included only if the step reports it. */
 function report(
-  { end, isTold: tells }: { end: ToldEnd | null; isTold: boolean },
+  { end, isReported }: { end: ReportedEnd | null; isReported: boolean },
   events: readonly Event[],
 ): Yielded {
-  if (!tells) return events
+  if (!isReported) return events
   if (end === null) return { events: events as Reader['events'], outcome: { type: 'done' } }
   const outcome: ReplyOutcome =
     end === 'paused'
@@ -70,7 +70,7 @@ const result = (id: string, of: { id: string; tool: string; call: string }): Eve
   observation: { kind: `${of.tool}Observation`, content: [{ type: 'text', text: 'done' }] },
 })
 
-/** Whether a provider could return this reply to a ready step. */
+/** Whether a provider could return this reply to a built-in step. */
 const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
   if (reply.say === 'error' || reply.say === 'silence') return true
   if (reply.say !== 'text' && reply.say !== 'calls') return false
@@ -90,7 +90,7 @@ const numbered = (number: number, yielded: Yielded, from: number): Yielded => {
 
 const forever = (): Promise<never> => new Promise(() => undefined)
 
-const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, isTold: false }
+const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, isReported: false }
 
 export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
 
@@ -119,7 +119,7 @@ export class StepSimulator {
   readonly #grammar: WireGrammar
   readonly #replies: Reply[]
   readonly #outcomes: Plan['outcomes'][number][]
-  readonly #isReady: boolean
+  readonly #usesBuiltIn: boolean
   #steps = 0
 
   constructor(fate: Fate, cues: Cues, story: Story, plan: Plan) {
@@ -129,7 +129,7 @@ export class StepSimulator {
     this.#grammar = plan.grammar
     this.#replies = [...plan.replies]
     this.#outcomes = [...plan.outcomes]
-    this.#isReady = plan.ready
+    this.#usesBuiltIn = plan.builtIn
   }
 
   step(machine: Machine, run: number): Step {
@@ -152,8 +152,8 @@ export class StepSimulator {
       this.#story.begins.push(begin)
       return this.#play(machine, begin, input)
     }
-    if (!this.#isReady) return step
-    const { repeats } = readyStep(this.#grammar, forever, { tools: toolsWith(forever) })
+    if (!this.#usesBuiltIn) return step
+    const { repeats } = builtInStep(this.#grammar, forever, { tools: toolsWith(forever) })
     return repeats === undefined ? step : Object.assign(step, { repeats })
   }
 
@@ -161,7 +161,7 @@ export class StepSimulator {
     try {
       this.#cues.give(begin.executes.length > 0 ? 'executing' : 'asking')
       for (let n = 0; n < 3; n += 1) await machine.point(`step ${begin.number}`)
-      if (this.#isReady) yield* this.#ready(machine, begin, input)
+      if (this.#usesBuiltIn) yield* this.#playBuiltIn(machine, begin, input)
       else
         yield* begin.executes.length > 0 ? this.#execute(machine, begin, input) : this.#reply(machine, begin)
       await machine.point(`step ${begin.number} ends`)
@@ -170,8 +170,8 @@ export class StepSimulator {
     }
   }
 
-  /** Uses a ready step if its provider could return this reply. */
-  async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
+  /** Uses a built-in step if its provider could return this reply. */
+  async *#playBuiltIn(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
     const { number, sent } = begin
     const isAsked = begin.executes.length === 0
     const [reply = PLAIN] = this.#replies
@@ -199,10 +199,10 @@ export class StepSimulator {
       if (reply.say !== 'text' && reply.say !== 'calls') return forever()
       const tools = reply.say === 'calls' ? reply.tools : []
       const lastParts: readonly Part[] = reply.say === 'calls' ? tools.map((): Part => 'call') : ['say']
-      const { made } = this.#read(begin, [...reply.thoughts, ...lastParts], tools, reply.end)
+      const { scripted } = this.#read(begin, [...reply.thoughts, ...lastParts], tools, reply.end)
       return rawReply(
         this.#grammar,
-        made,
+        scripted,
         number,
         reply.end === 'truncated' || reply.end === 'paused' ? reply.end : null,
       )
@@ -217,7 +217,7 @@ export class StepSimulator {
     const tools = toolsWith(execute)
     const write = (state: StepInput['state']) => toMessages(state, optionsOf(this.#grammar))
     let count = 0
-    for await (const yielded of readyStep(this.#grammar, create, { tools, write })(
+    for await (const yielded of builtInStep(this.#grammar, create, { tools, write })(
       input,
     ) as AsyncIterable<Yielded>) {
       yield numbered(number, yielded, count)
@@ -275,9 +275,9 @@ export class StepSimulator {
     begin: Begin,
     parts: readonly Part[],
     tools: readonly Tool[],
-    end: ToldEnd | null,
+    end: ReportedEnd | null,
     isWhole = true,
-  ): { readonly made: Made; readonly events: readonly Event[] } {
+  ): { readonly scripted: ScriptedReply; readonly events: readonly Event[] } {
     const { number, sent } = begin
     if (sent === null) throw new Error(`step ${number} did not call the model`)
     const script = {
@@ -286,15 +286,15 @@ export class StepSimulator {
       tool: (index: number): string => tools[index] ?? 'safe',
     }
     // Only a whole reply's record has call signatures.
-    const made = isWhole
+    const scripted = isWhole
       ? replyParts(this.#grammar, sent.seen, parts, script)
       : replyParts(this.#grammar, sent.seen, parts, script, false)
-    const record: ReplyRecord = recordOf(this.#grammar, made, sent.request) ?? {}
+    const record: ReplyRecord = recordOf(this.#grammar, scripted, sent.request) ?? {}
     const { digest: _, parts: __, ...about } = record
-    begin.context = made
+    begin.context = scripted
     const stop = end === 'paused' ? 'pause_turn' : 'stop'
     const ending = end === null ? {} : { outcome: end, stop_reason: stop }
-    return { made, events: made.events({ ...(isWhole ? record : about), ...ending }) }
+    return { scripted, events: scripted.events({ ...(isWhole ? record : about), ...ending }) }
   }
 
   async *#execute(machine: Machine, { number }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {

@@ -3,7 +3,7 @@
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
-import type { Given, Sent } from '../wire/sent.ts'
+import type { ReplyContext, Sent } from '../wire/sent.ts'
 import type { Command } from './commands.ts'
 import type { Reply } from './plan.ts'
 
@@ -23,7 +23,7 @@ export interface Begin {
   /** Null unless the model is asked. */
   readonly sent: Sent | null
   /** Null for an unsigned reply. `model` is the name of its record. */
-  context: (Pick<Given, 'signed' | 'signedAt'> & { readonly model: string }) | null
+  context: (Pick<ReplyContext, 'signed' | 'signedAt'> & { readonly model: string }) | null
   /** Null unless the model is asked. */
   reply: Reply | null
   /** Text streamed before the first event. */

@@ -2,7 +2,7 @@
 
 import type { EarlyEnd } from '../../src/event/reply.ts'
 import type { ActionEvent, MessageEvent } from '../../src/event/types.ts'
-import type { Made, WireGrammar } from './reply.ts'
+import type { ScriptedReply, WireGrammar } from './reply.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -23,7 +23,7 @@ type Part =
 /** Null if it ended by itself. */
 type End = Extract<EarlyEnd, 'truncated' | 'paused'> | null
 
-function partsOf({ events, parts }: Made): Part[] {
+function partsOf({ events, parts }: ScriptedReply): Part[] {
   const messages = events({}) as readonly (ActionEvent | MessageEvent)[]
   const [first] = messages
   const head = (first?.kind === 'MessageEvent' ? first.llm_message : (first ?? {})) as Json
@@ -55,10 +55,10 @@ function partsOf({ events, parts }: Made): Part[] {
   })
 }
 
-export function rawReply(grammar: WireGrammar, made: Made, number: number, end: End): Json {
-  const parts = partsOf(made)
+export function rawReply(grammar: WireGrammar, scripted: ScriptedReply, number: number, end: End): Json {
+  const parts = partsOf(scripted)
   const calls = parts.some(({ is }) => is === 'call')
-  return RAW[grammar](parts, { id: `response-${number}`, model: made.model }, end, calls)
+  return RAW[grammar](parts, { id: `response-${number}`, model: scripted.model }, end, calls)
 }
 
 type Write = (

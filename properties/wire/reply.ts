@@ -59,7 +59,7 @@ export interface Script {
   readonly isAsync?: (index: number) => boolean
 }
 
-export interface Made {
+export interface ScriptedReply {
   /** The name in its record. */
   readonly model: string
   readonly parts: readonly JsonObject[]
@@ -78,7 +78,7 @@ export function replyParts(
   wanted: readonly Part[],
   script: Script,
   signsCalls = grammar === 'google',
-): Made {
+): ScriptedReply {
   const { number: n, word, tool, isAsync = () => false } = script
   const isResponses = grammar === 'openai-responses'
   const parts = legalParts(grammar, wanted)
@@ -307,15 +307,20 @@ const recorded = <T extends object>(holder: T, reply: ReplyRecord): T => ({ ...h
 /** Null if the request was not verified. */
 export function recordOf(
   grammar: WireGrammar,
-  made: Made,
+  scripted: ScriptedReply,
   request: object,
   requests = 'any',
 ): ReplyRecord | null {
   const result = requestRecord(request)
   if (result === null) return null
   const { leftOut: _, ...stored } = result
-  const about: ReplyRecord = { ...stored, model: made.model, requested_model: requests, parts: made.parts }
-  const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
+  const about: ReplyRecord = {
+    ...stored,
+    model: scripted.model,
+    requested_model: requests,
+    parts: scripted.parts,
+  }
+  const [message] = toMessages(replay(scripted.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )
   if (message?.role !== 'assistant') return { ...about, digest: '' }

@@ -16,7 +16,7 @@ export interface Sent {
 }
 
 /** The request's contents, the number of signed parts, and whether the past is unchanged. */
-export interface Given {
+export interface ReplyContext {
   readonly seen: Seen
   readonly signed: number
   /** Up to each call, where HEAD may be. */
@@ -81,7 +81,7 @@ const OWN: ReadonlySet<string> = new Set(['assistant', 'function_call', 'web_sea
 export function checkSent(
   grammar: WireGrammar,
   { seen, messages, request }: Sent,
-  input: ReadonlyMap<string, Given>,
+  input: ReadonlyMap<string, ReplyContext>,
 ): SentOccurrence[] {
   const occurred: SentOccurrence[] = []
   same('M12', `${grammar}: parts that the provider rejects`, refusals(seen), [])

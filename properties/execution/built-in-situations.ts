@@ -12,25 +12,25 @@ const OTHERS = [
   'too_long',
 ] as const
 
-export type ReadySituation = (typeof OTHERS)[number] | `asked ${WireGrammar}`
+export type BuiltInSituation = (typeof OTHERS)[number] | `called ${WireGrammar}`
 
-export const READY_SITUATIONS: readonly ReadySituation[] = [
+export const BUILT_IN_SITUATIONS: readonly BuiltInSituation[] = [
   ...OTHERS,
-  'asked anthropic',
-  'asked openai-chat',
-  'asked openai-responses',
-  'asked google',
-  'asked interactions',
-  'asked bedrock',
-  'asked ai-sdk',
+  'called anthropic',
+  'called openai-chat',
+  'called openai-responses',
+  'called google',
+  'called interactions',
+  'called bedrock',
+  'called ai-sdk',
 ]
 
-export function readySituationsOf({ begins, facts }: Story, { grammar }: Plan): ReadySituation[] {
+export function builtInSituationsOf({ begins, facts }: Story, { grammar }: Plan): BuiltInSituation[] {
   const executed = begins.flatMap(({ executes }) => executes)
   const text = JSON.stringify(facts)
   const kinds = new Set(facts.map((fact) => ('kind' in fact ? fact.kind : '')))
-  const occurred: readonly (readonly [ReadySituation, boolean])[] = [
-    [`asked ${grammar}`, begins.some(({ context: input, streamed }) => input !== null && streamed !== null)],
+  const occurred: readonly (readonly [BuiltInSituation, boolean])[] = [
+    [`called ${grammar}`, begins.some(({ context: input, streamed }) => input !== null && streamed !== null)],
     ['repeated_after_a_death', new Set(executed).size < executed.length],
     ['tool_threw', text.includes('the tool is broken')],
     ['unknown_tool', text.includes('there is no tool')],

@@ -1,4 +1,4 @@
-/** Ready steps whose clients return the plan's replies. */
+/** Built-in steps whose clients return the plan's replies. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
 import {
@@ -20,7 +20,7 @@ interface Options extends Omit<StepOptions, 'tools'> {
   readonly tools: readonly StepTool[]
 }
 
-export function readyStep(grammar: WireGrammar, create: Create, input: Options): Step {
+export function builtInStep(grammar: WireGrammar, create: Create, input: Options): Step {
   const options = { ...input, model: 'any', stream: false }
   switch (grammar) {
     case 'anthropic':
