@@ -585,7 +585,7 @@ const EVENTS: readonly Row[] = [
     'F06.search-page',
     `GET ${C}/{V}/events/search?page_id=unknown`,
     422,
-    { differs: 'a place that is none is refused, not taken for the beginning' },
+    { differs: 'an invalid cursor is rejected and does not mean the beginning' },
   ],
   [
     'F06.search-validation',
@@ -919,7 +919,7 @@ const CONFIRMATION: readonly Row[] = [
     'F08.confirm-reject',
     `POST ${C}/{J}/events/respond_to_confirmation`,
     409,
-    { body: { accept: true }, differs: 'nothing waits, so nothing can be accepted; `run` goes on' },
+    { body: { accept: true }, differs: 'no call waits, so none can be accepted; `run` continues' },
   ],
   [
     'F08.analyzer-set-clear',
@@ -1105,7 +1105,12 @@ const BRANCHES: readonly Row[] = [
   ['F10.navigate-empty', `POST ${C}/{G}/navigate`, 200, { body: {}, has: { leaf_event_id: null } }],
   ['F10.navigate-errors', `POST ${C}/{G}/navigate`, 404, { body: { event_id: UNKNOWN } }],
   ['F10.navigate-errors', `POST ${C}/${UNKNOWN}/navigate`, 404, { body: { event_id: null } }],
-  ['F10.navigate-errors', `POST ${C}/{G}/navigate`, 200, { differs: 'no body is an empty one' }],
+  [
+    'F10.navigate-errors',
+    `POST ${C}/{G}/navigate`,
+    200,
+    { differs: 'a missing body counts as an empty one' },
+  ],
   [
     'F10.navigate-errors',
     `POST! ${C}/{G}/navigate`,
@@ -1406,7 +1411,7 @@ const FILES: readonly Row[] = [
     'F14.download-errors',
     'GET /api/file/download?path=/etc/passwd',
     403,
-    { differs: 'files of sandboxes only' },
+    { differs: 'only files of sandboxes can be read' },
   ],
   [
     'F14.mkdir',
@@ -1920,7 +1925,7 @@ const WORKSPACES: readonly Row[] = [
     {
       body: { workspaces: [{ id: 'other', name: 'Other', path: '/a' }] },
       has: { workspaces: [{ id: 'other' }, {}, {}] },
-      differs: 'the latest name of a path counts',
+      differs: 'the last name of a path wins',
     },
   ],
   [
@@ -2160,7 +2165,7 @@ const SWITCHES: readonly Row[] = [
     'F09.switch-profile-errors',
     `POST ${C}/{B}/switch_profile`,
     404,
-    { body: { profile_name: '-bad' }, differs: 'no profile has a name that is none' },
+    { body: { profile_name: '-bad' }, differs: 'an invalid name is an unknown profile' },
   ],
   ['F09.switch-profile-errors', `POST ${C}/{B}/switch_profile`, 422, { body: {} }],
   [
@@ -2188,13 +2193,13 @@ const SWITCHES: readonly Row[] = [
     'F09.acp-model-native',
     `POST ${C}/{B}/switch_acp_model`,
     404,
-    { body: { model: 'x' }, differs: 'no agents of that protocol' },
+    { body: { model: 'x' }, differs: 'ACP agents are not supported' },
   ],
   [
     'F09.load-plugin-errors',
     `POST ${C}/{B}/load_plugin`,
     404,
-    { body: { plugin_ref: 'x' }, differs: 'plugins are those of the agent' },
+    { body: { plugin_ref: 'x' }, differs: 'plugins belong to the agent' },
   ],
 ]
 
@@ -2243,7 +2248,7 @@ const CATALOG: readonly Row[] = [
     'F23.providers',
     'GET /api/llm/providers',
     200,
-    { has: { providers: ['openai'] }, differs: 'the providers of the models of profiles and settings' },
+    { has: { providers: ['openai'] }, differs: 'lists the providers of the models in profiles and settings' },
   ],
   [
     'F23.models',
@@ -2251,7 +2256,7 @@ const CATALOG: readonly Row[] = [
     200,
     {
       has: { models: ['openai/edited', 'openai/z'] },
-      differs: 'the models of profiles and settings, each once and sorted',
+      differs: 'lists the models in profiles and settings, sorted and without duplicates',
     },
   ],
   [
@@ -2265,7 +2270,7 @@ const CATALOG: readonly Row[] = [
     'F23.verified-models',
     'GET /api/llm/models/verified',
     200,
-    { has: { models: {} }, differs: 'no list of its own' },
+    { has: { models: {} }, differs: 'the service has no list of models' },
   ],
 ]
 
@@ -2345,7 +2350,10 @@ const EXTENSIONS: readonly Row[] = [
     'F28.install-git',
     `POST ${K}/install`,
     400,
-    { body: source({ source: 'file://{HOME}/repo' }), differs: 'sources are folders of the operator' },
+    {
+      body: source({ source: 'file://{HOME}/repo' }),
+      differs: 'sources are folders that the operator configures',
+    },
   ],
   [
     'F28.install-ref',
@@ -2462,7 +2470,7 @@ const LATER: readonly Row[] = [
       },
     },
   ],
-  ['F20.json-alias-guard', `GET ${P}/bare.json`, 404, { differs: 'a name with that end is another name' }],
+  ['F20.json-alias-guard', `GET ${P}/bare.json`, 404, { differs: 'a name with this suffix is another name' }],
   [
     'F20.validate-unreachable-bounded',
     `POST ${P}/draft/validate`,
@@ -2544,10 +2552,10 @@ const UNTESTED: Readonly<Record<string, string>> = {
   'in sockets.test.ts, socket-keys.test.ts and socket-ends.test.ts':
     'F02.ws-first-frame F02.ws-first-frame-reject F02.ws-auth-timeout F06.ws-live F06.ws-snapshot F06.ws-handshake F06.ws-delete-close F06.ws-replay-all F06.ws-replay-since F06.ws-bad-frame F06.ws-send F07.subscriber-limit',
   'differs: keys are never in a URL': 'F02.ws-legacy-key F02.ws-legacy-reject',
-  'needs a restart, and this table has one server; restarts and crashes are tests of their own':
+  'needs a restart, and this table has one server; other tests cover restarts and crashes':
     'F01.uptime-restart F02.rotate-key F04.restart-persist F04.read-no-hydrate F05.restart-running-graceful F05.restart-keeps-status F05.restart-hard-running F05.pause-running-crash F06.restart-persist F07.restart-resume F08.secrets-restart F08.secrets-unsaved-restart F10.restart-persist F10.restart-cold-calls F14.restart F15.scoped-restart F17.persist-restart F18.persist-restart F18.secret-key-rotation F19.restart F20.persist-restart F20.secret-key-rotation F21.restart',
   'needs a service with few runs: in run-requests.test.ts': 'F05.run-capacity F08.confirm-capacity',
-  'differs: a message beyond the limit of runs is refused before it is written': 'F06.send-run-limit',
+  'differs: a message beyond the limit of runs is rejected and not appended': 'F06.send-run-limit',
   'in test/clients, which drives the TypeScript client':
     'F15.ts-client F17.ts-client F18.ts-client F20.ts-client F21.ts-client',
   'needs the Python SDK':
@@ -2556,25 +2564,25 @@ const UNTESTED: Readonly<Record<string, string>> = {
     'F18.encrypted-at-rest F18.no-cipher F20.key-encrypted-at-rest F20.no-cipher F20.validate-rejects F20.validate-provider-errors',
   'in profiles.test.ts': 'F20.profile-limit',
   'differs: no header shows a secret': 'F18.roundtrip F20.save-encrypted-roundtrip',
-  'differs: the store is no file, so there is no corrupt one, and no lock to wait for':
+  'differs: the store is not a file that can be corrupt or locked':
     'F07.seq-on-disk F17.corrupted-file F17.future-schema F17.io-error F17.noop-write-untouched F17.noop-write-readonly F17.persistence-location F17.shared-dir F18.corrupted-files F20.corrupt-files F20.store-busy F20.store-busy-responsive F21.activate-corrupt-settings F21.corrupt-file F21.store-busy F21.launch-store-busy F21.busy-blocks-server',
   'differs: the agent is a function of the operator, with its own tools, terminal, condenser and titles':
     'F01.preload-tools F04.create-agent-profile F04.title-llm-profile F05.pause-tool-step F05.interrupt-tool-call F08.secrets-terminal F08.secrets-override F08.secrets-lookup F08.secrets-lookup-self F08.secrets-profile-scope F08.confirm-real F10.condense-llm F10.condense-llm-failure F10.condense-status F15.agent-changes F20.activate-conversation F20.activate-acp F21.conversation-start F21.secret-scope F21.launch-additions F21.acp-kind F21.acp-skill-sourcing F21.seed-acp F21.delete-active-acp-reset',
-  'not there: static files, and a cookie of a workspace':
+  'not supported: static files, and a workspace cookie':
     'F01.static-files F01.debug-tracebacks F02.workspace-session-mint F02.workspace-cookie-access F02.workspace-session-delete F02.workspace-cookie-root-path F02.workspace-session-ipv6-loopback F02.cors-workspace-routes',
   'in bash-events-socket.test.ts': 'F13.ws-live F13.ws-command F13.ws-resend-all F13.ws-subscriber-cap',
   'in canvas-extensions.test.ts': 'F28.broken-install F28.restart-persistence',
-  'differs: an extension is what was installed, and its programs are not started':
+  'differs: only installed extensions exist, and their programs are not started':
     'F28.list-discovery F28.install-ref-cached F28.backend-approval-gate F28.backend-prepare F28.backend-start F28.backend-stop F28.backend-logs F28.backend-start-fails F28.backend-inherit-environment F28.disable-stops-backend F28.prepare-corrupt-archive F28.status-probe-latch F28.status-exit-hang F28.hard-restart-orphan F28.ts-client',
-  'not there: provider connections and curated models':
+  'not supported: provider connections and curated models':
     'F20.activate-dangling-provider F20.activate-linked-provider F23.conn-create F23.conn-key-encrypted F23.conn-create-validation F23.conn-update F23.conn-rotate-key F23.delete-guard F23.conn-delete F23.conn-limit F23.linked-run',
-  'not there: archives of folders':
+  'not supported: archives of folders':
     'F14.archive-tar F14.archive-excludes F14.archive-git-delta F14.archive-auto-base F14.archive-nested-repo F14.archive-format-doc F14.archive-errors F14.scoped-trajectory-archive',
-  'not there: the history of commands ends with the process, and long output is cut':
+  'not supported: a persistent command history, and unlimited output':
     'F13.persist-restart F13.retention F13.retention-rolling F13.output-chunks F13.execute-large-output',
-  'not there: worktrees, observability headers, and the search of repositories':
+  'not supported: worktrees, observability headers, and the search of repositories':
     'F04.create-worktree F04.create-observability F04.create-observability-precedence F15.repo-search-token F15.repo-search-errors F15.repo-search-unreachable F15.repo-search-timeout F15.repo-search-github',
-  'not there: tests of MCP connections, and their OAuth':
+  'not supported: tests of MCP connections, and their OAuth':
     'F19.test-stdio F19.test-tool-errors F19.test-connect-failures F19.test-timeout F19.test-validation F19.oauth-start-errors F19.oauth-unknown-job F19.oauth-flow',
 }
 
@@ -2603,13 +2611,13 @@ const ROWS = [
 ].flat()
 
 let client: Client
-let position: ReturnType<typeof folder>
+let homeFolder: ReturnType<typeof folder>
 let apps: ReturnType<typeof folder>
 const vars: Record<string, unknown> = {}
 
 beforeAll(async () => {
-  position = folder()
-  const home = realpathSync(position.path)
+  homeFolder = folder()
+  const home = realpathSync(homeFolder.path)
   vars['HOME'] = home
   apps = folder()
   vars['APPS'] = realpathSync(apps.path)
@@ -2658,7 +2666,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  position.remove()
+  homeFolder.remove()
   apps.remove()
 })
 

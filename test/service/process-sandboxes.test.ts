@@ -17,13 +17,13 @@ import { Watchdog } from '../../src/service/node/sandbox/watchdog.ts'
 import { costOf } from '../growth.ts'
 import { childrenOf, folder, processesIn, server, until } from './sandbox-commands.ts'
 
-let position: ReturnType<typeof folder>
+let root: ReturnType<typeof folder>
 let sandboxes: SandboxProvider
 const children: ChildProcess[] = []
 
 const begin = (options: Partial<ProcessSandboxesOptions>): SandboxProvider =>
   (sandboxes = processSandboxes({
-    directory: position.path,
+    directory: root.path,
     healthInterval: 30,
     killTimeout: 300,
     ...options,
@@ -38,23 +38,23 @@ const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState
   })
 
 /** D: waits for a child that was stopped before its exec. */
-const isHeld = (): boolean => running().every((state) => state === 'T' || state === 'D')
+const areAllPaused = (): boolean => running().every((state) => state === 'T' || state === 'D')
 
-const running = (): string[] => processesIn(position.path).map(({ state }) => state)
+const running = (): string[] => processesIn(root.path).map(({ state }) => state)
 
 beforeEach(() => {
-  position = folder()
+  root = folder()
 })
 
 afterEach(async () => {
   await sandboxes?.close()
   for (const child of children.splice(0)) child.kill('SIGKILL')
-  await until(() => processesIn(position.path).length === 0)
-  position.remove()
+  await until(() => processesIn(root.path).length === 0)
+  root.remove()
 })
 
 describe('a sandbox', () => {
-  it('runs its command in a folder of its own, with nothing of the service in its environment', async () => {
+  it('runs its command in its own folder, without the environment of the service', async () => {
     process.env['COLLOQUY_SECRET_OF_THE_TEST'] = 'secret'
     begin({ specs: [{ id: 's', command: server(100), health: '/alive', initial_env: { GIVEN: 'yes' } }] })
     await sandboxes.start('a', 's')
@@ -71,51 +71,54 @@ describe('a sandbox', () => {
       env: string[]
     }
     expect(report).toMatchObject({ key, cwd: dir })
-    expect(dir?.startsWith(join(position.path, 'a'))).toBe(true)
+    expect(dir?.startsWith(join(root.path, 'a'))).toBe(true)
     expect(report.env).toContain('GIVEN')
     expect(report.env).not.toContain('COLLOQUY_SECRET_OF_THE_TEST')
     delete process.env['COLLOQUY_SECRET_OF_THE_TEST']
   })
 
-  it('is held with all of its processes, and goes on where it was', async () => {
+  it('pauses and resumes with all its processes', async () => {
     begin({ specs: [{ id: 's', command: sh('sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done') }] })
     await sandboxes.start('a', 's')
-    const ticks = join(position.path, 'a/workspace/ticks')
+    const ticks = join(root.path, 'a/workspace/ticks')
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
-    await until(isHeld)
+    await until(areAllPaused)
     expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
     const current = statSync(ticks).size
-    const pids = processesIn(position.path).map(({ pid }) => pid)
+    const pids = processesIn(root.path).map(({ pid }) => pid)
     await sandboxes.pause('a')
     await sandboxes.resume('a', 's')
     await sandboxes.resume('a', 's')
     await until(() => statSync(ticks).size > current)
     expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
-    expect(processesIn(position.path).some(({ pid }) => pids.includes(pid))).toBe(true)
+    expect(processesIn(root.path).some(({ pid }) => pids.includes(pid))).toBe(true)
   })
 
-  it.runIf(process.platform === 'linux')('is held with those who left its group', async () => {
-    begin({ specs: [{ id: 's', command: sh('setsid sleep 1000 & sleep 1000') }] })
-    await sandboxes.start('a', 's')
-    await until(() => running().length >= 3)
-    await sandboxes.pause('a')
-    await until(isHeld)
-    await sandboxes.resume('a', 's')
-    await until(() => running().length >= 3 && running().every((state) => state === 'S'))
-  })
+  it.runIf(process.platform === 'linux')(
+    'pauses and resumes processes that left its process group',
+    async () => {
+      begin({ specs: [{ id: 's', command: sh('setsid sleep 1000 & sleep 1000') }] })
+      await sandboxes.start('a', 's')
+      await until(() => running().length >= 3)
+      await sandboxes.pause('a')
+      await until(areAllPaused)
+      await sandboxes.resume('a', 's')
+      await until(() => running().length >= 3 && running().every((state) => state === 'S'))
+    },
+  )
 
-  it('holds and ends with it the commands that were begun in its folder', async () => {
+  it('pauses and ends the commands that run in its folder', async () => {
     begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
-    const index = join(position.path, 'a/workspace')
-    const ticks = join(index, 'ticks')
+    const workspace = join(root.path, 'a/workspace')
+    const ticks = join(workspace, 'ticks')
     const script = 'sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done'
     for (const end of [() => sandboxes.delete('a'), () => sandboxes.close()]) {
       await sandboxes.start('a', 's')
-      const output = sandboxes.files?.run(script, index, 600_000)
+      const output = sandboxes.files?.run(script, workspace, 600_000)
       await until(() => existsSync(ticks))
       await sandboxes.pause('a')
-      await until(isHeld)
+      await until(areAllPaused)
       const current = statSync(ticks).size
       await sandboxes.resume('a', 's')
       await until(() => statSync(ticks).size > current)
@@ -124,14 +127,14 @@ describe('a sandbox', () => {
       expect(await output).toMatchObject({ exit_code: -1 })
       expect(running()).toEqual([])
     }
-    await expect(sandboxes.files?.run('true', index, 1_000)).rejects.toMatchObject({ status: 503 })
+    await expect(sandboxes.files?.run('true', workspace, 1_000)).rejects.toMatchObject({ status: 503 })
   })
 
-  it('is not held or ended with another one, whose id begins its own', async () => {
+  it('is not paused or ended with another one whose id is a prefix of its own', async () => {
     begin({ specs: [{ id: 's', command: sh('while :; do sleep 0.01; echo x >> ticks; done') }] })
     await sandboxes.start('a', 's')
     await sandboxes.start('ab', 's')
-    const ticks = join(position.path, 'ab/workspace/ticks')
+    const ticks = join(root.path, 'ab/workspace/ticks')
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
     const before = statSync(ticks).size
@@ -142,11 +145,11 @@ describe('a sandbox', () => {
     expect((await sandboxes.state('ab', 's'))?.status).toBe('RUNNING')
   })
 
-  it('begins nothing any more once it is being deleted or closed, whatever it was asked at the same time', async () => {
+  it('starts no process when a resume meets its deletion or the closing of the provider', async () => {
     begin({ specs: [{ id: 's', command: sh('exec sleep 1000') }] })
     const failing = ['a', 'b'].map(async (id) => {
       await sandboxes.start(id, 's')
-      process.kill(processesIn(join(position.path, id))[0]?.pid ?? -1, 'SIGKILL')
+      process.kill(processesIn(join(root.path, id))[0]?.pid ?? -1, 'SIGKILL')
       await reaches('ERROR', id)
     })
     await Promise.all(failing)
@@ -156,7 +159,7 @@ describe('a sandbox', () => {
     await expect(sandboxes.start('c', 's')).rejects.toThrow(/closed/)
   })
 
-  it('adds no listener to the process, however many begin and are deleted', async () => {
+  it('adds no exit listener to the process of the service', async () => {
     const before = process.listenerCount('exit')
     begin({})
     for (let round = 0; round < 3; round += 1) {
@@ -166,7 +169,7 @@ describe('a sandbox', () => {
     expect(process.listenerCount('exit')).toBe(before)
   })
 
-  it('does not run its command if the helper that would end it cannot start', async () => {
+  it('does not run its command when the watchdog cannot start', async () => {
     begin({ givesFiles: true, specs: [{ id: 's', command: sh('echo ran > ran; sleep 1000') }] })
     const { spawn: real } = childProcess
     childProcess.spawn = ((command: string, args: readonly string[], options: object) =>
@@ -178,27 +181,23 @@ describe('a sandbox', () => {
         expect((await reaches('ERROR', id)).status_detail).toMatch(
           /^The sandbox could not be started: The watchdog .*ENOENT/,
         )
-      const run = sandboxes.files?.run(
-        'echo ran > ran; sleep 1000',
-        join(position.path, 'a/workspace'),
-        60_000,
-      )
+      const run = sandboxes.files?.run('echo ran > ran; sleep 1000', join(root.path, 'a/workspace'), 60_000)
       await expect(run).rejects.toThrow()
       // A group that is added while the start fails is not watched either.
       const watchdog = new Watchdog()
       const added = await Promise.allSettled([watchdog.add(2 ** 30), watchdog.add(2 ** 30 + 1)])
       expect(added.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
       await until(() => running().length === 0)
-      expect(existsSync(join(position.path, 'a/workspace/ran'))).toBe(false)
+      expect(existsSync(join(root.path, 'a/workspace/ran'))).toBe(false)
     } finally {
       childProcess.spawn = real
       syncBuiltinESMExports()
     }
     await sandboxes.resume('a', 's')
-    await until(() => existsSync(join(position.path, 'a/workspace/ran')))
+    await until(() => existsSync(join(root.path, 'a/workspace/ran')))
   })
 
-  it('that is held is asked to end, and heard', async () => {
+  it('gets SIGTERM and time to end when the provider closes during a pause', async () => {
     begin({
       killTimeout: 10_000,
       specs: [
@@ -209,25 +208,25 @@ describe('a sandbox', () => {
       ],
     })
     await sandboxes.start('a', 's')
-    await until(() => existsSync(join(position.path, 'a/workspace/ready')))
+    await until(() => existsSync(join(root.path, 'a/workspace/ready')))
     await sandboxes.pause('a')
     await sandboxes.close()
-    expect(existsSync(join(position.path, 'a/workspace/bye'))).toBe(true)
+    expect(existsSync(join(root.path, 'a/workspace/bye'))).toBe(true)
     expect(running()).toEqual([])
   })
 
   it.each([
-    ['a program that is not there', ['no-such-program-of-mine'], /code 127.*no-such-program-of-mine/s],
+    ['a missing program', ['no-such-program-of-mine'], /code 127.*no-such-program-of-mine/s],
     ['a command that fails', sh('echo the disk is on fire >&2; exit 3'), /code 3\..*the disk is on fire/s],
     ['a command that is killed', sh('kill -9 $$'), /ended by SIGKILL/],
-  ])('tells why it failed: %s', async (_, command, detail) => {
+  ])('reports the failure of %s', async (_, command, detail) => {
     begin({ specs: [{ id: 's', command }] })
     await sandboxes.start('a', 's')
     expect((await reaches('ERROR')).status_detail).toMatch(detail)
     expect(running()).toEqual([])
   })
 
-  it('that never answers fails, and is ended', async () => {
+  it('fails and ends when it does not serve its health path in time', async () => {
     let detail: string | null = null
     let startTimeout = 75
     do {
@@ -248,7 +247,7 @@ describe('a sandbox', () => {
     await until(() => running().length === 0)
   })
 
-  it('that answers badly fails, and is begun again by a resume', async () => {
+  it('fails when its health path returns 500, and a resume starts it again', async () => {
     begin({ specs: [{ id: 's', command: server(), health: '/alive' }] })
     await sandboxes.start('a', 's')
     const { exposed_urls: urls } = await reaches('RUNNING')
@@ -259,17 +258,17 @@ describe('a sandbox', () => {
     expect(running()).toHaveLength(1)
   })
 
-  it('leaves no process when its command ends, and none that left its group', async () => {
+  it('leaves no process when its command ends, also outside its process group', async () => {
     const command = sh('mkfifo end; env -i sleep 1000 & setsid sleep 1000 & read line < end')
     begin({ specs: [{ id: 's', command }] })
     await sandboxes.start('a', 's')
     await until(() => running().length >= 3)
-    await writeFile(join(position.path, 'a/workspace/end'), 'now\n')
+    await writeFile(join(root.path, 'a/workspace/end'), 'now\n')
     await reaches('ERROR')
     await until(() => running().length === 0)
   })
 
-  it('keeps the latest of what it prints, within a bound', async () => {
+  it('keeps the latest output up to a maximum length', async () => {
     const output = new Output(10_000)
     const stream = Readable.from(Array.from({ length: 5_000 }, (_, index) => `line ${index + 1}\n`))
     output.append(stream)
@@ -281,23 +280,23 @@ describe('a sandbox', () => {
     expect(stored).toContain('line 4900\nline 4901\n')
   })
 
-  it('takes its files away when it is deleted, and keeps them when the provider is closed', async () => {
+  it('loses its files when it is deleted, and keeps them when the provider closes', async () => {
     begin({ specs: [{ id: 's', command: sh('echo kept > file; sleep 1000') }] })
-    const file = (id: string): string => join(position.path, id, 'workspace/file')
+    const file = (id: string): string => join(root.path, id, 'workspace/file')
     for (const id of ['a', 'b']) {
       await sandboxes.start(id, 's')
       await until(() => existsSync(file(id)))
     }
     await sandboxes.delete('a')
-    expect([existsSync(join(position.path, 'a')), await sandboxes.state('a', 's')]).toEqual([false, null])
+    expect([existsSync(join(root.path, 'a')), await sandboxes.state('a', 's')]).toEqual([false, null])
     await sandboxes.close()
     expect(running()).toEqual([])
     begin({ specs: [{ id: 's', command: sh('cat file > again; sleep 1000') }] })
     expect((await sandboxes.state('b', 's'))?.status).toBe('PAUSED')
     await sandboxes.resume('b', 's')
-    await until(() => existsSync(join(position.path, 'b/workspace/again')))
+    await until(() => existsSync(join(root.path, 'b/workspace/again')))
     await sandboxes.delete('b')
-    expect(existsSync(join(position.path, 'b'))).toBe(false)
+    expect(existsSync(join(root.path, 'b'))).toBe(false)
   })
 
   it('is deleted although other providers start and delete it at the same time', async () => {
@@ -307,7 +306,7 @@ describe('a sandbox', () => {
     for (let round = 0; round < 100; round += 1)
       await Promise.all([first.start('a', 's'), second.delete('a'), third.delete('a'), third.start('a', 's')])
     await Promise.all(begun.map((each) => each.delete('a')))
-    expect(existsSync(join(position.path, 'a'))).toBe(false)
+    expect(existsSync(join(root.path, 'a'))).toBe(false)
     await Promise.all(begun.map((each) => each.close()))
   })
 
@@ -315,7 +314,7 @@ describe('a sandbox', () => {
     const options = { givesFiles: true, specs: [{ id: 's', command: sh('sleep 1000') }] }
     begin(options)
     await sandboxes.start('a', 's')
-    const workspace = join(position.path, 'a/workspace')
+    const workspace = join(root.path, 'a/workspace')
     await until(() => existsSync(workspace))
     const file = join(workspace, 'file')
     await sandboxes.files?.write(file, new Uint8Array())
@@ -363,10 +362,10 @@ describe('a sandbox', () => {
         await sandboxes.start('a', 's')
       },
     ],
-  ])('without a process runs until it is paused, also if its stored state %s', async (_, prepare) => {
+  ])('runs until it is paused if it has no process and its state file %s', async (_, prepare) => {
     const options = { givesFiles: true, specs: [{ id: 's', command: null }] }
     begin(options)
-    const directory = join(position.path, 'a')
+    const directory = join(root.path, 'a')
     const workspace = join(directory, 'workspace')
     await prepare(directory)
     const running = { ...NO_STATE, status: 'RUNNING', working_dir: workspace }
@@ -386,13 +385,13 @@ describe('a sandbox', () => {
     expect(await execute()).toMatchObject({ exit_code: 0 })
   })
 
-  it('has its working directory where the folder of the sandboxes is now', async () => {
+  it('has its working directory in the new folder after the sandboxes are moved', async () => {
     const specs = [
       { id: 'folder', command: null },
       { id: 'process', command: sh('sleep 1000'), working_dir: 'deep/er' },
     ]
-    const before = join(position.path, 'before')
-    const after = join(position.path, 'after')
+    const before = join(root.path, 'before')
+    const after = join(root.path, 'after')
     begin({ specs, directory: before })
     await sandboxes.start('a', 'folder')
     await sandboxes.start('b', 'process')
@@ -409,23 +408,23 @@ describe('a sandbox', () => {
     })
   })
 
-  it('takes no id that would lead elsewhere', async () => {
+  it('cannot have an id that leads out of the folder', async () => {
     begin({})
     await expect(sandboxes.start('../a', 'workspace')).rejects.toThrow()
     expect(await sandboxes.state('..', 's')).toBeNull()
     await sandboxes.delete('../..')
-    expect(existsSync(position.path)).toBe(true)
+    expect(existsSync(root.path)).toBe(true)
   })
 
   it.each([[[]], [[{ id: 'a', command: [] }]], [[{ id: 'a', command: null, working_dir: '../x' }]]])(
-    'is not made of %j',
+    'cannot have the specs %j',
     (specs) => {
-      expect(() => processSandboxes({ directory: position.path, specs })).toThrow(/spec/)
+      expect(() => processSandboxes({ directory: root.path, specs })).toThrow(/spec/)
     },
   )
 })
 
-describe('no process is left', () => {
+describe('the end of the service', () => {
   const script = `
 import { existsSync } from 'node:fs'
 import { processSandboxes } from '${join(inject('built'), 'service/node/index.js')}'
@@ -440,9 +439,9 @@ console.log('up')
 process.stdin.once('data', () => process.exit(0))
 `
   it.each([['SIGKILL'], ['SIGTERM'], ['SIGINT'], ['exit']] as const)(
-    'when the service is ended by %s',
+    'by %s leaves no process of a sandbox',
     async (how) => {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', script, position.path, how], {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script, root.path, how], {
         stdio: ['pipe', 'pipe', 'inherit'],
       })
       children.push(child)
@@ -469,8 +468,8 @@ process.stdin.once('data', () => process.exit(0))
     },
   )
 
-  it('also when the watchdog was ended before', async () => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, position.path, 'stay'], {
+  it('leaves no process of a sandbox although the first watchdog was killed', async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, root.path, 'stay'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     children.push(child)
@@ -484,8 +483,8 @@ process.stdin.once('data', () => process.exit(0))
   })
 })
 
-describe('the output of a command', () => {
-  it('is kept up to a limit, at a cost that does not depend on the limit', () => {
+describe('command output', () => {
+  it('is kept up to a limit, at a cost independent of the limit', () => {
     const stream = new PassThrough()
     const output = new Output(2 ** 22)
     output.append(stream)
@@ -499,7 +498,7 @@ describe('the output of a command', () => {
     expect(output.text.endsWith('\nline 19999\n')).toBe(true)
   })
 
-  it('is empty with a limit of 0, and ends at a broken pipe', () => {
+  it('is empty with a limit of 0, and survives a broken pipe', () => {
     const stream = new PassThrough()
     const output = new Output(0)
     output.append(stream)

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../src/service/records.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { STORES } from './client.ts'
-import { KEY, LLM, overheard, profile, SECRET, settingsWorld } from './settings-world.ts'
+import { KEY, LLM, recordingStore, profile, SECRET, settingsWorld } from './settings-world.ts'
 
 const world = settingsWorld()
 const { begin, send } = world
 
-describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
-  it('are kept sealed over a restart, told without their keys, and open to the embedder', async () => {
-    const { store, writtenText: input } = overheard(make())
+describe.each(Object.entries(STORES))('profiles over %s', (_, make) => {
+  it('are stored sealed, shown without their keys, and readable after a restart', async () => {
+    const { store, writtenText: input } = recordingStore(make())
     await begin(store)
     expect((await send('POST', profile('one'), { llm: LLM })).status).toBe(201)
     const { body } = await send('GET', profile('one'))
@@ -34,7 +34,7 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
     expect((await send('GET', profile('two'))).body).toMatchObject({ api_key_set: false })
   })
 
-  it('sealed with another secret are not opened', async () => {
+  it('cannot be opened with another secret or in another place', async () => {
     const store = make()
     await begin(store)
     await send('POST', profile('one'), { llm: LLM })
@@ -50,27 +50,27 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
     expect((await send('GET', '/api/agent-profiles')).status).toBe(409)
   })
 
-  it('may be fifty, and no more, however many come at once', async () => {
+  it('are limited to 50, also for concurrent creates', async () => {
     await begin(make())
-    const many = await Promise.all(
+    const creates = await Promise.all(
       Array.from({ length: 55 }, (_, index) => send('POST', profile(`p${index}`), { llm: { model: 'm' } })),
     )
-    const statuses = many.map(({ status }) => status)
+    const statuses = creates.map(({ status }) => status)
     expect([
       statuses.filter((one) => one === 201).length,
       statuses.filter((one) => one === 409).length,
     ]).toEqual([50, 5])
-    const there = many.findIndex(({ status }) => status === 201)
-    expect((await send('POST', profile(`p${there}`), { llm: { model: 'n' } })).status).toBe(201)
-    expect((await send('DELETE', profile(`p${there}`))).status).toBe(200)
-    expect((await send('DELETE', profile(`p${there}`))).status).toBe(200)
+    const created = creates.findIndex(({ status }) => status === 201)
+    expect((await send('POST', profile(`p${created}`), { llm: { model: 'n' } })).status).toBe(201)
+    expect((await send('DELETE', profile(`p${created}`))).status).toBe(200)
+    expect((await send('DELETE', profile(`p${created}`))).status).toBe(200)
     expect((await send('POST', profile('new'), { llm: { model: 'm' } })).status).toBe(201)
     expect((await send('POST', profile('newer'), { llm: { model: 'm' } })).status).toBe(409)
   })
 })
 
 describe('profiles', () => {
-  it('are renamed and activated, and the settings follow', async () => {
+  it('can be renamed and activated, and the settings follow', async () => {
     await begin()
     await send('POST', profile('a'), { llm: LLM })
     await send('POST', profile('b'), { llm: { model: 'other' } })
@@ -95,12 +95,12 @@ describe('profiles', () => {
   })
 
   it.each([
-    ['a key that is no text', { llm: { model: 'm', api_key: { of: KEY } } }],
-    ['a key in the place of a number', { llm: { model: 'm', temperature: KEY } }],
-    ['a key as a field', { llm: { model: 'm', [KEY]: 1 } }],
-    ['a key beside the model', { llm: { model: 'm' }, [KEY]: KEY }],
-    ['a key instead of all', KEY],
-  ])('never say again what was given: %s', async (_, body) => {
+    ['a key in an object', { llm: { model: 'm', api_key: { of: KEY } } }],
+    ['a key instead of a number', { llm: { model: 'm', temperature: KEY } }],
+    ['a key as the name of a field', { llm: { model: 'm', [KEY]: 1 } }],
+    ['a key next to the LLM', { llm: { model: 'm' }, [KEY]: KEY }],
+    ['a key instead of the body', KEY],
+  ])('return no key in the error for %s', async (_, body) => {
     await begin()
     for (const rest of ['', '/validate']) {
       const { status, body: report } = await send('POST', profile('a', rest), body)
@@ -111,7 +111,7 @@ describe('profiles', () => {
     expect([status, JSON.stringify(report).includes('very')]).toEqual([422, false])
   })
 
-  it('lose no change of several at once', async () => {
+  it('lose no concurrent change', async () => {
     await begin()
     for (let round = 0; round < 20; round += 1) {
       await send('POST', profile('a'), { llm: LLM })
@@ -133,7 +133,7 @@ describe('profiles', () => {
     }
   })
 
-  it('that go in the moment in which they are activated are not active', async () => {
+  it('are not active when they are deleted or renamed during their activation', async () => {
     await begin()
     for (const last of ['DELETE', 'POST'] as const) {
       await send('POST', profile('a'), { llm: LLM })
@@ -148,7 +148,7 @@ describe('profiles', () => {
     }
   })
 
-  it('say nothing of a key in logs, nor of one that is given as a name', async () => {
+  it('leave no key in logs or errors, also a key that is sent as a name', async () => {
     const lines: unknown[] = []
     await begin(memoryStore(), { secret: SECRET, log: (line) => void lines.push(line) })
     const key = 'sk-proj-very-secret-key'
@@ -168,7 +168,7 @@ describe('profiles', () => {
     expect(JSON.stringify(lines.slice(0, 4))).not.toContain('very')
   })
 
-  it('have names that are names', async () => {
+  it('reject invalid names, and accept valid ones', async () => {
     await begin()
     for (const name of ['.x', '-x', 'x'.repeat(65), 'a%2Fb', 'a%20b', '%00', '..%2Fb']) {
       expect((await send('POST', profile(name), { llm: { model: 'm' } })).status).toBe(422)
@@ -178,7 +178,7 @@ describe('profiles', () => {
     }
   })
 
-  it('with keys are refused where nothing seals them', async () => {
+  it('cannot contain keys when the service has no secret', async () => {
     await begin(memoryStore(), {})
     const { status, body } = await send('POST', profile('a'), { llm: LLM })
     expect([status, JSON.stringify(body).includes('very')]).toEqual([409, false])
@@ -190,7 +190,7 @@ describe('profiles', () => {
   })
 })
 
-it('a server that only every object has is not there', async () => {
+it('names from object prototypes are unknown MCP servers', async () => {
   await begin()
   const { body } = await send('POST', '/api/agent-profiles/draft/materialize', {
     profile: { mcp_server_refs: ['__proto__', 'constructor'] },

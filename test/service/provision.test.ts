@@ -24,7 +24,7 @@ const provision = async (body: object, org = 'acme') => {
   return { status, ...user }
 }
 
-it('a subject is one user, whatever the address becomes, with one key', async () => {
+it('a subject stays one user with one key when its email changes', async () => {
   const first = await provision({ email: 'Ann@x.example', subject: 'idp|1' })
   expect(first).toMatchObject({ status: 201, email: 'ann@x.example', subject: 'idp|1' })
   expect(first.api_key).toBeTypeOf('string')
@@ -38,7 +38,7 @@ it('a subject is one user, whatever the address becomes, with one key', async ()
   expect((await provision({ email: 'ann.new@x.example', subject: 'idp|1' })).email).toBe('ann.new@x.example')
 })
 
-it('an address is no identity: others who have it are others', async () => {
+it('users with the same email and different subjects are different users', async () => {
   const email = 'shared@x.example'
   const users = [
     await provision({ email, subject: 'idp|1' }),
@@ -55,7 +55,7 @@ it('an address is no identity: others who have it are others', async () => {
   expect((await provision({ email })).user_id).toBe(users[3]?.user_id)
 })
 
-it('requests at once make one user with one key', async () => {
+it('concurrent requests create one user with one key', async () => {
   const all = await Promise.all(
     Array.from({ length: 8 }, (_, n) => provision({ email: `a${n}@x.example`, subject: 'idp|9' })),
   )
@@ -64,7 +64,7 @@ it('requests at once make one user with one key', async () => {
 })
 
 it.each([{ subject: '' }, { subject: 5 }, { subject: 'x'.repeat(256) }, { email: '\ud800@x.example' }])(
-  '%j is refused',
+  'a request with %j gets 422',
   async (more) => {
     expect((await provision({ email: 'a@x.example', ...more })).status).toBe(422)
   },

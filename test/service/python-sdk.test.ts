@@ -1,4 +1,4 @@
-/** What the Python SDK's remote client sends and relies on. */
+/** Requests of the Python SDK's remote client, and the responses that it relies on. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -40,14 +40,14 @@ const START = {
 let client: Client
 /** The start requests that the agent received. */
 const starts: JsonObject[] = []
-/** The agent's current behaviour. */
-let plays: Agent = scriptedAgent()
+/** Delegate of the service's agent; each test sets it. */
+let currentAgent: Agent = scriptedAgent()
 
 beforeAll(async () => {
   client = await clientOver(memoryStore(), {
     agent: (conversation, start, context) => {
       starts.push(start)
-      return plays(conversation, start, context)
+      return currentAgent(conversation, start, context)
     },
   })
 })
@@ -70,14 +70,14 @@ async function start(more: object = {}): Promise<string> {
 
 /** Waits like its `run`: for the first full state after the request that is not running. */
 async function runs(id: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<string> {
-  const none = {
+  const fromNow = {
     after: null,
     after_event_id: null,
     resend_mode: null,
     after_timestamp: null,
     after_delta: null,
   }
-  const { frames, end } = await client.service.live.connect(id, none)
+  const { frames, end } = await client.service.live.connect(id, fromNow)
   // It ignores the full state at the beginning of a stream.
   await frames.next()
   expect((await client.post(`${C}/${id}/run`)).status).toBe(200)
@@ -104,7 +104,7 @@ const kinds = async (id: string): Promise<string[]> => {
 }
 
 describe('starting and attaching', () => {
-  it('takes every field, gives an id that is a UUID, and all that it reads of a conversation', async () => {
+  it('accepts every field, and returns a UUID and every field that the SDK reads', async () => {
     const id = await start()
     expect(id).toMatch(UUID)
     const { body } = await client.get<JsonObject>(`${C}/${id}`)
@@ -122,7 +122,7 @@ describe('starting and attaching', () => {
     expect(JSON.stringify(body)).not.toContain('sk-of-the-sdk')
   })
 
-  it('asks for an id that is not there, and makes it; one that was made before with another kind of id is there', async () => {
+  it('creates an unknown UUID, and finds a conversation with an older form of id', async () => {
     const id = '0f8fad5b-d9cb-469f-a165-70867728950e'
     expect((await client.get(`${C}/${id}`)).status).toBe(404)
     expect(await start({ conversation_id: id })).toBe(id)
@@ -131,9 +131,9 @@ describe('starting and attaching', () => {
     expect((await client.get<{ id: string }>(`${C}/${older}`)).body.id).toBe(older)
   })
 
-  it('hands all of it to the agent, with its secrets and with those that come later', async () => {
+  it('passes the start request and later secrets to the agent', async () => {
     const id = await start()
-    plays = scriptedAgent()
+    currentAgent = scriptedAgent()
     const secrets = { A: 'sk-plain', B: { kind: 'StaticSecret', value: 'sk-static' } }
     expect((await client.post(`${C}/${id}/secrets`, { secrets })).status).toBe(200)
     await client.post(`${C}/${id}/events`, say('Hello'))
@@ -148,11 +148,11 @@ describe('starting and attaching', () => {
   })
 })
 
-describe('run returns when the run is over:', () => {
+describe('`run` of the SDK', () => {
   it.each<[string, Agent, object, string]>([
     ['finished', scriptedAgent(['Done.']), {}, 'finished'],
     [
-      'waiting',
+      'waiting for confirmation',
       scriptedAgent([CALL]),
       { confirmation_policy: { kind: 'AlwaysConfirm' } },
       'waiting_for_confirmation',
@@ -165,16 +165,16 @@ describe('run returns when the run is over:', () => {
       {},
       'error',
     ],
-  ])('%s', async (_, agent, more, status) => {
-    plays = agent
+  ])('returns when the run is %s', async (_, agent, more, status) => {
+    currentAgent = agent
     const id = await start(more)
     await client.post(`${C}/${id}/events`, say('Go'))
     expect(await runs(id)).toBe(status)
   })
 
-  it('paused', async () => {
+  it('returns when the run is paused', async () => {
     const { step, reached, open } = gate()
-    plays = () => step
+    currentAgent = () => step
     const id = await start()
     await client.post(`${C}/${id}/events`, say('Go'))
     const paused = async (): Promise<void> => {
@@ -187,8 +187,8 @@ describe('run returns when the run is over:', () => {
   })
 })
 
-it('run of what waits is a consent, which stands in the log before the call is executed (law P7)', async () => {
-  plays = scriptedAgent([CALL, 'Done.'])
+it('a run request approves waiting calls in the log before they are executed (law P7)', async () => {
+  currentAgent = scriptedAgent([CALL, 'Done.'])
   const id = await start({ confirmation_policy: { kind: 'AlwaysConfirm' } })
   await client.post(`${C}/${id}/events`, say('Go'))
   expect(await runs(id)).toBe('waiting_for_confirmation')
@@ -219,21 +219,21 @@ const REQUESTS: readonly (readonly [string, object | undefined, object])[] = [
   ['interrupt', undefined, { success: true }],
 ]
 
-it.each(REQUESTS)('POST %s', async (path, body, gives) => {
-  plays = scriptedAgent()
+it.each(REQUESTS)('POST %s %j returns the expected body', async (path, body, gives) => {
+  currentAgent = scriptedAgent()
   const id = await start()
   const answer = await client.post(`${C}/${id}/${path}`, body)
   expect(answer.status).toBeLessThan(202)
   expect(answer.body).toMatchObject(gives)
 })
 
-it('asks aside without a trace, also while calls wait', async () => {
-  plays = scriptedAgent([CALL])
+it('`ask_agent` appends no event, also while calls wait for confirmation', async () => {
+  currentAgent = scriptedAgent([CALL])
   const id = await start({ confirmation_policy: { kind: 'AlwaysConfirm' } })
   await client.post(`${C}/${id}/events`, say('Go'))
   await runs(id)
   const before = await kinds(id)
-  plays = scriptedAgent()
+  currentAgent = scriptedAgent()
   expect((await client.post(`${C}/${id}/ask_agent`, { question: 'Why?' })).body).toEqual({ response: 'Why?' })
   expect(await kinds(id)).toEqual(before)
   const reject = { accept: false, reason: 'No' }
@@ -241,8 +241,8 @@ it('asks aside without a trace, also while calls wait', async () => {
   expect(await kinds(id)).toContain('UserRejectObservation')
 })
 
-it('counts what a fork costs anew, unless it is told to go on', async () => {
-  plays = scriptedAgent()
+it('a fork starts with a cost of 0 unless `reset_metrics` is false', async () => {
+  currentAgent = scriptedAgent()
   const id = await start()
   const conversation = await client.engine.open(id)
   const usage = { accumulated_cost: 2, accumulated_token_usage: { prompt_tokens: 7 } }
@@ -277,7 +277,7 @@ async function again() {
   return { conversation, costOf }
 }
 
-it('counts no cost of an earlier conversation with the id, nor of a fork that was read too early', async () => {
+it('the cost excludes an earlier conversation with the id and events before `counted_from`', async () => {
   const first = await again()
   await first.conversation.append([stats(1), stats(2)])
   expect(await first.costOf()).toBe(2)

@@ -10,28 +10,28 @@ const create = (): Promise<{ readonly status: number }> =>
 
 /** A request, and whether it returns an existing conversation. */
 const order = fc.oneof(
-  fc.record({ do: fc.constant('create' as const), at: fc.option(fc.nat(2)) }),
+  fc.record({ do: fc.constant('create' as const), index: fc.option(fc.nat(2)) }),
   fc.record({ do: fc.constantFrom('start' as const, 'fork' as const, 'fork wrongly' as const) }),
 )
 
-describe.each(Object.entries(STORES))('over %s', (_, make) => {
-  it('is taken from once by each conversation, and a creation may be repeated', async () => {
+describe.each(Object.entries(STORES))('the quota over %s', (_, make) => {
+  it('counts each conversation once, and not a repeated create', async () => {
     const property = fc.asyncProperty(
       fc.array(order, { maxLength: 12 }),
       fc.integer({ min: 1, max: 4 }),
       async (orders, perDay) => {
         await begin(make(), undefined, { quota: { perDay } })
         expect((await create()).status).toBe(201)
-        const there = new Set<number>()
+        const existing = new Set<number>()
         let remaining = perDay - 1
         for (const one of orders) {
           if (one.do === 'create') {
-            const isThere = one.at !== null && there.has(one.at)
-            const named = one.at === null ? {} : { conversation_id: `named ${one.at}` }
+            const exists = one.index !== null && existing.has(one.index)
+            const named = one.index === null ? {} : { conversation_id: `named ${one.index}` }
             const { status } = await client.post('/api/conversations', named)
-            expect([one, status]).toEqual([one, isThere ? 200 : remaining > 0 ? 201 : 429])
+            expect([one, status]).toEqual([one, exists ? 200 : remaining > 0 ? 201 : 429])
             if (status === 201) remaining -= 1
-            if (status === 201 && one.at !== null) there.add(one.at)
+            if (status === 201 && one.index !== null) existing.add(one.index)
           } else if (one.do === 'start') {
             const { status } = await client.post(BASE)
             expect([one, status]).toEqual([one, remaining > 0 ? 200 : 429])
@@ -49,7 +49,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     await fc.assert(property, { numRuns: 25 })
   })
 
-  it('does not count those who create one at once twice', async () => {
+  it('counts concurrent creates of one id once', async () => {
     await begin(make(), undefined, { quota: { perDay: 3 } })
     const statuses = (await Promise.all([create(), create(), create()])).map(({ status }) => status)
     expect(statuses.toSorted()).toEqual([200, 200, 201])

@@ -3,7 +3,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { spyStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
 
-const SAID = {
+const MESSAGE = {
   kind: 'MessageEvent',
   source: 'user',
   id: 'a',
@@ -15,7 +15,7 @@ const C = '/api/conversations/c'
 
 const headers = { 'content-type': 'application/json' }
 
-it('a message to a conversation in memory reads no record, and 404 once another process deleted it', async () => {
+it('a message to a conversation in memory reads no record, and gets 404 after a deletion', async () => {
   const reads: string[] = []
   const inner = memoryStore()
   const store = spyStore(inner, (name) => void (name === 'getConversation' && reads.push(name)))
@@ -36,27 +36,27 @@ it('a message to a conversation in memory reads no record, and 404 once another 
   await engine.close()
 })
 
-describe('a request reads the record of its conversation once:', () => {
+describe('the record of a conversation', () => {
   it.each<[string, 'GET' | 'POST', string, object?]>([
-    ['conversation', 'GET', C],
-    ['conversations', 'GET', '/api/conversations?ids=c'],
-    ['search of conversations', 'GET', '/api/conversations/search'],
-    ['message', 'POST', `${C}/events`, say],
-    ['pause', 'POST', `${C}/pause`],
-    ['interrupt', 'POST', `${C}/interrupt`],
-    ['confirmation policy', 'POST', `${C}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } }],
-    ['event search', 'GET', `${C}/events/search`],
-    ['event count', 'GET', `${C}/events/count`],
-    ['event', 'GET', `${C}/events/a`],
-    ['shared conversation', 'GET', '/api/v1/app-conversations?ids=c'],
-  ])('%s', async (_, method, path, body) => {
+    ['reading it', 'GET', C],
+    ['reading it by ids', 'GET', '/api/conversations?ids=c'],
+    ['a search of conversations', 'GET', '/api/conversations/search'],
+    ['a message', 'POST', `${C}/events`, say],
+    ['a pause', 'POST', `${C}/pause`],
+    ['an interrupt', 'POST', `${C}/interrupt`],
+    ['a confirmation policy', 'POST', `${C}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } }],
+    ['a search of events', 'GET', `${C}/events/search`],
+    ['a count of events', 'GET', `${C}/events/count`],
+    ['reading an event', 'GET', `${C}/events/a`],
+    ['reading it as an app conversation', 'GET', '/api/v1/app-conversations?ids=c'],
+  ])('is read at most once for %s', async (_, method, path, body) => {
     const reads: string[] = []
     const store = spyStore(memoryStore(), (name, [id]) => {
       if (name === 'getConversation') reads.push(String(id))
     })
     const { engine, send } = await clientOver(store)
     const conversation = await engine.create({ id: 'c' })
-    await conversation.append(SAID)
+    await conversation.append(MESSAGE)
     reads.length = 0
     const init = body === undefined ? {} : { body: JSON.stringify(body) }
     const { status } = await send(path, { method, headers, ...init })

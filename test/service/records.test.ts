@@ -9,7 +9,7 @@ interface Count {
 const add = (before: Count | null): Count => ({ n: (before?.n ?? 0) + 1 })
 
 describe.each(Object.entries(STORES))('records over %s', (_, make) => {
-  it('lose no change of several who decide at once, and are taken out once', async () => {
+  it('lose no concurrent update, and are gone after a removal', async () => {
     const store = make()
     const many = Array.from({ length: 5 }, () => recordsOf<Count>(store, 'some'))
     await Promise.all(Array.from({ length: 50 }, (_, index) => many[index % 5]?.update('n', add)))

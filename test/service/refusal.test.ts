@@ -11,21 +11,21 @@ import { RUNS } from '../../properties/run.ts'
 import { clientOver } from './client.ts'
 
 /** Must not appear: a text in the form of a secret, and a value of secret fields. */
-const SHOWN = 'sk-ant-REALKEY0123456789abcdef'
-const NAMED = 'hunter2-hunter2'
+const TOKEN = 'sk-ant-REALKEY0123456789abcdef'
+const VALUE = 'hunter2-hunter2'
 const NAMES = ['api_key', 'password', 'accessToken', 'X-Authorization', 'aws_secret']
 
 /** Maximum bytes of an error response. */
-const MOST = 32_768
+const MAX_BYTES = 32_768
 
 const secret = fc.oneof(
-  fc.constant(SHOWN),
-  fc.nat(300_000).map((length) => `${'x'.repeat(length)} ${SHOWN}`),
-  fc.nat(300_000).map((length) => `${SHOWN} ${'x '.repeat(length / 2)}`),
-  fc.constantFrom(...NAMES).map((name) => ({ [name]: NAMED })),
-  fc.constantFrom(...NAMES).map((name) => ({ [name]: [{ deep: NAMED }, NAMED] })),
-  fc.constant({ [SHOWN]: 1 }),
-  fc.constantFrom(...NAMES).map((name) => JSON.stringify({ [name]: NAMED })),
+  fc.constant(TOKEN),
+  fc.nat(300_000).map((length) => `${'x'.repeat(length)} ${TOKEN}`),
+  fc.nat(300_000).map((length) => `${TOKEN} ${'x '.repeat(length / 2)}`),
+  fc.constantFrom(...NAMES).map((name) => ({ [name]: VALUE })),
+  fc.constantFrom(...NAMES).map((name) => ({ [name]: [{ deep: VALUE }, VALUE] })),
+  fc.constant({ [TOKEN]: 1 }),
+  fc.constantFrom(...NAMES).map((name) => JSON.stringify({ [name]: VALUE })),
 )
 const FIELDS = [
   'llm',
@@ -52,12 +52,12 @@ const { value } = fc.letrec((tie) => ({
 const wide = fc
   .nat(5_000)
   .map((length) =>
-    Object.fromEntries(Array.from({ length }, (_, index) => [`${SHOWN}${index}`, { password: NAMED }])),
+    Object.fromEntries(Array.from({ length }, (_, index) => [`${TOKEN}${index}`, { password: VALUE }])),
   )
 const deep = fc.integer({ min: 1, max: 400 }).map((depth) => {
-  let inner: unknown = { password: NAMED }
+  let inner: unknown = { password: VALUE }
   for (let index = 0; index < depth; index += 1)
-    inner = { [`field ${'x'.repeat(500)}`]: inner, [SHOWN]: SHOWN }
+    inner = { [`field ${'x'.repeat(500)}`]: inner, [TOKEN]: TOKEN }
   return inner
 })
 
@@ -73,17 +73,17 @@ const body = fc
   .oneof(value, wide, deep)
   .map((input) =>
     JSON.stringify(input, (key, one: unknown) =>
-      NAMES.includes(key) && typeof one === 'string' ? NAMED : one,
+      NAMES.includes(key) && typeof one === 'string' ? VALUE : one,
     ),
   )
 
-describe('a refusal', async () => {
+describe('an error response', async () => {
   const lines: unknown[] = []
   const client = await clientOver(memoryStore(), { log: (line) => void lines.push(line) })
   const document = (
     await client.get<{ paths: Record<string, Record<string, { requestBody?: unknown }>> }>('/openapi.json')
   ).body
-  const taking = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const withBody = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
       requestBody === undefined ? [] : [[method, path] as const],
     ),
@@ -95,37 +95,40 @@ describe('a refusal', async () => {
     const answer = await client.send(path, { method: method.toUpperCase(), ...init })
     const report = JSON.stringify([answer.status < 400 ? null : answer.body, lines])
     expect(report).not.toContain('REALKEY')
-    expect(report).not.toContain(NAMED)
-    expect(Buffer.byteLength(report)).toBeLessThan(MOST)
+    expect(report).not.toContain(VALUE)
+    expect(Buffer.byteLength(report)).toBeLessThan(MAX_BYTES)
     return answer.status
   }
 
-  it.each(taking)('of %s %s', async (method, path) => {
-    const statuses: number[] = []
-    const index = path.replaceAll(/\{\w+\}/g, 'x')
-    await fc.assert(
-      fc.asyncProperty(fc.oneof({ weight: 4, arbitrary: body }, escaped), async (text) => {
-        statuses.push(await check(method, index, text))
-      }),
-      // The example is certainly invalid.
-      { numRuns: Math.ceil(RUNS / 12), examples: [['7']] },
-    )
-    expect(statuses).toContain(422)
-  })
+  it.each(withBody)(
+    'to %s %s contains no secret of the body, and stays below 32 KiB',
+    async (method, path) => {
+      const statuses: number[] = []
+      const url = path.replaceAll(/\{\w+\}/g, 'x')
+      await fc.assert(
+        fc.asyncProperty(fc.oneof({ weight: 4, arbitrary: body }, escaped), async (text) => {
+          statuses.push(await check(method, url, text))
+        }),
+        // The example is certainly invalid.
+        { numRuns: Math.ceil(RUNS / 12), examples: [['7']] },
+      )
+      expect(statuses).toContain(422)
+    },
+  )
 
-  it('of parameters, and of what is not there', async () => {
+  it('contains no secret of a query parameter or an unknown path', async () => {
     for (const query of ['limit', 'kind__eq', 'sort_order', 'timestamp__gte', 'page_id'])
-      expect(await check('get', `/api/shared-events/search?conversation_id=c&${query}=${SHOWN}`)).toBe(422)
+      expect(await check('get', `/api/shared-events/search?conversation_id=c&${query}=${TOKEN}`)).toBe(422)
     for (const path of [
-      `/api/conversations/${SHOWN}`,
-      `/api/${SHOWN}`,
+      `/api/conversations/${TOKEN}`,
+      `/api/${TOKEN}`,
       `/api/conversations/${'x'.repeat(9_000)}`,
     ])
       expect(await check('get', path)).toBeGreaterThanOrEqual(404)
   })
 })
 
-it('a service that is made with what cannot be says so by a code', () => {
+it('`createService` rejects an invalid `maxSandboxes` with a code', () => {
   const engine = createEngine({ store: memoryStore() })
   for (const maxSandboxes of [0, 1.5, Number.NaN]) {
     const make = () => createService({ engine, controlPlane: { maxSandboxes } })

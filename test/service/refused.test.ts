@@ -6,13 +6,13 @@ import { type Client, clientOver } from './client.ts'
 const SHARED = '0123456789abcdef0123456789abcdef'
 const SEARCH = `/api/shared-events/search?conversation_id=${SHARED}`
 const C = '/api/conversations'
-const MOST = 4_096
+const MAX_BODY_BYTES = 4_096
 
 const KEY = { 'x-session-api-key': 'the-key' } as const
 
-type Row = readonly [what: string, request: Asked, status: number, detail: unknown]
+type Row = readonly [what: string, request: RequestSpec, status: number, detail: unknown]
 
-interface Asked {
+interface RequestSpec {
   readonly path: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -20,25 +20,25 @@ interface Asked {
 }
 
 /** A row that expects 422. */
-const invalid = (what: string, request: Asked, loc: readonly (string | number)[], type: string): Row => [
-  what,
-  request,
-  422,
-  [expect.objectContaining({ loc, type, msg: expect.any(String) })],
-]
+const invalid = (
+  what: string,
+  request: RequestSpec,
+  loc: readonly (string | number)[],
+  type: string,
+): Row => [what, request, 422, [expect.objectContaining({ loc, type, msg: expect.any(String) })]]
 
 /** A row that expects 422 for a search parameter. */
 const search = (what: string, query: string, name: string, type: string): Row =>
   invalid(what, { path: `${SEARCH}&${query}` }, ['query', name], type)
 
-const post = (path: string, body: string | object, headers = {}): Asked => ({
+const post = (path: string, body: string | object, headers = {}): RequestSpec => ({
   path,
   method: 'POST',
   headers: { ...KEY, 'content-type': 'application/json', ...headers },
   body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
 })
 
-const get = (path: string): Asked => ({ path, headers: KEY })
+const get = (path: string): RequestSpec => ({ path, headers: KEY })
 
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
 
@@ -48,7 +48,7 @@ const SEARCHES: readonly Row[] = [
   search('limit 0', 'limit=0', 'limit', 'greater_than'),
   search('a negative limit', 'limit=-1', 'limit', 'greater_than'),
   search('a limit above 100', 'limit=101', 'limit', 'less_than_equal'),
-  search('a limit that is no number', 'limit=ten', 'limit', 'int_parsing'),
+  search('a limit that is not a number', 'limit=ten', 'limit', 'int_parsing'),
   [
     'no conversation',
     { path: '/api/shared-events/search' },
@@ -56,9 +56,9 @@ const SEARCHES: readonly Row[] = [
     [{ loc: ['query', 'conversation_id'], type: 'missing', msg: 'Field required', input: null }],
   ],
   search('an unknown kind', 'kind__eq=Message', 'kind__eq', 'enum'),
-  search('a bad time', 'timestamp__gte=soon', 'timestamp__gte', 'datetime_from_date_parsing'),
-  search('a bad order', 'sort_order=KIND', 'sort_order', 'enum'),
-  search('a cursor that is none', 'page_id=1', 'page_id', 'value_error'),
+  search('an invalid time', 'timestamp__gte=soon', 'timestamp__gte', 'datetime_from_date_parsing'),
+  search('an unknown order', 'sort_order=KIND', 'sort_order', 'enum'),
+  search('an invalid cursor', 'page_id=1', 'page_id', 'value_error'),
   search('a cursor of another query', 'page_id=CURSOR&kind__eq=PauseEvent', 'page_id', 'value_error'),
   search('a cursor of another order', 'page_id=CURSOR&sort_order=TIMESTAMP_DESC', 'page_id', 'value_error'),
   invalid(
@@ -77,15 +77,15 @@ const SEARCHES: readonly Row[] = [
 
 const BODIES: readonly Row[] = [
   invalid('no body', { path: `${C}/${SHARED}/events`, method: 'POST', headers: KEY }, ['body'], 'missing'),
-  invalid('a body that is no JSON', post(`${C}/${SHARED}/events`, '{"content":'), ['body'], 'json_invalid'),
+  invalid('invalid JSON', post(`${C}/${SHARED}/events`, '{"content":'), ['body'], 'json_invalid'),
   invalid(
-    'a body that is no UTF-8',
+    'invalid UTF-8',
     post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xff, 0x22, 0x7d])),
     ['body'],
     'json_invalid',
   ),
   invalid(
-    'a body that ends within a letter',
+    'a truncated UTF-8 character',
     post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xc3])),
     ['body'],
     'json_invalid',
@@ -97,14 +97,14 @@ const BODIES: readonly Row[] = [
     'value_error',
   ),
   [
-    'too large a body',
-    post(`${C}/${SHARED}/events`, text('x'.repeat(MOST))),
+    'a body over the limit',
+    post(`${C}/${SHARED}/events`, text('x'.repeat(MAX_BODY_BYTES))),
     413,
-    `The body is larger than ${MOST} bytes.`,
+    `The body is larger than ${MAX_BODY_BYTES} bytes.`,
   ],
   invalid('an unknown field', post(`${C}/x/fork`, { titel: 'x' }), ['body', 'titel'], 'extra_forbidden'),
   invalid(
-    'an unknown field further down',
+    'an unknown nested field',
     post(C, { initial_message: { ...text('x'), more: 1 } }),
     ['body', 'initial_message', 'more'],
     'extra_forbidden',
@@ -117,14 +117,14 @@ const BODIES: readonly Row[] = [
   ),
   invalid('a tag called __proto__', post(C, '{"tags":{"__proto__":"x"}}'), ['body', 'tags'], 'value_error'),
   invalid(
-    'a role that is not the user',
+    'the role system',
     post(`${C}/${SHARED}/events`, { role: 'system', ...text('x') }),
     ['body', 'role'],
     'literal_error',
   ),
   ...['.', '..', 'search', 'count'].map((id) =>
     invalid(
-      `an id that is taken: ${id}`,
+      `the reserved id ${id}`,
       post(C, { conversation_id: id }),
       ['body', 'conversation_id'],
       'value_error',
@@ -132,11 +132,16 @@ const BODIES: readonly Row[] = [
   ),
 ]
 
-const PLACES: readonly Row[] = [
+const PATHS: readonly Row[] = [
   ['an unknown path', get('/nowhere'), 404, 'Not Found'],
-  ['a path that goes up', get(`${C}/..%2f..%2fetc%2fpasswd`), 404, expect.stringContaining('was not found')],
+  [
+    'a path with dot segments',
+    get(`${C}/..%2f..%2fetc%2fpasswd`),
+    404,
+    expect.stringContaining('was not found'),
+  ],
   ['an unknown conversation', get(`${C}/nothing`), 404, expect.stringContaining('was not found')],
-  ['a method that a path has not', { path: C, method: 'PUT', headers: KEY }, 405, 'Method Not Allowed'],
+  ['an unsupported method', { path: C, method: 'PUT', headers: KEY }, 405, 'Method Not Allowed'],
   ...(
     [
       ['/etc/colloquy', 403],
@@ -163,14 +168,14 @@ const CALLERS: readonly Row[] = [
     'Unauthorized',
   ]),
   [
-    'a page of other sites with the cookie',
+    'a cross-site request with the cookie',
     { path: C, method: 'POST', headers: { cookie: 'api_key=the-key', origin: 'https://elsewhere.example' } },
     403,
     'Cross-site requests must not use a cookie. Send the key in a header.',
   ],
 ]
 
-describe('is refused', () => {
+describe('error responses', () => {
   let client: Client
   let cursor = ''
   const root = process.cwd()
@@ -178,7 +183,7 @@ describe('is refused', () => {
     const store = memoryStore()
     client = await clientOver(store, {
       keys: ['the-key'],
-      maxBodyBytes: MOST,
+      maxBodyBytes: MAX_BODY_BYTES,
       workspace: directoryWorkspace(root),
     })
     await store.createConversation({ id: SHARED, public: true })
@@ -191,11 +196,11 @@ describe('is refused', () => {
   })
   afterAll(() => client.engine.close())
 
-  it.each([...SEARCHES, ...BODIES, ...PLACES, ...CALLERS])(
-    '%s',
+  it.each([...SEARCHES, ...BODIES, ...PATHS, ...CALLERS])(
+    'contain the status and the detail for %s',
     async (_what, { path, ...init }, status, detail) => {
-      const requests = path.replace('CURSOR', cursor).replace('ROOT', encodeURIComponent(root))
-      const answer = await client.send(requests, init)
+      const url = path.replace('CURSOR', cursor).replace('ROOT', encodeURIComponent(root))
+      const answer = await client.send(url, init)
       expect([answer.status, answer.body]).toEqual([status, { detail }])
     },
   )

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 /** An engine and a service over a shared store. */
-function party(store = memoryStore()): { readonly engine: Engine; readonly service: Service } {
+function processOver(store = memoryStore()): { readonly engine: Engine; readonly service: Service } {
   const engine = createEngine({ store, shareReplies: true })
   ends.push(() => engine.close())
   return { engine, service: createService({ engine }) }
@@ -55,14 +55,14 @@ async function listen(
   return sent
 }
 
-const wordsIn = (sent: readonly Sent[]): string =>
+const textOf = (sent: readonly Sent[]): string =>
   sent.flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : [])).join('')
-const says = (words: string) => (sent: readonly Sent[]) => wordsIn(sent).endsWith(words)
+const hasText = (text: string) => (sent: readonly Sent[]) => textOf(sent).endsWith(text)
 const isOver = (sent: readonly Sent[]): boolean =>
   sent.some(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
 
 /** A run whose step streams each text on request, then the whole message. */
-async function talking(engine: Engine, texts: readonly string[]) {
+async function startStreaming(engine: Engine, texts: readonly string[]) {
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi')
   const gates = texts.map(() => Promise.withResolvers<void>())
@@ -87,56 +87,56 @@ async function talking(engine: Engine, texts: readonly string[]) {
   }
   const run = conversation.run(step)
   await begun.promise
-  return { conversation, run, say: (i: number) => gates[i]?.resolve(), end: () => end.resolve() }
+  return { conversation, run, release: (i: number) => gates[i]?.resolve(), end: () => end.resolve() }
 }
 
-it.each(['the process that makes it', 'another process'])(
-  'a reader of %s gets what was said so far, the rest after its last id, and all before the message',
+it.each(['the process of the run', 'another process'])(
+  'a reader in %s gets the reply so far, and continues after its last id',
   async (where) => {
     const store = memoryStore()
-    const [maker, other] = [party(store), party(store)]
-    const { service } = where === 'another process' ? other : maker
-    const { run, say, end } = await talking(maker.engine, ['Hel', 'lo ', 'wor', 'ld', '!'])
-    say(0)
-    const first = await listen(service, says('Hel'))
-    say(1)
-    say(2)
+    const [runner, other] = [processOver(store), processOver(store)]
+    const { service } = where === 'another process' ? other : runner
+    const { run, release, end } = await startStreaming(runner.engine, ['Hel', 'lo ', 'wor', 'ld', '!'])
+    release(0)
+    const first = await listen(service, hasText('Hel'))
+    release(1)
+    release(2)
     // A page opened mid-reply.
-    const fresh = await listen(service, says('wor'))
-    expect(wordsIn(fresh)).toBe('Hello wor')
-    const again = await listen(service, says('wor'), { 'last-event-id': first.at(-1)?.id ?? '' })
-    expect(wordsIn(again)).toBe('lo wor')
-    say(3)
+    const fresh = await listen(service, hasText('wor'))
+    expect(textOf(fresh)).toBe('Hello wor')
+    const again = await listen(service, hasText('wor'), { 'last-event-id': first.at(-1)?.id ?? '' })
+    expect(textOf(again)).toBe('lo wor')
+    release(3)
     // The same, from the envelope's position, as on a socket.
     const position = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.after_delta}`
     const rest = listen(service, isOver, {}, position)
     const later = listen(service, isOver)
-    await listen(service, says('ld'))
-    say(4)
+    await listen(service, hasText('ld'))
+    release(4)
     end()
-    expect(wordsIn(await rest)).toBe('ld!')
-    expect(wordsIn(await later)).toBe('Hello world!')
+    expect(textOf(await rest)).toBe('ld!')
+    expect(textOf(await later)).toBe('Hello world!')
     expect((await run).status).toBe('finished')
     // The message is in the log now; deltas are not.
     const after = await listen(service, isOver, {}, '&resend_mode=all')
-    expect(wordsIn(after)).toBe('')
+    expect(textOf(after)).toBe('')
   },
 )
 
-it('a reader that leaves stops nothing; one that stops a reply has what was said, marked as cut off', async () => {
+it('a reader that leaves stops nothing, and an interrupt appends the partial reply', async () => {
   const store = memoryStore()
-  const [maker, other] = [party(store), party(store)]
-  const { conversation, run, say } = await talking(maker.engine, ['Hel', 'lo', ' never'])
-  say(0)
-  await listen(other.service, says('Hel'))
+  const [runner, other] = [processOver(store), processOver(store)]
+  const { conversation, run, release } = await startStreaming(runner.engine, ['Hel', 'lo', ' never'])
+  release(0)
+  await listen(other.service, hasText('Hel'))
   expect((await conversation.state()).header.status).toBe('running')
   const reading = listen(other.service, isOver)
-  await listen(other.service, says('Hel'))
-  say(1)
-  await listen(other.service, says('lo'))
+  await listen(other.service, hasText('Hel'))
+  release(1)
+  await listen(other.service, hasText('lo'))
   await (await other.engine.open('c')).interrupt()
   const sent = await reading
-  expect(wordsIn(sent)).toBe('Hello')
+  expect(textOf(sent)).toBe('Hello')
   expect(sent.map(({ event }) => event.kind)).toContain('InterruptEvent')
   expect(sent.at(-1)?.event).toMatchObject({
     kind: 'MessageEvent',
@@ -145,23 +145,23 @@ it('a reader that leaves stops nothing; one that stops a reply has what was said
   expect((await run).status).toBe('paused')
 })
 
-it('a place that is none is refused', async () => {
-  const { engine, service } = party()
+it('an invalid `after_delta` gets 422', async () => {
+  const { engine, service } = processOver()
   await engine.create({ id: 'c' })
   const url = 'http://localhost/api/conversations/c/events/stream?after_delta=x'
   expect((await service.fetch(new Request(url))).status).toBe(422)
 })
 
-it('nothing of a reply is left in the store behind its end', async () => {
+it('the pieces of a reply are removed from the store when it ends', async () => {
   const store = memoryStore()
-  const [maker, other] = [party(store), party(store)]
-  const { run, say, end } = await talking(maker.engine, ['Hello'])
-  say(0)
-  await listen(other.service, says('Hello'))
+  const [runner, other] = [processOver(store), processOver(store)]
+  const { run, release, end } = await startStreaming(runner.engine, ['Hello'])
+  release(0)
+  await listen(other.service, hasText('Hello'))
   expect((await store.listItems('colloquy.reply_pieces')).items).toHaveLength(1)
   end()
   await run
-  await maker.engine.close()
+  await runner.engine.close()
   for (const collection of ['colloquy.replies', 'colloquy.reply_pieces'])
     expect((await store.listItems(collection)).items).toEqual([])
 })

@@ -12,7 +12,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { gate } from './gate.ts'
 import { mortal } from './mortal-store.ts'
-import { BASE, idle, text, serviceOver, virtually, waiting, WAYS, type World } from './run-ways.ts'
+import { BASE, idle, text, serviceOver, virtually, waiting, RUN_REQUESTS, type World } from './run-ways.ts'
 
 const WANTED = 'wanted-runs'
 
@@ -23,36 +23,40 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const keptIn = async ({ engine }: World): Promise<number> => (await engine.store.countItems(WANTED)).count
+const countRequests = async ({ engine }: World): Promise<number> =>
+  (await engine.store.countItems(WANTED)).count
 
 /** Messages and results of a conversation, with their sources. */
-const sayings = async ({ engine }: World, id: string): Promise<readonly unknown[]> =>
+const sourcesOf = async ({ engine }: World, id: string): Promise<readonly unknown[]> =>
   [...(await (await engine.open(id)).state()).log.entries].flatMap(({ event }) =>
     event?.kind === 'MessageEvent' || event?.kind === 'ObservationEvent' ? [event.source] : [],
   )
 
-it.each(WAYS)('%s is refused where there is no room, and changes nothing', async (_, prepare) => {
-  const { step, open, reached } = gate()
-  const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
-  const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
-  const request = await prepare(world, 'c')
-  await idle(world, 'other')
-  await world.post(`${BASE}/other/run`)
-  await reached
-  world.changes.length = 0
-  const refused = await virtually(request(world, 'c'))
-  expect([refused.value, refused.took < 1_000, world.changes]).toEqual([429, true, []])
-  open()
-  await virtually(world.service.runs.settle())
-  const done = await virtually(request(world, 'c'))
-  expect([200, 201]).toContain(done.value)
-  await virtually(world.service.runs.settle())
-  expect(await keptIn(world)).toBe(0)
-  expect(world.failures).toEqual([])
-  await world.end()
-})
+it.each(RUN_REQUESTS)(
+  '%s gets 429 at the maximum number of runs, and changes nothing',
+  async (_, prepare) => {
+    const { step, open, reached } = gate()
+    const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
+    const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+    const request = await prepare(world, 'c')
+    await idle(world, 'other')
+    await world.post(`${BASE}/other/run`)
+    await reached
+    world.changes.length = 0
+    const refused = await virtually(request(world, 'c'))
+    expect([refused.value, refused.took < 1_000, world.changes]).toEqual([429, true, []])
+    open()
+    await virtually(world.service.runs.settle())
+    const done = await virtually(request(world, 'c'))
+    expect([200, 201]).toContain(done.value)
+    await virtually(world.service.runs.settle())
+    expect(await countRequests(world)).toBe(0)
+    expect(world.failures).toEqual([])
+    await world.end()
+  },
+)
 
-it('what begins no run is not refused for want of room', async () => {
+it('a request that starts no run succeeds at the maximum number of runs', async () => {
   const { step, open, reached } = gate()
   const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
   const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
@@ -78,7 +82,7 @@ it('what begins no run is not refused for want of room', async () => {
 })
 
 it.each(['an agent', 'a step'])(
-  'a question aside to %s that hangs is given up, and its place is free',
+  'a question to %s that hangs gets 504, and its slot becomes free',
   async (what) => {
     const hangs = new Promise<never>(() => undefined)
     const agent: ServiceOptions['agent'] = () => (what === 'an agent' ? hangs : () => hangs)
@@ -99,7 +103,7 @@ it.each(['an agent', 'a step'])(
   },
 )
 
-it('every operation that is refused for too many runs is among them', async () => {
+it('these requests cover every operation with the response "Too many runs"', async () => {
   const world = serviceOver(memoryStore())
   const { paths } = (await (
     await world.service.fetch(new Request('http://localhost/openapi.json'))
@@ -107,11 +111,13 @@ it('every operation that is refused for too many runs is among them', async () =
   const operations = Object.values(paths).flatMap((path) => Object.values(path as object))
   const limited = operations.filter(({ responses }) => responses?.['429']?.description === 'Too many runs')
   const names = limited.map(({ operationId }) => operationId).toSorted()
-  expect(names).toEqual([...new Set(WAYS.map(([name]) => name))].filter((name) => name !== 'say').toSorted())
+  expect(names).toEqual(
+    [...new Set(RUN_REQUESTS.map(([name]) => name))].filter((name) => name !== 'say').toSorted(),
+  )
   await world.end()
 })
 
-it('of two who ask at once for the last place one is refused, and changes nothing', async () => {
+it('one of two concurrent requests for the last slot gets 429 and changes nothing', async () => {
   const { step, open } = gate()
   const world = serviceOver(memoryStore(), { agent: () => step, maxRuns: 1 })
   for (const id of ['a', 'b']) await idle(world, id)
@@ -119,16 +125,16 @@ it('of two who ask at once for the last place one is refused, and changes nothin
   const { value: statuses } = await virtually(Promise.all(both))
   expect(statuses.toSorted()).toEqual([200, 429])
   const refused = statuses[0] === 429 ? 'a' : 'b'
-  expect(await sayings(world, refused)).toEqual(['user'])
+  expect(await sourcesOf(world, refused)).toEqual(['user'])
   open()
   await virtually(world.service.runs.settle())
   await world.end()
 })
 
 /** Requests that wait for the run. */
-const JOINING = WAYS.filter(([name]) => name !== 'ask_agent')
+const JOINING = RUN_REQUESTS.filter(([name]) => name !== 'ask_agent')
 
-it.each(JOINING)('%s is told when the store is away, and is done once it is back', async (_, prepare) => {
+it.each(JOINING)('%s gets 503 within two seconds while the store is unavailable', async (_, prepare) => {
   const world = serviceOver(memoryStore())
   const request = await prepare(world, 'c')
   world.away.add('acquireLease')
@@ -150,7 +156,7 @@ const HAZARDS = JOINING.flatMap(([name, prepare]) =>
 )
 
 it.each(HAZARDS)(
-  '%s is acknowledged while %s, and done though its process dies',
+  '%s succeeds while %s, and another process fulfils it after a crash',
   async (_, hazard, prepare) => {
     const store = memoryStore()
     const hangs = hazard === HANGS
@@ -161,24 +167,24 @@ it.each(HAZARDS)(
     if (!hangs) await store.acquireLease('c', 'dead', 45_000)
     const report = await virtually(request(first, 'c'))
     expect([[200, 201].includes(report.value), report.took < 3_000]).toEqual([true, true])
-    const text = (await sayings(first, 'c')).length
+    const text = (await sourcesOf(first, 'c')).length
     first.kill()
     vi.setSystemTime(Date.now() + 60_000)
     const second = serviceOver(store)
     await second.service.lostRuns.check()
     await virtually(second.service.runs.settle())
-    expect((await sayings(second, 'c')).length).toBeGreaterThan(text)
-    expect(await keptIn(second)).toBe(0)
+    expect((await sourcesOf(second, 'c')).length).toBeGreaterThan(text)
+    expect(await countRequests(second)).toBe(0)
     expect(second.failures).toEqual([])
     await second.end()
   },
 )
 
 /** Requests that append an event at once, visible to other clients. */
-const APPENDING = WAYS.filter(([name]) => name !== 'ask_agent' && name !== 'run_conversation')
+const APPENDING = RUN_REQUESTS.filter(([name]) => name !== 'ask_agent' && name !== 'run_conversation')
 
 it.each(APPENDING)(
-  'what %s appends is run once it is visible, whichever call to the store kills the process',
+  'a visible event of %s gets a run, whichever store call kills the process',
   async (_, prepare) => {
     const seen = { visible: 0, invisible: 0 }
     for (let calls = 0; ; calls += 1) {
@@ -202,7 +208,7 @@ it.each(APPENDING)(
       const log = await store.getConversation('c').then((record) => (record === null ? [] : store.read('c')))
       const last = log.findLastIndex(({ fact }) => 'source' in fact && fact.source === 'agent')
       if (isVisible) expect([calls, last >= before]).toEqual([calls, true])
-      expect([calls, await keptIn(second)]).toEqual([calls, 0])
+      expect([calls, await countRequests(second)]).toEqual([calls, 0])
       expect(second.failures).toEqual([])
       await second.end()
     }
@@ -210,7 +216,7 @@ it.each(APPENDING)(
   },
 )
 
-it('waits no longer than the lease of a dead process lasts, and no longer than a second for an agent that hangs', async () => {
+it('a message waits two seconds at most for a lease or an agent, and is run later', async () => {
   const store = memoryStore()
   const { promise, resolve } = Promise.withResolvers<ReturnType<ReturnType<typeof scriptedAgent>>>()
   const world = serviceOver(store, { agent: ({ id }) => (id === 'slow' ? promise : scriptedAgent()()) })
@@ -221,17 +227,17 @@ it('waits no longer than the lease of a dead process lasts, and no longer than a
     const report = await virtually(world.post(`${BASE}/${id}/events`, { ...text, run: true }))
     expect([report.value, report.took < 2_000]).toEqual([200, true])
   }
-  expect(await keptIn(world)).toBe(2)
+  expect(await countRequests(world)).toBe(2)
   resolve(scriptedAgent()())
   await virtually(world.service.runs.settle())
   expect(Date.now()).toBeLessThan(until + 1_000)
-  expect(await keptIn(world)).toBe(0)
-  for (const id of ['slow', 'dead']) expect((await sayings(world, id)).at(-1)).toBe('agent')
+  expect(await countRequests(world)).toBe(0)
+  for (const id of ['slow', 'dead']) expect((await sourcesOf(world, id)).at(-1)).toBe('agent')
   expect(world.failures).toEqual([])
   await world.end()
 })
 
-it('looks after the other lost runs while an agent hangs', async () => {
+it('the check recovers other lost runs while an agent hangs', async () => {
   const store = memoryStore()
   const world = serviceOver(store, {
     agent: ({ id }) => (id === 'hangs' ? new Promise(() => undefined) : scriptedAgent()()),
@@ -248,13 +254,13 @@ it('looks after the other lost runs while an agent hangs', async () => {
     await store.acquireLease(id, 'dead', 1)
   }
   vi.setSystemTime(Date.now() + 10)
-  const looked = await virtually(world.service.lostRuns.check())
-  expect(looked.took).toBeLessThan(3_000)
-  expect((await sayings(world, 'lost')).at(-1)).toBe('agent')
+  const check = await virtually(world.service.lostRuns.check())
+  expect(check.took).toBeLessThan(3_000)
+  expect((await sourcesOf(world, 'lost')).at(-1)).toBe('agent')
   world.kill()
 })
 
-it('a request that is stored while the service closes is left to another process', async () => {
+it('a request that is stored while the service closes stays in the store', async () => {
   const [writable, state] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
   const real = memoryStore()
   const changeItems = async (...changes: Parameters<typeof real.changeItems>) => {

@@ -67,8 +67,8 @@ export type World = ReturnType<typeof serviceOver>
 export const text = { content: [{ type: 'text', text: 'Hi' }] }
 
 /** A way to request a run: prepares the conversation, then returns the request. */
-type Request_ = (world: World, id: string) => Promise<number>
-type Way = readonly [name: string, prepare: (world: World, id: string) => Promise<Request_>]
+type SendRequest = (world: World, id: string) => Promise<number>
+type RunRequestCase = readonly [name: string, prepare: (world: World, id: string) => Promise<SendRequest>]
 
 const CALL = { tool: 'echo', arguments: { text: 'a' } }
 
@@ -87,11 +87,11 @@ export async function waiting(world: World, id: string, count = 1): Promise<stri
 }
 
 const posts =
-  (suffix: string, body: object = {}): Request_ =>
+  (suffix: string, body: object = {}): SendRequest =>
   ({ post }, id) =>
     post(`${BASE}/${id}${suffix}`, body)
 
-export const WAYS: readonly Way[] = [
+export const RUN_REQUESTS: readonly RunRequestCase[] = [
   [
     'start_conversation',
     async () =>

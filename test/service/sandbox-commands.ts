@@ -54,12 +54,12 @@ export function childrenOf(parent: number, name: string): number[] {
 }
 
 /** Polls until a value is truthy and returns it. Backs off, since a check may be expensive. */
-export async function until<T>(look: () => T | Promise<T>, patience = 300_000): Promise<NonNullable<T>> {
-  const end = performance.now() + patience
+export async function until<T>(check: () => T | Promise<T>, timeout = 300_000): Promise<NonNullable<T>> {
+  const end = performance.now() + timeout
   for (let pause = 5; ; pause = Math.min(2 * pause, 40)) {
-    const result = await look()
+    const result = await check()
     if (result !== null && result !== undefined && result !== false) return result
-    if (performance.now() > end) throw new Error(`It did not come true: ${look}`)
+    if (performance.now() > end) throw new Error(`Timed out waiting for: ${check}`)
     await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }

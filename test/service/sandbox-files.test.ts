@@ -10,12 +10,12 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Answer, type Client, clientOver } from './client.ts'
 import { folder, processesIn, until } from './sandbox-commands.ts'
 
-let position: ReturnType<typeof folder>
+let root: ReturnType<typeof folder>
 let home: string
 let client: Client
 
 const begin = async (store: Store): Promise<void> => {
-  const provider = processSandboxes({ directory: position.path, givesFiles: true })
+  const provider = processSandboxes({ directory: root.path, givesFiles: true })
   client = await clientOver(store, { keys: ['k'], controlPlane: { provider }, headers: KEY })
 }
 
@@ -26,8 +26,8 @@ async function restart(): Promise<void> {
 }
 
 beforeEach(async () => {
-  position = folder()
-  home = join(realpathSync(position.path), 'a')
+  root = folder()
+  home = join(realpathSync(root.path), 'a')
   mkdirSync(home)
   await begin(memoryStore())
 })
@@ -35,7 +35,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  position.remove()
+  root.remove()
 })
 
 const KEY = { 'x-session-api-key': 'k' } as const
@@ -50,8 +50,8 @@ async function upload(name: string, text: string): Promise<number> {
   return (await client.send(path, { method: 'POST', body })).status
 }
 
-describe('what is no file', () => {
-  it('is neither read nor written: a pipe with no process at its other end holds up no other request', async () => {
+describe('file transfer', () => {
+  it('rejects a pipe without a process at its other end, and blocks no other request', async () => {
     execFileSync('mkfifo', [join(home, 'pipe')])
     const many = Array.from({ length: 8 }, (_, nth) =>
       nth % 2 === 0 ? download('pipe') : upload('pipe', 'x'),
@@ -60,7 +60,7 @@ describe('what is no file', () => {
     expect([result.status, ...(await Promise.all(many))]).toEqual([200, ...many.map(() => 400)])
   })
 
-  it('is not written where another process reads it, nor is a socket', async () => {
+  it('rejects a pipe that another process uses, and a socket', async () => {
     const pipe = join(home, 'pipe')
     execFileSync('mkfifo', [pipe])
     const reader = spawn('cat', [pipe])
@@ -74,7 +74,7 @@ describe('what is no file', () => {
     await new Promise((resolve) => socket.close(resolve))
   })
 
-  it('is told from a file, which is made, written anew and read', async () => {
+  it('creates, overwrites and reads a file; a folder gets 400 and a missing file 404', async () => {
     expect([await upload('deep/er/file', 'a longer text'), await upload('deep/er/file', 'text')]).toEqual([
       200, 200,
     ])
@@ -98,7 +98,7 @@ const run = async (command: string, timeout = 300): Promise<Output> =>
 
 describe('a command', () => {
   it.runIf(process.platform === 'linux')(
-    'ends with all that it has left running, in whatever group',
+    'ends with all its child processes in any process group',
     async () => {
       expect(await run('echo hi; sleep 1000 & setsid sleep 1000 & echo there >&2; exit 3')).toMatchObject({
         exit_code: 3,
@@ -109,7 +109,7 @@ describe('a command', () => {
     },
   )
 
-  it('is not waited for longer than its time, whatever holds its output open', async () => {
+  it('returns at its end or its timeout although a child holds its output open', async () => {
     const before = performance.now()
     // A process without the environment is not recognized as the sandbox's.
     const remaining = 'echo $$; env -i setsid sleep 100 & sleep 0.2'
@@ -120,10 +120,10 @@ describe('a command', () => {
   })
 
   it.each([
-    ['removes its lock', 'trap "rm lock; echo removed; exit 1" TERM; touch lock; sleep 1000', 'removed\n'],
-    ['lets its child do so', '(trap "sleep 0.1; rm lock; exit" TERM; touch lock; sleep 1000) >log', ''],
-    ['cannot hold up its end', 'trap "rm lock" TERM; touch lock; while :; do sleep 0.1; done', ''],
-  ])('that is cut off %s', async (_, command, stdout) => {
+    ['its own trap', 'trap "rm lock; echo removed; exit 1" TERM; touch lock; sleep 1000', 'removed\n'],
+    ['the trap of its child', '(trap "sleep 0.1; rm lock; exit" TERM; touch lock; sleep 1000) >log', ''],
+    ['a trap that does not exit', 'trap "rm lock" TERM; touch lock; while :; do sleep 0.1; done', ''],
+  ])('runs %s when it times out or is stopped', async (_, command, stdout) => {
     expect(await run(command, 1)).toEqual(expect.objectContaining({ exit_code: -1, stdout }))
     expect(existsSync(join(home, 'lock'))).toBe(false)
     await until(() => processesIn(home).length === 0)
@@ -141,7 +141,7 @@ describe('a command', () => {
     expect(existsSync(join(home, 'lock'))).toBe(false)
   })
 
-  it('is heard to its last word', async () => {
+  it('returns its output to the last line', async () => {
     const { exit_code, stdout } = await run('i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i; done')
     expect([exit_code, stdout.endsWith('line 19999\nline 20000\n'), stdout.split('\n').length]).toEqual([
       0,
@@ -170,8 +170,8 @@ const changes = async (path: string): Promise<unknown> =>
 const added = (path: string) => ({ status: 'ADDED', path })
 
 describe('git', () => {
-  it('runs no filter that a folder, or one of its submodules, has set up', async () => {
-    const ran = join(position.path, 'ran')
+  it('runs no filter that a folder or its submodule configures', async () => {
+    const ran = join(root.path, 'ran')
     const sub = join(home, 'sub')
     mkdirSync(sub)
     for (const folder of [sub, home]) {
@@ -196,8 +196,8 @@ describe('git', () => {
     expect(existsSync(ran)).toBe(false)
   })
 
-  it('reads no repository or working tree outside of the sandboxes', async () => {
-    const outside = join(position.path, 'outside')
+  it('reads no repository or working tree outside the sandboxes', async () => {
+    const outside = join(root.path, 'outside')
     mkdirSync(outside)
     git(outside, 'init', '-q')
     writeFileSync(join(outside, 'private'), 'one')
@@ -268,9 +268,9 @@ interface Page {
 const page = (query: Record<string, string | number>): Promise<Answer<Page>> =>
   client.get<Page>('/api/bash/bash_events/search', query)
 
-describe('the commands that were run', () => {
+describe('the command history', () => {
   it.each(['TIMESTAMP', 'TIMESTAMP_DESC'])(
-    'are paged through by %s, and not from a place that is none',
+    'can be paged by %s, and rejects an invalid cursor',
     async (sort_order) => {
       for (const nth of [0, 1, 2]) await run(`echo ${nth}`)
       const all = (await page({ sort_order })).body.items
@@ -285,7 +285,7 @@ describe('the commands that were run', () => {
     },
   )
 
-  it('come in pages that fit, however long they get as JSON', async () => {
+  it('is split into pages by the size of its JSON', async () => {
     for (const _ of [0, 1, 2]) await run(`head -c 900000 /dev/zero | tr '\\0' '\\001'`)
     const { items, next_page_id } = (await page({})).body
     const rest = (await page({ page_id: next_page_id ?? '' })).body
@@ -295,14 +295,14 @@ describe('the commands that were run', () => {
 
 it.each([
   ['', false],
-  [', also one that was made before a restart of the service', true],
-])('a paused sandbox takes no command, upload or download until it is resumed%s', async (_, restarts) => {
+  [' after a restart of the service', true],
+])('a paused sandbox rejects commands, uploads and downloads%s', async (_, restarts) => {
   const { body } = await client.post<{ id: string; status: string }>('/api/v1/sandboxes')
   if (restarts) await restart()
   const statusOf = async () =>
     (await client.get<{ status: string }[]>(`/api/v1/sandboxes?id=${body.id}`)).body[0]?.status
   expect(await statusOf()).toBe('RUNNING')
-  const folderOf = join(realpathSync(position.path), body.id, 'workspace')
+  const folderOf = join(realpathSync(root.path), body.id, 'workspace')
   const statuses = async (): Promise<number[]> => {
     const path = join('..', body.id, 'workspace/file')
     const command = { command: 'cat file', cwd: folderOf }

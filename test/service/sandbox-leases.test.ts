@@ -55,8 +55,8 @@ const stateOf = async (one: ReturnType<typeof machine>): Promise<string> => {
 }
 const AWAY = /^Sandbox "x" belongs to the machine a, at least until \S+Z\. Resume it on that machine\.$/
 
-describe('a lease', () => {
-  it('says on another machine whose the sandbox is, and how it stands', async () => {
+describe('a sandbox lease', () => {
+  it('shows another machine the owner and the status, and rejects a resume there', async () => {
     expect(await stateOf(a)).toBe('RUNNING: null')
     expect(await stateOf(b)).toBe('RUNNING: It belongs to the machine a.')
     await expect(b.sandboxes.resume('x')).rejects.toThrow(AWAY)
@@ -67,7 +67,7 @@ describe('a lease', () => {
     ])
   })
 
-  it('is renewed as long as its machine lives, also while the sandbox is paused', async () => {
+  it('is renewed while its machine lives, also while the sandbox is paused', async () => {
     await b.sandboxes.pause('x')
     await a.sandboxes.sweep()
     expect([a.statuses.get('x'), await stateOf(b)]).toEqual([
@@ -93,7 +93,7 @@ describe('a lease', () => {
     await later.resume('x')
   })
 
-  it('ends when its machine is silent: then another starts the sandbox again, and says what is lost', async () => {
+  it('expires when its machine is silent, and another machine starts the sandbox again', async () => {
     now += MINUTE + 1
     expect(await stateOf(b)).toBe(
       'PAUSED: It belonged to the machine a, which stopped renewing its lease. Resume starts it again here, without its files.',
@@ -111,7 +111,7 @@ describe('a lease', () => {
     expect(await stateOf(a)).toBe('RUNNING: It belongs to the machine b.')
   })
 
-  it('has one owner, whoever comes first', async () => {
+  it('is acquired by one of six machines', async () => {
     const others = Array.from({ length: 6 }, (_, n) => machine(`m${n}`))
     now += MINUTE + 1
     const done = await Promise.allSettled(others.map(({ sandboxes }) => sandboxes.resume('x')))
@@ -119,7 +119,7 @@ describe('a lease', () => {
     expect(others.filter(({ statuses }) => statuses.has('x'))).toHaveLength(1)
   })
 
-  it('is renewed though the files of another sandbox cannot be deleted', async () => {
+  it('is renewed although the files of another sandbox cannot be deleted', async () => {
     await a.sandboxes.start(null, 'y')
     a.refused.add('x')
     await b.sandboxes.delete('x')
@@ -130,7 +130,7 @@ describe('a lease', () => {
     expect((await b.sandboxes.state('y')).status_detail).toBe('It belongs to the machine a.')
   })
 
-  it('goes with the sandbox', async () => {
+  it('is removed with its sandbox', async () => {
     await b.sandboxes.delete('x')
     await a.sandboxes.sweep()
     expect([a.statuses.has('x'), await stateOf(b)]).toEqual([false, 'MISSING: null'])
@@ -138,7 +138,7 @@ describe('a lease', () => {
   })
 })
 
-it('needs none where all machines reach the sandboxes', async () => {
+it('a provider without a machine name needs no lease', async () => {
   store = memoryStore()
   const shared = machine()
   await shared.sandboxes.start(null, 'x')

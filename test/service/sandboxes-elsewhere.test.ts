@@ -27,47 +27,47 @@ function providerOf(owner: string): SandboxProvider {
   }
 }
 
-let here: Sandboxes
-let elsewhere: Sandboxes
+let local: Sandboxes
+let remote: Sandboxes
 const statusOf = (id: string): SandboxStatus | undefined => all.get(id)?.status
 
 beforeEach(async () => {
   all.clear()
   const store = memoryStore()
-  here = new Sandboxes(store, { provider: providerOf('here'), limit: 1 })
-  elsewhere = new Sandboxes(store, { provider: providerOf('elsewhere'), limit: 1 })
-  await elsewhere.start(null, 'a')
+  local = new Sandboxes(store, { provider: providerOf('local'), limit: 1 })
+  remote = new Sandboxes(store, { provider: providerOf('remote'), limit: 1 })
+  await remote.start(null, 'a')
 })
 
-it('holds it, and lets it go on', async () => {
-  await here.pause('a')
-  expect([statusOf('a'), await here.sweep(), await elsewhere.sweep(), statusOf('a')]).toEqual([
+it('a pause or resume at another process takes effect at the next sweep of the owner', async () => {
+  await local.pause('a')
+  expect([statusOf('a'), await local.sweep(), await remote.sweep(), statusOf('a')]).toEqual([
     'RUNNING',
     [],
     [],
     'PAUSED',
   ])
-  await here.resume('a')
-  expect([statusOf('a'), await here.sweep(), await elsewhere.sweep(), statusOf('a')]).toEqual([
+  await local.resume('a')
+  expect([statusOf('a'), await local.sweep(), await remote.sweep(), statusOf('a')]).toEqual([
     'PAUSED',
     [],
     ['a'],
     'RUNNING',
   ])
-  expect([await elsewhere.sweep(), statusOf('a')]).toEqual([[], 'RUNNING'])
+  expect([await remote.sweep(), statusOf('a')]).toEqual([[], 'RUNNING'])
 })
 
-it('does what was asked for last', async () => {
-  await here.pause('a')
-  await here.resume('a')
-  expect([await elsewhere.sweep(), statusOf('a')]).toEqual([[], 'RUNNING'])
+it('the owner applies only the last of a pause and a resume', async () => {
+  await local.pause('a')
+  await local.resume('a')
+  expect([await remote.sweep(), statusOf('a')]).toEqual([[], 'RUNNING'])
 })
 
-it('holds it for one more, and deletes it', async () => {
-  await here.start(null, 'b')
-  await elsewhere.sweep()
+it('a start at the limit pauses the sandbox of another process', async () => {
+  await local.start(null, 'b')
+  await remote.sweep()
   expect([statusOf('a'), statusOf('b')]).toEqual(['PAUSED', 'RUNNING'])
-  await here.delete('b')
-  await here.sweep()
+  await local.delete('b')
+  await local.sweep()
   expect(statusOf('b')).toBeUndefined()
 })

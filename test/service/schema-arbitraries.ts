@@ -91,11 +91,11 @@ export function fitting(
     case 'null':
       return fc.constant(null)
     case 'array': {
-      const least = Number(schema['minItems'] ?? 0)
+      const minimum = Number(schema['minItems'] ?? 0)
       const items =
         depth > 6
           ? fc.constant([])
-          : fc.array(below((schema['items'] as Schema) ?? {}), { minLength: least, maxLength: least + 3 })
+          : fc.array(below((schema['items'] as Schema) ?? {}), { minLength: minimum, maxLength: minimum + 3 })
       return items
     }
     case 'object':
@@ -120,7 +120,7 @@ function fittingText(schema: Schema, known: fc.Arbitrary<string>): fc.Arbitrary<
     // Fall back to a sample if the known text does not match.
     return fc
       .tuple(known, fc.constantFrom(...samples), fc.boolean())
-      .map(([text, made, isKnown]) => (isKnown && pattern.test(text) ? text : made))
+      .map(([text, sample, isKnown]) => (isKnown && pattern.test(text) ? text : sample))
   }
   return fc.oneof(known, fc.string({ minLength, maxLength }))
 }
@@ -147,7 +147,7 @@ function fittingObject(
     typeof more === 'object' && more !== null ? below(more as Schema) : fc.jsonValue({ maxDepth: 1 }),
     { maxKeys: 3 },
   )
-  return fc.tuple(others, fields).map(([extra, ownValue]) => ({ ...extra, ...(ownValue as object) }))
+  return fc.tuple(others, fields).map(([extra, declared]) => ({ ...extra, ...(declared as object) }))
 }
 
 /** Fitting values with one error: a field too many, missing or of another type, at any depth. */
@@ -156,8 +156,8 @@ export const nearlyFitting = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknow
     .tuple(value, fc.nat(), hostileJson, fc.constantFrom('replace', 'remove', 'add'))
     .map(([whole, pick, other, how]) => {
       const copy: unknown = structuredClone(whole)
-      const places = placesIn(copy)
-      const position = places[pick % Math.max(1, places.length)]
+      const positions = positionsIn(copy)
+      const position = positions[pick % Math.max(1, positions.length)]
       if (position === undefined)
         return how === 'add' && typeof copy === 'object' && copy !== null ? { ...copy, extra: other } : other
       const { holder, key } = position
@@ -169,8 +169,8 @@ export const nearlyFitting = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknow
 
 type Holder = Record<string, unknown>
 
-function placesIn(value: unknown): { readonly holder: Holder; readonly key: string }[] {
+function positionsIn(value: unknown): { readonly holder: Holder; readonly key: string }[] {
   if (typeof value !== 'object' || value === null) return []
   const holder = value as Holder
-  return Object.keys(holder).flatMap((key) => [{ holder, key }, ...placesIn(holder[key])])
+  return Object.keys(holder).flatMap((key) => [{ holder, key }, ...positionsIn(holder[key])])
 }

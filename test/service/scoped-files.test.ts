@@ -7,11 +7,11 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 
-let position: ReturnType<typeof folder>
+let root: ReturnType<typeof folder>
 let home: string
 let client: Client
 let id: string
-let ownValue: string
+let workspace: string
 let other: { readonly id: string; readonly folder: string }
 
 const create = async (name: string) => {
@@ -21,18 +21,18 @@ const create = async (name: string) => {
 }
 
 beforeEach(async () => {
-  position = folder()
-  home = realpathSync(position.path)
+  root = folder()
+  home = realpathSync(root.path)
   const provider = processSandboxes({ directory: home, givesFiles: true })
   const editor = { port: 9_000, token: 't' }
   client = await clientOver(memoryStore(), { controlPlane: { provider }, editor })
-  ;({ id, folder: ownValue } = await create('own'))
+  ;({ id, folder: workspace } = await create('own'))
   other = await create('own-not')
 })
 afterEach(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  position.remove()
+  root.remove()
 })
 
 interface Output {
@@ -50,7 +50,7 @@ const upload = (route: string, path: string, text = 'text') => {
   return client.send(`${route}?${new URLSearchParams({ path })}`, { method: 'POST', body })
 }
 
-it('the first folder is made before there is a sandbox, or a folder of theirs', async () => {
+it('a create makes its folder before any sandbox exists', async () => {
   const directory = join(home, 'not/yet')
   const provider = processSandboxes({ directory, givesFiles: true })
   const fresh = await clientOver(memoryStore(), { controlPlane: { provider } })
@@ -63,12 +63,12 @@ it('the first folder is made before there is a sandbox, or a folder of theirs', 
   await fresh.engine.close()
 })
 
-it('a folder that a client proposes below the home is there when the conversation is', async () => {
+it('a create makes a `working_dir` below the home, but none outside', async () => {
   const { body } = await client.get<{ home: string }>('/api/file/home')
   expect(body.home).toBe(home)
-  expect(existsSync(ownValue)).toBe(true)
-  expect((await run('pwd', { cwd: ownValue }, '/api/bash/execute_bash_command')).body.stdout).toBe(
-    `${ownValue}\n`,
+  expect(existsSync(workspace)).toBe(true)
+  expect((await run('pwd', { cwd: workspace }, '/api/bash/execute_bash_command')).body.stdout).toBe(
+    `${workspace}\n`,
   )
   const outside = await client.post<{ id: string }>('/api/conversations', {
     workspace: { working_dir: '/tmp/never-made' },
@@ -83,7 +83,7 @@ async function runIn(cwd: string): Promise<readonly [status: number, output: str
   return [status, body.stdout]
 }
 
-it('a relative folder, as of an imported conversation, is one among those of sandboxes', async () => {
+it('a relative `cwd` is a folder below the home, and cannot leave it', async () => {
   expect(await runIn('workspace')).toEqual([200, `${join(home, 'workspace')}\n`])
   expect(await runIn('work/below')).toEqual([200, `${join(home, 'work/below')}\n`])
   expect((await runIn('../outside'))[0]).toBe(403)
@@ -91,16 +91,16 @@ it('a relative folder, as of an imported conversation, is one among those of san
   expect(existsSync(join(home, '../outside'))).toBe(false)
 })
 
-describe('commands', () => {
-  it('run in the folder of the conversation, and are in its own history', async () => {
+describe('commands of a conversation', () => {
+  it('run in its folder, and appear only in its own history', async () => {
     expect((await run('pwd')).body).toMatchObject({
       kind: 'BashOutput',
-      stdout: `${ownValue}\n`,
+      stdout: `${workspace}\n`,
       exit_code: 0,
     })
-    expect((await run('pwd', { cwd: ownValue })).body.stdout).toBe(`${ownValue}\n`)
+    expect((await run('pwd', { cwd: workspace })).body.stdout).toBe(`${workspace}\n`)
     await run('mkdir -p sub')
-    expect((await run('pwd', { cwd: join(ownValue, 'sub') })).body.stdout).toBe(`${ownValue}/sub\n`)
+    expect((await run('pwd', { cwd: join(workspace, 'sub') })).body.stdout).toBe(`${workspace}/sub\n`)
     const search = (path: string) => client.get<{ items: object[] }>(`${path}/bash/bash_events/search`)
     expect((await search(base())).body.items).toHaveLength(8)
     expect((await search('/api')).body.items).toEqual([])
@@ -111,22 +111,22 @@ describe('commands', () => {
     expect(body.cleared_count).toBe(8)
   })
 
-  it('of a deleted conversation are not in the history of a later one with its id', async () => {
+  it('do not appear in the history of a later conversation with the same id', async () => {
     await run('echo secret')
     await client.send(base(), { method: 'DELETE' })
-    await client.post('/api/conversations', { conversation_id: id, workspace: { working_dir: ownValue } })
+    await client.post('/api/conversations', { conversation_id: id, workspace: { working_dir: workspace } })
     const { status, body } = await client.get<{ items: object[] }>(`${base()}/bash/bash_events/search`)
     expect([status, body.items]).toEqual([200, []])
   })
 
-  it('run there with ?cid=, too', async () => {
+  it('run in its folder with `?cid=`', async () => {
     const path = `/api/bash/execute_bash_command?cid=${id}`
-    expect((await run('pwd', {}, path)).body.stdout).toBe(`${ownValue}\n`)
+    expect((await run('pwd', {}, path)).body.stdout).toBe(`${workspace}\n`)
     expect((await run('pwd', {}, '/api/bash/execute_bash_command?cid=nobody')).status).toBe(404)
     expect((await run('pwd', {}, '/api/bash/execute_bash_command')).status).toBe(400)
   })
 
-  it('are stopped one by one, and a second time without effect', async () => {
+  it('can be stopped one by one, and a second stop has no effect', async () => {
     const start = () => client.post<Output>(`${base()}/bash/start_bash_command`, { command: 'sleep 60' })
     const [first, second] = [(await start()).body.id, (await start()).body.id]
     const stop = (command: string) => client.post(`${base()}/bash/bash_commands/${command}/stop`)
@@ -142,41 +142,43 @@ describe('commands', () => {
   })
 })
 
-it('files are uploaded, downloaded and listed by git in the folder', async () => {
-  expect((await upload(`${base()}/file/upload`, join(ownValue, 'a/b.txt'))).status).toBe(200)
-  expect(readFileSync(join(ownValue, 'a/b.txt'), 'utf8')).toBe('text')
-  expect((await client.get(`${base()}/file/download`, { path: join(ownValue, 'a/b.txt') })).body).toBe('text')
-  expect((await client.get('/api/file/download', { path: join(ownValue, 'a/b.txt'), cid: id })).body).toBe(
+it('files in the folder can be uploaded, downloaded and listed by git', async () => {
+  expect((await upload(`${base()}/file/upload`, join(workspace, 'a/b.txt'))).status).toBe(200)
+  expect(readFileSync(join(workspace, 'a/b.txt'), 'utf8')).toBe('text')
+  expect((await client.get(`${base()}/file/download`, { path: join(workspace, 'a/b.txt') })).body).toBe(
+    'text',
+  )
+  expect((await client.get('/api/file/download', { path: join(workspace, 'a/b.txt'), cid: id })).body).toBe(
     'text',
   )
   expect(
-    (await client.send(`${base()}/file/create_directory?path=${ownValue}/new/deep`, { method: 'POST' }))
+    (await client.send(`${base()}/file/create_directory?path=${workspace}/new/deep`, { method: 'POST' }))
       .status,
   ).toBe(200)
-  expect(existsSync(join(ownValue, 'new/deep'))).toBe(true)
-  execFileSync('git', ['init', '-q'], { cwd: ownValue })
+  expect(existsSync(join(workspace, 'new/deep'))).toBe(true)
+  execFileSync('git', ['init', '-q'], { cwd: workspace })
   for (const path of [`${base()}/git/changes`, `/api/git/changes?cid=${id}`])
     expect((await client.get(path)).body).toEqual([{ status: 'ADDED', path: 'a/b.txt' }])
   expect((await client.get(`${base()}/git/commits`)).body).toEqual({ commits: [], has_more: false })
-  expect((await client.get(`${base()}/git/diff`, { path: join(ownValue, 'a/b.txt') })).body).toEqual({
+  expect((await client.get(`${base()}/git/diff`, { path: join(workspace, 'a/b.txt') })).body).toEqual({
     modified: 'text',
     original: null,
   })
   const { body } = await client.get<{ url: string }>(`${base()}/vscode/url`)
-  expect(new URL(body.url).searchParams.get('folder')).toBe(ownValue)
+  expect(new URL(body.url).searchParams.get('folder')).toBe(workspace)
   expect((await client.get(`${base()}/vscode/status`)).body).toEqual({ running: true, enabled: true })
 })
 
-it('nothing outside of the folder is read, written or run in, whatever leads there', async () => {
+it('paths and links out of the folder cannot be read, written or run in', async () => {
   writeFileSync(join(other.folder, 'secret'), 'secret')
-  symlinkSync(other.folder, join(ownValue, 'link'))
-  symlinkSync('/etc', join(ownValue, 'etc'))
+  symlinkSync(other.folder, join(workspace, 'link'))
+  symlinkSync('/etc', join(workspace, 'etc'))
   const paths: readonly string[] = [
     join(other.folder, 'secret'),
-    `${ownValue}-not/secret`,
-    `${ownValue}/../own-not/secret`,
-    `${ownValue}/link/secret`,
-    `${ownValue}/link/new/file`,
+    `${workspace}-not/secret`,
+    `${workspace}/../own-not/secret`,
+    `${workspace}/link/secret`,
+    `${workspace}/link/new/file`,
     'relative',
     './a',
     '~',
@@ -198,8 +200,8 @@ it('nothing outside of the folder is read, written or run in, whatever leads the
     ]
     expect([path, ...statuses]).toEqual([path, ...statuses.map(() => 422)])
   }
-  expect((await client.get(`${base()}/file/download`, { path: `${ownValue}/etc/passwd` })).status).toBe(403)
-  expect((await run('pwd', { cwd: `${ownValue}\u0000` })).status).toBe(422)
+  expect((await client.get(`${base()}/file/download`, { path: `${workspace}/etc/passwd` })).status).toBe(403)
+  expect((await run('pwd', { cwd: `${workspace}\u0000` })).status).toBe(422)
   for (const unknown of ['nobody', '../x', '%00'])
     expect((await client.get(`/api/conversations/${encodeURIComponent(unknown)}/git/changes`)).status).toBe(
       404,

@@ -67,7 +67,7 @@ it('a search finds, ranks, filters and pages', async () => {
   ])
 })
 
-it('no query is an error, and an invalid parameter is', async () => {
+it('a query without terms finds nothing, and an invalid parameter gets 422', async () => {
   const search = client(await filled(memoryStore({ fullText: true })))
   for (const query of ['', '%22', '-', '(', 'AND%20OR', '%00', '*', 'a'.repeat(5_000), '%ED%A0%80'])
     expect(await search(`query=${query}`), query).toEqual({
@@ -87,14 +87,14 @@ it('no query is an error, and an invalid parameter is', async () => {
     expect((await search(query)).status, query).toBe(422)
 })
 
-it('an invalid conversation is an error of its parameter', async () => {
+it('an invalid `conversation_id` gets 422', async () => {
   const { status, body } = await client(memoryStore({ fullText: true }))(
     `query=a&conversation_id=${'x'.repeat(201)}`,
   )
   expect([status, body.detail[0].loc]).toEqual([422, ['query', 'conversation_id']])
 })
 
-it('a service without an index says so, and nobody without a key learns anything', async () => {
+it('a service without an index returns 501, and a request without a key gets 401', async () => {
   expect(await client(memoryStore())('query=a')).toMatchObject({ status: 501 })
   const search = client(await filled(memoryStore({ fullText: true })), ['k'])
   const refused = await search('query=deploy')
@@ -103,7 +103,7 @@ it('a service without an index says so, and nobody without a key learns anything
   expect(ids(await search('query=deploy', { 'x-session-api-key': 'k' }))).toEqual(['3', '2', '1'])
 })
 
-it('a request without a key does no work, whatever it asks for', async () => {
+it('a request with a wrong key does not search the store', async () => {
   const store = await filled(memoryStore({ fullText: true }))
   const calls: unknown[] = []
   const watched = new Proxy(store, {
@@ -131,7 +131,7 @@ it('a request without a key does no work, whatever it asks for', async () => {
   expect(calls).toContain('searchText')
 })
 
-it('what is deleted or was redacted is not found', async () => {
+it('a search finds no deleted and no redacted text', async () => {
   const inner = memoryStore({ fullText: true })
   const rules = redactionRules({ secrets: ['correct horse battery'] })
   const store = await filled(redactingStore(inner, rules))

@@ -49,7 +49,7 @@ const withHost = ({ port }: Listening, host: string): Promise<number> =>
   })
 
 describe('closing', () => {
-  it('answers what is under way, then ends what goes on, and takes nothing new', async () => {
+  it('completes requests, then ends streams, and refuses new connections', async () => {
     const order: string[] = []
     const arrived = latch()
     const mayGo = latch()
@@ -102,7 +102,7 @@ describe('closing', () => {
     await server.close()
   })
 
-  it('cuts off who does not come to an end, once it has waited', async () => {
+  it('cuts off connections that have not ended at the deadline', async () => {
     const server = await start({
       fetch: () => new Promise<never>(() => undefined),
       onShutdown: () => new Promise<never>(() => undefined),
@@ -118,19 +118,23 @@ describe('closing', () => {
   })
 })
 
-describe('what is no request', () => {
+describe('invalid requests', () => {
   it.each<[string, string, number]>([
     ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', 400],
     ['a broken header', 'GET / HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n', 400],
-    ['too long a header', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
     [
-      'two lengths',
+      'a header of 40,000 bytes',
+      `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`,
+      431,
+    ],
+    [
+      'two body lengths',
       'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       400,
     ],
     ['no host in HTTP/1.1', 'GET / HTTP/1.1\r\n\r\n', 400],
-    ['a host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
-  ])('is answered: %s', async (_what, text, status) => {
+    ['an invalid host', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
+  ])('get an error response for %s', async (_what, text, status) => {
     const server = await start()
     const { output } = dial(server, text)
     expect(await output).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
@@ -138,7 +142,7 @@ describe('what is no request', () => {
   })
 })
 
-it.each([true, false])('HTTP/1.0 without a host is answered, to this machine only: %s', async (onlyLocal) => {
+it.each([true, false])('HTTP/1.0 without a host gets 200 with `onlyLocal: %s`', async (onlyLocal) => {
   const server = await start({ onlyLocal })
   const { output: text } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
   expect(await text).toMatch(/^HTTP\/1\.[01] 200 /)
@@ -150,13 +154,13 @@ const echo = async (request: Request): Promise<Response> => {
   return new Response(`${request.method} ${pathname} ${names} ${await request.text()}|`)
 }
 
-describe('a request that offers another protocol', () => {
+describe('a request that offers an upgrade to HTTP/2', () => {
   /** What curl and Java's HttpClient offer by default over plain HTTP/1.1. */
   const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
   it.each<[string, Partial<ListenOptions>]>([
-    ['where sockets are served', { upgrade: (_request, socket) => void socket.destroy() }],
-    ['where no sockets are served', {}],
-  ])('is handled as HTTP/1.1, four times on one connection: %s', async (_where, options) => {
+    ['with sockets', { upgrade: (_request, socket) => void socket.destroy() }],
+    ['without sockets', {}],
+  ])('is handled as HTTP/1.1, four times on one connection, %s', async (_where, options) => {
     const server = await start({ fetch: echo, ...options })
     const head = `Host: localhost\r\n${OFFER}`
     const { socket, output } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
@@ -176,7 +180,7 @@ describe('a request that offers another protocol', () => {
     ])
   })
 
-  it('ends when the server closes', async () => {
+  it('does not keep its connection open when the server closes', async () => {
     const server = await start({ upgrade: (_request, socket) => void socket.destroy(), fetch: echo })
     const { socket, output: text } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
@@ -185,8 +189,8 @@ describe('a request that offers another protocol', () => {
   })
 })
 
-describe('a socket that nobody can make sense of', () => {
-  it('is refused, and the server goes on', async () => {
+describe('an upgrade request that throws in the handler', () => {
+  it('gets 400, and the server continues', async () => {
     const server = await start({
       upgrade() {
         throw new Error('not caught where it is thrown')
@@ -202,14 +206,14 @@ const throwing = (): never => {
   throw new Error('not caught where it is thrown')
 }
 
-describe('a refused socket', () => {
+describe('a rejected upgrade', () => {
   const engine = createEngine({ store: memoryStore() })
   const { upgrade } = createSockets(createService({ engine }))
   it.each<[string, Partial<ListenOptions>, string]>([
-    ['by the path', { upgrade }, '404'],
-    ['by the host', { upgrade, onlyLocal: true }, '403'],
-    ['by an error', { upgrade: throwing }, '400'],
-  ])('keeps no connection of a peer that does not close it: %s', async (_, options, status) => {
+    ['for an unknown path', { upgrade }, '404'],
+    ['for another host', { upgrade, onlyLocal: true }, '403'],
+    ['for an error', { upgrade: throwing }, '400'],
+  ])('%s closes a connection that the peer keeps open', async (_, options, status) => {
     // A connection that is kept is closed at the deadline.
     const server = await start({ ...options, shutdownTimeout: 300_000 })
     const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
@@ -226,7 +230,7 @@ describe('a refused socket', () => {
   })
 })
 
-describe('a service for this machine only', () => {
+describe('a server with `onlyLocal`', () => {
   it.each<[string, number]>([
     ['localhost', 200],
     ['LOCALHOST:80', 200],
@@ -238,12 +242,12 @@ describe('a service for this machine only', () => {
     ['127.0.0.1.elsewhere.example', 403],
     ['localhost.elsewhere.example:80', 403],
     ['192.168.0.1', 403],
-  ])('asked as %s answers %i', async (host, status) => {
+  ])('responds to the host %s with %i', async (host, status) => {
     expect(await withHost(await start({ onlyLocal: true }), host)).toBe(status)
     expect(await withHost(await start(), host)).toBe(200)
   })
 
-  it('refuses sockets of other hosts and of pages of other sites', async () => {
+  it('rejects sockets of other hosts and of cross-site pages', async () => {
     let upgrades = 0
     const server = await start({
       onlyLocal: true,
@@ -254,18 +258,18 @@ describe('a service for this machine only', () => {
     })
     const ask = (headers: string): Promise<string> =>
       dial(server, `GET / HTTP/1.1\r\n${headers}\r\n${UPGRADE}`).output
-    const ownValue = `Host: 127.0.0.1:${server.port}`
-    expect(await ask(ownValue)).toContain('101')
-    expect(await ask(`${ownValue}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')
+    const host = `Host: 127.0.0.1:${server.port}`
+    expect(await ask(host)).toContain('101')
+    expect(await ask(`${host}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')
     expect(await ask('Host: elsewhere.example')).toContain('403')
-    expect(await ask(`${ownValue}\r\nOrigin: https://elsewhere.example`)).toContain('403')
-    expect(await ask(`${ownValue}\r\nSec-Fetch-Site: cross-site`)).toContain('403')
+    expect(await ask(`${host}\r\nOrigin: https://elsewhere.example`)).toContain('403')
+    expect(await ask(`${host}\r\nSec-Fetch-Site: cross-site`)).toContain('403')
     expect(upgrades).toBe(2)
   })
 })
 
-describe('an address', () => {
-  it('that is taken, or is none, is told of in one line', async () => {
+describe('a listen address', () => {
+  it('is named in the error if its port is in use or it belongs to another machine', async () => {
     const { port } = await start()
     await expect(start({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`)
     await expect(start({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1 is not an address of this machine')
@@ -284,7 +288,7 @@ describe('an address', () => {
     ['127.0.0.1.example', false],
     ['127.1', false],
     ['', false],
-  ])('%s is of this machine alone: %s', (host, local) => {
+  ])('%j is a loopback address: %s', (host, local) => {
     expect(isLoopback(host)).toBe(local)
     expect(namesLoopback(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)).toBe(local)
   })

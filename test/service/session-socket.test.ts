@@ -36,7 +36,7 @@ const framesOf = ({ frames }: Client): SessionFrame[] =>
 const brief = (client: Client): string[] => framesOf(client).map(({ type, seq }) => `${type}${seq ?? ''}`)
 const message = { role: 'user', content: [{ type: 'text', text: 'Hello you' }] }
 
-it('begins with a sync, the log after the cursor, and a snapshot, each once', async () => {
+it('a session begins with a sync, the events after the cursor, and a snapshot', async () => {
   const conversation = await begin()
   const empty = connect()
   await empty.count(2)
@@ -64,7 +64,7 @@ it('begins with a sync, the log after the cursor, and a snapshot, each once', as
   expect(brief(empty)).toEqual(['sync', 'transient', ...[0, 1, 2, 3, 4, 5].map((seq) => `durable${seq}`)])
 })
 
-it('delivers each event once while others are appended, and starts again when the cursor is of another log', async () => {
+it('a session gets each event once, and all of them for a cursor beyond the log', async () => {
   const conversation = await begin()
   const writing = (async () => {
     for (let index = 0; index < 100; index += 10) await conversation.append(notes(index, 10))
@@ -81,7 +81,7 @@ it('delivers each event once while others are appended, and starts again when th
   expect(framesOf(beyond).flatMap(({ seq }) => seq ?? [])).toHaveLength(100)
 })
 
-it('shows a reply in progress as one item, which is retired right before its event', async () => {
+it('a session shows a reply in progress as one item, which ends before its event', async () => {
   await begin({
     agent: (conversation) =>
       async function* (input) {
@@ -115,7 +115,7 @@ it('shows a reply in progress as one item, which is retired right before its eve
   expect(framesOf(again).filter(({ item_id }) => item_id !== undefined)).toEqual([])
 })
 
-it('reports frames that are no messages, appends none of them, and stays open', async () => {
+it('a session reports invalid frames, appends none of them, and stays open', async () => {
   const conversation = await begin()
   const client = connect()
   await client.count(2)
@@ -143,7 +143,7 @@ it('reports frames that are no messages, appends none of them, and stays open', 
 
 const closeOf = async (client: Client) => (await client.closed).code
 
-it('closes with a code: wrong keys, unknown conversations, wrong cursors, frames that are too large', async () => {
+it('a session closes with a code for a wrong key, id, cursor or an event that is too large', async () => {
   const conversation = await begin({ keys: ['secret'] })
   const auth = { headers: { 'x-session-api-key': 'secret' } }
   expect(await closeOf(connect(undefined, 'c', { first: { type: 'auth', session_api_key: 'no' } }))).toBe(

@@ -60,7 +60,7 @@ export function settingsWorld(): SettingsWorld {
 export const profile = (name: string, rest = ''): string => `/api/profiles/${name}${rest}`
 
 /** Wraps a store and records everything it receives, as text. */
-export function overheard(store: Store): { readonly store: Store; readonly writtenText: () => string } {
+export function recordingStore(store: Store): { readonly store: Store; readonly writtenText: () => string } {
   const input: unknown[] = []
   return {
     store: spyStore(store, (_, all) => input.push(all)),

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { merge } from '../../src/service/settings/settings-schema.ts'
 import { MASK } from '../../src/service/mask-secrets.ts'
 import { STORES } from './client.ts'
-import { KEY, LLM, overheard, profile, settingsWorld, type Json } from './settings-world.ts'
+import { KEY, LLM, recordingStore, profile, settingsWorld, type Json } from './settings-world.ts'
 
 const world = settingsWorld()
 const { begin, send } = world
 
-describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
-  it('are merged, masked and kept', async () => {
-    const { store, writtenText: input } = overheard(make())
+describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
+  it('are merged, shown masked and stored sealed', async () => {
+    const { store, writtenText: input } = recordingStore(make())
     await begin(store)
     expect((await send('GET', '/api/settings')).body).toEqual({
       agent_settings: {},
@@ -44,7 +44,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     })
   })
 
-  it('keep what is given as it was shown, also in lists and addresses', async () => {
+  it('keep a secret that is sent back masked, also in lists and URLs', async () => {
     await begin(make())
     const misc = {
       servers: [
@@ -86,7 +86,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     expect([refused.status, JSON.stringify(refused.body).includes('token of')]).toEqual([400, false])
   })
 
-  it('lose no change of several at once', async () => {
+  it('lose no concurrent change', async () => {
     await begin(make())
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -96,7 +96,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     expect(Object.keys((await world.client.service.settings.read()).misc_settings)).toHaveLength(20)
   })
 
-  it('load the model of the active profile, unless another is given', async () => {
+  it('load the LLM of the activated profile, with the changes of the same request', async () => {
     await begin(make())
     await send('POST', profile('a'), { llm: LLM })
     const change = async (body: object): Promise<unknown[]> => {
@@ -119,7 +119,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
   })
 })
 
-it('merging takes no shortcut by names of the language', () => {
+it('`merge` treats `__proto__` and `constructor` as plain fields', () => {
   const diff = JSON.parse(
     '{"__proto__": {"polluted": true}, "constructor": {"prototype": {"polluted": true}}}',
   )

@@ -19,7 +19,7 @@ async function report(fields: object, options: Partial<ServiceOptions> = {}): Pr
 describe('a shared conversation', () => {
   const publicRedaction = redactionRules({ secrets: [SECRET] })
 
-  it('is told with masks for what the rules call secret, in each of its texts', async () => {
+  it('is shown with the secrets of the rules redacted in each of its texts', async () => {
     const fields = {
       title: `deploy with ${SECRET} ${KEY}`,
       selected_repository: `https://bob:${SECRET}@host/x?token=abc&page=2`,
@@ -38,7 +38,7 @@ describe('a shared conversation', () => {
     expect(JSON.stringify(shown)).not.toContain(SECRET)
   })
 
-  it('is told as it is without rules, but for the secrets of its URLs', async () => {
+  it('is shown unchanged without rules, except for secrets in its URLs', async () => {
     const fields = {
       title: `on ${SECRET}`,
       selected_repository: 'https://bob:pw@host/x',

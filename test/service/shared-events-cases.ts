@@ -17,7 +17,7 @@ export interface Page {
 }
 
 /** A timestamp without a time zone, at a second of one fixed minute. */
-export const index = (second: number, fraction = ''): string =>
+export const timeAt = (second: number, fraction = ''): string =>
   `2026-01-01T00:00:${String(second).padStart(2, '0')}${fraction}`
 
 export const message = (id: string, timestamp: string, text = id): Event => ({
@@ -41,7 +41,7 @@ export const SECRET = 'gAAAAA-secret'
 const secretive: Event = {
   kind: 'ActionEvent',
   id: 'secretive',
-  timestamp: index(30),
+  timestamp: timeAt(30),
   thought: [],
   tool_name: 'terminal',
   tool_call_id: 'call',
@@ -59,14 +59,14 @@ const secretive: Event = {
 /** Twenty visible messages, two a second and out of order, among 400 hidden events. */
 export const LOG: readonly Event[] = [
   ...Array.from({ length: 20 }, (_, n) => [
-    message(`m${n}`, index((n * 7) % 10)),
-    ...Array.from({ length: 20 }, (_, k) => hidden(`h${n}-${k}`, index((n * 7) % 10))),
+    message(`m${n}`, timeAt((n * 7) % 10)),
+    ...Array.from({ length: 20 }, (_, k) => hidden(`h${n}-${k}`, timeAt((n * 7) % 10))),
   ]).flat(),
   secretive,
   { kind: 'PauseEvent', id: 'pause', timestamp: '2026-01-01T01:00:31.000001+01:00' },
 ]
 
-interface Refused {
+interface RejectedQuery {
   readonly what: string
   readonly path?: string
   readonly query: Query
@@ -77,20 +77,20 @@ const missing = (name: string) => [
   { type: 'missing', loc: ['query', name], msg: 'Field required', input: null },
 ]
 
-const limitIs = (limit: string, type: string, msg: string, ctx?: object): Refused => ({
-  what: `limit ${limit === '' ? 'of nothing' : limit}`,
+const limitIs = (limit: string, type: string, msg: string, ctx?: object): RejectedQuery => ({
+  what: `limit ${limit === '' ? '""' : limit}`,
   query: { conversation_id: SHARED, limit },
   detail: [{ type, loc: ['query', 'limit'], msg, input: limit, ...(ctx !== undefined && { ctx }) }],
 })
 
-const noNumber = (limit: string): Refused =>
+const notANumber = (limit: string): RejectedQuery =>
   limitIs(limit, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
 
 const KINDS = `${EVENT_KINDS.slice(0, -1)
   .map((kind) => `'${kind}'`)
   .join(', ')} or '${EVENT_KINDS.at(-1)}'`
 
-const badWord = (name: string, input: string, expected: string) => [
+const badEnum = (name: string, input: string, expected: string) => [
   { type: 'enum', loc: ['query', name], msg: `Input should be ${expected}`, input, ctx: { expected } },
 ]
 
@@ -115,26 +115,26 @@ const badId = [
   },
 ]
 
-const SHARED_TIMES = [SEARCH, COUNT].flatMap((path): Refused[] => [
+const SHARED_TIMES = [SEARCH, COUNT].flatMap((path): RejectedQuery[] => [
   { what: 'no conversation', path, query: {}, detail: missing('conversation_id') },
   {
-    what: 'an id that nothing can have',
+    what: 'an id with a NUL character',
     path,
     query: { conversation_id: 'a\u0000b' },
     detail: badId,
   },
-  { what: 'a conversation of no letters', path, query: { conversation_id: '' }, detail: badId },
+  { what: 'an empty conversation id', path, query: { conversation_id: '' }, detail: badId },
   {
     what: 'an unknown kind',
     path,
     query: { conversation_id: SHARED, kind__eq: 'Message' },
-    detail: badWord('kind__eq', 'Message', KINDS),
+    detail: badEnum('kind__eq', 'Message', KINDS),
   },
   {
     what: 'a kind in another case',
     path,
     query: { conversation_id: SHARED, kind__eq: 'messageevent' },
-    detail: badWord('kind__eq', 'messageevent', KINDS),
+    detail: badEnum('kind__eq', 'messageevent', KINDS),
   },
   ...['yesterday', '2026-02-30T00:00:00Z', '2026-01-01T24:00:00Z', '12:00', ''].flatMap((time) =>
     ['timestamp__gte', 'timestamp__lt'].map((name) => ({
@@ -146,22 +146,22 @@ const SHARED_TIMES = [SEARCH, COUNT].flatMap((path): Refused[] => [
   ),
 ])
 
-export const REFUSED: readonly Refused[] = [
+export const REJECTED: readonly RejectedQuery[] = [
   ...SHARED_TIMES,
   limitIs('0', 'greater_than', 'Input should be greater than 0', { gt: 0 }),
   limitIs('-1', 'greater_than', 'Input should be greater than 0', { gt: 0 }),
   limitIs('101', 'less_than_equal', 'Input should be less than or equal to 100', { le: 100 }),
   limitIs('9'.repeat(99), 'less_than_equal', 'Input should be less than or equal to 100', { le: 100 }),
-  ...['ten', '', '1.5', '1e1', '0x10', 'NaN', 'Infinity'].map(noNumber),
+  ...['ten', '', '1.5', '1e1', '0x10', 'NaN', 'Infinity'].map(notANumber),
   {
     what: 'an unknown order',
     query: { conversation_id: SHARED, sort_order: 'KIND' },
-    detail: badWord('sort_order', 'KIND', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+    detail: badEnum('sort_order', 'KIND', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
   },
   {
     what: 'an order in another case',
     query: { conversation_id: SHARED, sort_order: 'timestamp' },
-    detail: badWord('sort_order', 'timestamp', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+    detail: badEnum('sort_order', 'timestamp', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
   },
   ...['', '0', '-1', '100', 'nonsense', 'e30', '../../etc/passwd'].map((page_id) => ({
     what: `a cursor "${page_id}"`,
@@ -169,13 +169,13 @@ export const REFUSED: readonly Refused[] = [
     detail: badCursor('cursor'),
   })),
   {
-    what: 'everything at once',
+    what: 'several invalid parameters',
     query: { limit: 0, kind__eq: 'X', sort_order: 'Y', timestamp__gte: 'Z' },
     detail: [
       ...missing('conversation_id'),
-      ...badWord('kind__eq', 'X', KINDS),
+      ...badEnum('kind__eq', 'X', KINDS),
       ...badTime('timestamp__gte', 'Z'),
-      ...badWord('sort_order', 'Y', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+      ...badEnum('sort_order', 'Y', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
       {
         type: 'greater_than',
         loc: ['query', 'limit'],
@@ -186,12 +186,12 @@ export const REFUSED: readonly Refused[] = [
     ],
   },
   {
-    what: 'a batch of no conversation',
+    what: 'a batch without a conversation',
     path: BATCH,
     query: { id: 'm0' },
     detail: missing('conversation_id'),
   },
-  { what: 'a batch of nothing', path: BATCH, query: { conversation_id: SHARED }, detail: missing('id') },
+  { what: 'a batch without ids', path: BATCH, query: { conversation_id: SHARED }, detail: missing('id') },
 ]
 
 interface Accepted {
@@ -205,35 +205,35 @@ const inOrder = (events: readonly Event[]): string[] =>
   events.toSorted((a, b) => String(a.timestamp).localeCompare(String(b.timestamp))).map(({ id }) => id ?? '')
 export const ALL = [...inOrder(MESSAGES), 'secretive', 'pause']
 const within = (from: number, until: number) =>
-  inOrder(MESSAGES.filter(({ timestamp = '' }) => timestamp >= index(from) && timestamp < index(until)))
+  inOrder(MESSAGES.filter(({ timestamp = '' }) => timestamp >= timeAt(from) && timestamp < timeAt(until)))
 
 export const ACCEPTED: readonly Accepted[] = [
-  { what: 'nothing but the conversation', query: {}, ids: ALL },
+  { what: 'only the conversation', query: {}, ids: ALL },
   { what: 'the highest limit', query: { limit: 100 }, ids: ALL },
   { what: 'the lowest limit', query: { limit: 1 }, ids: ALL.slice(0, 1) },
   { what: 'a limit with a sign and a space', query: { limit: ' +3' }, ids: ALL.slice(0, 3) },
   { what: 'the last of two limits', query: { limit: ['0', '2'] }, ids: ALL.slice(0, 2) },
-  { what: 'an order', query: { sort_order: 'TIMESTAMP' }, ids: ALL },
-  { what: 'the other order', query: { sort_order: 'TIMESTAMP_DESC' }, ids: ALL.toReversed() },
+  { what: 'ascending order', query: { sort_order: 'TIMESTAMP' }, ids: ALL },
+  { what: 'descending order', query: { sort_order: 'TIMESTAMP_DESC' }, ids: ALL.toReversed() },
   { what: 'a kind', query: { kind__eq: 'MessageEvent' }, ids: inOrder(MESSAGES) },
-  { what: 'a kind that is not there', query: { kind__eq: 'TokenEvent' }, ids: [] },
-  { what: 'the kind that is hidden', query: { kind__eq: 'ConversationStateUpdateEvent' }, ids: [] },
+  { what: 'a kind without events', query: { kind__eq: 'TokenEvent' }, ids: [] },
+  { what: 'the hidden kind', query: { kind__eq: 'ConversationStateUpdateEvent' }, ids: [] },
   {
-    what: 'from a second on',
-    query: { timestamp__gte: index(3) },
+    what: 'a start time',
+    query: { timestamp__gte: timeAt(3) },
     ids: [...within(3, 60), 'secretive', 'pause'],
   },
-  { what: 'before a second', query: { timestamp__lt: index(3) }, ids: within(0, 3) },
-  { what: 'both', query: { timestamp__gte: index(2), timestamp__lt: index(4) }, ids: within(2, 4) },
-  { what: 'an empty span', query: { timestamp__gte: index(4), timestamp__lt: index(2) }, ids: [] },
+  { what: 'an end time', query: { timestamp__lt: timeAt(3) }, ids: within(0, 3) },
+  { what: 'a time range', query: { timestamp__gte: timeAt(2), timestamp__lt: timeAt(4) }, ids: within(2, 4) },
+  { what: 'an empty time range', query: { timestamp__gte: timeAt(4), timestamp__lt: timeAt(2) }, ids: [] },
   {
     what: 'a time in another zone',
     query: { timestamp__gte: '2026-01-01T02:00:30+02:00' },
     ids: ['secretive', 'pause'],
   },
-  { what: 'a time to the microsecond', query: { timestamp__gte: index(31, '.000001Z') }, ids: ['pause'] },
-  { what: 'a time after it', query: { timestamp__gte: index(31, '.000002Z') }, ids: [] },
-  { what: 'a day', query: { timestamp__lt: '2026-01-01' }, ids: [] },
+  { what: 'a time to the microsecond', query: { timestamp__gte: timeAt(31, '.000001Z') }, ids: ['pause'] },
+  { what: 'a time one microsecond later', query: { timestamp__gte: timeAt(31, '.000002Z') }, ids: [] },
+  { what: 'a date', query: { timestamp__lt: '2026-01-01' }, ids: [] },
   { what: 'an unknown parameter', query: { unheard_of: '1' }, ids: ALL },
 ]
 

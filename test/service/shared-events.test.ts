@@ -1,4 +1,4 @@
-/** Shared events follow interface section 4.1 exactly. */
+/** Shared events exactly as in section 4.1 of the interface. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
@@ -13,12 +13,12 @@ import {
   SHARED,
   DASHED,
   type Page,
-  index,
+  timeAt,
   message,
   SECRET,
   LOG,
   badCursor,
-  REFUSED,
+  REJECTED,
   ALL,
   ACCEPTED,
   idsOf,
@@ -55,18 +55,21 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
   })
   afterAll(() => store.close())
 
-  it.each(REFUSED)('refuses $what at $path', async ({ path = SEARCH, query, detail }) => {
-    const { status, body } = await client.get(path, query)
-    expect([status, body]).toEqual([422, { detail }])
-  })
+  it.each(REJECTED.map((row) => ({ path: SEARCH, ...row })))(
+    'reject $what at $path',
+    async ({ path, query, detail }) => {
+      const { status, body } = await client.get(path, query)
+      expect([status, body]).toEqual([422, { detail }])
+    },
+  )
 
-  it('refuses a cursor of another query, order or conversation', async () => {
+  it('reject a cursor of another query, order or conversation', async () => {
     const { next_page_id: page_id } = await search({ limit: 3 })
     for (const other of [
       { sort_order: 'TIMESTAMP_DESC' },
       { kind__eq: 'MessageEvent' },
-      { timestamp__gte: index(0) },
-      { timestamp__lt: index(59) },
+      { timestamp__gte: timeAt(0) },
+      { timestamp__lt: timeAt(59) },
       { conversation_id: 'private' },
       { conversation_id: 'unheard-of' },
     ]) {
@@ -80,19 +83,19 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     expect(idsOf(await search({ limit: 5, page_id: page_id ?? '' }))).toEqual(ALL.slice(3, 8))
   })
 
-  it.each(ACCEPTED)('takes $what', async ({ query, ids }) => {
+  it.each(ACCEPTED)('can be searched and counted with $what', async ({ query, ids }) => {
     expect(idsOf(await search(query))).toEqual(ids)
     const { limit: _limit, sort_order: _order, ...filter } = query
     const whole = (await walk(filter)).flat()
     expect((await client.get(COUNT, { conversation_id: SHARED, ...filter })).body).toBe(whole.length)
   })
 
-  it('reads a plus sign that nobody escaped', async () => {
+  it('accept an unescaped plus sign in a time', async () => {
     const path = `${SEARCH}?conversation_id=${SHARED}&timestamp__gte=2026-01-01T02:00:30+02:00`
     expect(idsOf((await client.send<Page>(path)).body)).toEqual(['secretive', 'pause'])
   })
 
-  it('fills every page but the last, whatever is hidden between, in one search of the store', async () => {
+  it('fill every page but the last with one store search, despite hidden events', async () => {
     for (const limit of [1, 3, 7, 22, 100]) {
       for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC']) {
         calls.length = 0
@@ -106,7 +109,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     }
   })
 
-  it('shows no encrypted content, at any depth, in any answer', async () => {
+  it('show encrypted content as null at any depth', async () => {
     for (const path of [SEARCH, BATCH, `${BATCH}/${SHARED}/secretive`]) {
       const query = path.endsWith('secretive')
         ? {}
@@ -119,7 +122,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     }
   })
 
-  it('hides one kind and no other', async () => {
+  it('include every kind except state updates', async () => {
     const kinds = EVENT_KINDS.filter((kind) => kind !== 'StreamingDeltaEvent')
     await store.createConversation({ id: 'kinds', public: true })
     await store.append('kinds', kinds.map(sampleOf), { mode: 'import', expected: 'none' })
@@ -132,7 +135,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     expect((await client.get(`${BATCH}/kinds/${hiddenId}`)).body).toBe(null)
   })
 
-  it('gets events by their ids, in the order asked, null for each that is not there', async () => {
+  it('can be read by ids, in the order of the request, with null for unknown ids', async () => {
     const id = ['pause', 'nothing', 'm3', 'h0-0', 'm3', '', 'a\nb', 'x'.repeat(300)]
     const { body } = await client.get<(Event | null)[]>(BATCH, { conversation_id: SHARED, id })
     expect(body.map((event) => event?.id ?? null)).toEqual([
@@ -152,7 +155,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     expect(more).toMatchObject({ status: 400, body: { detail: expect.stringContaining('101') } })
   })
 
-  it('gets one event, or null', async () => {
+  it('can be read one by one, with null for an unknown id', async () => {
     expect((await client.get(`${BATCH}/${SHARED}/m3`)).body).toMatchObject({ id: 'm3' })
     for (const path of [
       `${SHARED}/nothing`,
@@ -166,7 +169,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     }
   })
 
-  it('finds a UUID with and without dashes, and pages on with either', async () => {
+  it('accept a UUID with and without dashes, also from page to page', async () => {
     const first = await search({ conversation_id: DASHED, limit: 4 })
     const next = await search({ limit: 4, page_id: first.next_page_id ?? '' })
     const again = await search({
@@ -181,7 +184,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     ])
   })
 
-  it('lets a conversation that is unknown or not shared look empty', async () => {
+  it('are empty for an unknown and for a private conversation', async () => {
     for (const conversation_id of ['private', 'unheard-of', 'ffffffff-ffff-ffff-ffff-ffffffffffff']) {
       expect((await client.get(SEARCH, { conversation_id })).body).toEqual({ items: [], next_page_id: null })
       expect((await client.get(COUNT, { conversation_id })).body).toBe(0)
@@ -190,9 +193,9 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     }
   })
 
-  it('shows a conversation from when it is shared until it is not', async () => {
+  it('appear only while their conversation is public', async () => {
     await store.createConversation({ id: 'switched' })
-    await store.append('switched', [message('one', index(1))], { mode: 'import', expected: 'none' })
+    await store.append('switched', [message('one', timeAt(1))], { mode: 'import', expected: 'none' })
     for (const shared of [true, false, true]) {
       await store.updateConversation('switched', { public: shared })
       expect(idsOf(await search({ conversation_id: 'switched' }))).toEqual(shared ? ['one'] : [])
@@ -200,7 +203,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
   })
 
   it.each([SEARCH, COUNT, BATCH, `${BATCH}/ID/one`, '/api/shared-conversations'])(
-    'reads nothing of a private conversation, as if it were unknown: %s',
+    'cause the same store calls for a private and an unknown conversation: %s',
     async (path) => {
       const uuid = crypto.randomUUID()
       await store.createConversation({ id: uuid })
@@ -252,17 +255,17 @@ function sampleOf(kind: (typeof EVENT_KINDS)[number]): Event {
     SystemPromptEvent: { system_prompt: text, tools: [] },
     TokenEvent: { source: 'agent', prompt_token_ids: [1], response_token_ids: [2] },
   }
-  return { kind, id: `of-${kind}`, timestamp: index(1), ...more[kind] } as Event
+  return { kind, id: `of-${kind}`, timestamp: timeAt(1), ...more[kind] } as Event
 }
 
 it.each(Object.entries(STORES))(
-  'over %s a page of large events is short, and its cursor goes on; a batch of them is refused',
+  'over %s, large events are split into pages, and a batch of all of them gets 413',
   async (_, open) => {
     const client = await clientOver(open())
     const { store } = client.engine
     await store.createConversation({ id: 'large', public: true })
     const ids = Array.from({ length: 12 }, (__, n) => `m${n}`)
-    for (const id of ids) await store.append('large', [message(id, index(0), 'x'.repeat(1_500_000))])
+    for (const id of ids) await store.append('large', [message(id, timeAt(0), 'x'.repeat(1_500_000))])
     const seen: (string | undefined)[] = []
     let pages = 0
     let cursor: string | null = null

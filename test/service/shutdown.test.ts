@@ -52,7 +52,7 @@ async function closedIn(
   }
 }
 
-it('it may end, in half of the time', async () => {
+it('a run that ends in time finishes during the shutdown', async () => {
   const { step, reached, open } = gate()
   expect(await closedIn(step, { reached, open, shutdownTimeout: 60_000 })).toMatchObject({
     status: 'finished',
@@ -60,7 +60,7 @@ it('it may end, in half of the time', async () => {
   })
 })
 
-it('if it does not, it is interrupted, and its conversation says so', async () => {
+it('a run that does not end in time is interrupted, and its conversation is paused', async () => {
   const { step, reached } = gate()
   expect(await closedIn(step, { reached, shutdownTimeout: 200 })).toMatchObject({
     status: 'paused',
@@ -74,7 +74,7 @@ it.each([
   ['a whole head and half of a body', `${HEAD}content-length: 100\r\n\r\n{`],
   ['half of a head', HEAD],
   ['half of a chunk', `${HEAD}transfer-encoding: chunked\r\n\r\n40\r\n{`],
-])('a client that has sent %s does not hold it up', async (_, request) => {
+])('a client that has sent %s does not delay the shutdown', async (_, request) => {
   const { step, reached, open } = gate()
   const { milliseconds, ...ended } = await closedIn(step, {
     reached,
@@ -87,7 +87,7 @@ it.each([
   expect(milliseconds).toBeLessThan(5_000)
 })
 
-it('a step that ignores its signal is left behind at the deadline, and its lease is released', async () => {
+it('a step that ignores its signal does not delay the shutdown, and its lease is released', async () => {
   const reached = Promise.withResolvers<void>()
   // oxlint-disable-next-line require-yield -- it never returns.
   const step: Step = async function* () {
@@ -121,11 +121,11 @@ const START = JSON.stringify({
 })
 const UPGRADE = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n'
 
-it('the lease of another process is not released with a run whose agent hangs', async () => {
+it('a shutdown during a hanging agent keeps the lease of another process', async () => {
   const store = memoryStore()
-  const asked = Promise.withResolvers<void>()
+  const agentCalled = Promise.withResolvers<void>()
   const agent = (): Promise<Step> => {
-    asked.resolve()
+    agentCalled.resolve()
     return new Promise(() => undefined)
   }
   const server = await serve({ store, port: 0, shutdownTimeout: 200, agent })
@@ -133,7 +133,7 @@ it('the lease of another process is not released with a run whose agent hangs', 
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi')
   await fetch(`${server.url}/api/conversations/c/run`, { method: 'POST' })
-  await asked.promise
+  await agentCalled.promise
   const { step, reached, open } = gate()
   const run = conversation.run(step)
   await reached
@@ -144,7 +144,7 @@ it('the lease of another process is not released with a run whose agent hangs', 
   await engine.close()
 })
 
-it('is not ready from the beginning of its end', async () => {
+it('`/ready` returns 503 from the beginning of the shutdown', async () => {
   const server = await serve({ store: memoryStore(), port: 0 })
   const ready = statusOf(server.url, 'GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n')
   const closed = server.close()
@@ -152,7 +152,7 @@ it('is not ready from the beginning of its end', async () => {
   await closed
 })
 
-it('connections that only the kernel has accepted get a response', async () => {
+it('requests in the kernel backlog get a response during the shutdown', async () => {
   const { url, child, stop } = await startServer(['--db', folder({})('events.db')])
   child.kill('SIGSTOP')
   const sent: Promise<void>[] = []

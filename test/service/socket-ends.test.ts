@@ -24,13 +24,13 @@ const begin = async (options: WorldOptions = {}): Promise<World> => (here = awai
 const KEYS = { keys: ['right'] }
 const AUTH = { type: 'auth', session_api_key: 'right' }
 
-describe('the key', () => {
+describe('the key of a socket', () => {
   it.each([
     ['the header', { headers: { 'x-session-api-key': 'right' } }],
     ['the first frame', { first: AUTH }],
     ['a cookie', { headers: { cookie: 'api_key=right' } }],
-    ['the first frame beside a wrong cookie', { headers: { cookie: 'api_key=wrong' }, first: AUTH }],
-  ])('is taken from %s', async (_, options) => {
+    ['the first frame after a wrong cookie', { headers: { cookie: 'api_key=wrong' }, first: AUTH }],
+  ])('is accepted in %s', async (_, options) => {
     await begin(KEYS)
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE, ...options })
@@ -43,19 +43,19 @@ describe('the key', () => {
 
   it.each([
     ['a wrong key in the first frame', { first: { type: 'auth', session_api_key: 'wrong' } }],
-    ['a first frame that is none', { first: 'Hello' }],
+    ['an invalid first frame', { first: 'Hello' }],
     ['a message before the key', { first: { role: 'user', content: [{ text: 'Hi' }] } }],
     ['a key in the URL', { query: { session_api_key: 'right' } }],
     [
-      'a key in the URL beside the header',
+      'a key in the URL and in the header',
       { query: { session_api_key: 'right' }, headers: { 'x-session-api-key': 'right' } },
     ],
     [
-      'a key in a cookie that a page of another site sends along',
+      'a key in the cookie of a cross-site page',
       { headers: { cookie: 'api_key=right', origin: 'https://elsewhere.example' }, first: '{}' },
     ],
     ['a wrong key in a cookie', { headers: { cookie: 'api_key=wrong' }, first: '{}' }],
-    ['no key in time', {}],
+    ['a missing key', {}],
   ])('%s closes with 4001', async (_, options) => {
     await begin({ ...KEYS, sockets: { authTimeout: 50 } })
     const conversation = await here.conversation()
@@ -66,7 +66,7 @@ describe('the key', () => {
     expect(here.service.live.size).toBe(0)
   })
 
-  it('none is needed where none is configured, but a page of another site is refused', async () => {
+  it('is not needed when none is configured, but a cross-site page is rejected', async () => {
     await begin()
     await here.conversation()
     await caughtUp(here.connect('c', { query: ENVELOPE }))
@@ -75,8 +75,8 @@ describe('the key', () => {
   })
 })
 
-describe('the ends of a socket', () => {
-  it('4004 for an unknown conversation, and for one that is deleted', async () => {
+describe('a socket', () => {
+  it('closes with 4004 for an unknown or deleted conversation', async () => {
     await begin()
     const conversation = await here.conversation()
     expect((await here.connect('nobody').closed).code).toBe(CLOSE.unknown)
@@ -96,15 +96,15 @@ describe('the ends of a socket', () => {
     [{ resend_mode: 'since', after_timestamp: 'yesterday' }, 'query.after_timestamp'],
     [{ format: 'xml' }, 'query.format'],
     [{ resend_all: 'true' }, 'resend_all'],
-  ])('4400 for %j', async (query, words) => {
+  ])('closes with 4400 for the query %j', async (query, text) => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(note('n0'))
     const { code, reason } = await here.connect('c', { query }).closed
-    expect([code, reason]).toEqual([CLOSE.badRequest, expect.stringContaining(words)])
+    expect([code, reason]).toEqual([CLOSE.badRequest, expect.stringContaining(text)])
   })
 
-  it('1013 beyond the limits, for one conversation and in all; a place that is left is free', async () => {
+  it('closes with 1013 beyond the limits, until another socket closes', async () => {
     await begin({ live: { maxPerConversation: 2, maxTotal: 3 } })
     await here.conversation('c')
     await here.conversation('d')
@@ -119,7 +119,7 @@ describe('the ends of a socket', () => {
     await caughtUp(here.connect('c', { query: ENVELOPE }))
   })
 
-  it('1009 for a frame that is too large', async () => {
+  it('closes with 1009 for a frame that is too large', async () => {
     await begin({ sockets: { maxFrameBytes: 1_000 } })
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -128,7 +128,7 @@ describe('the ends of a socket', () => {
     expect((await client.closed).code).toBe(CLOSE.tooLarge)
   })
 
-  it('4009 when nothing is heard of the client', async () => {
+  it('closes with 4009 when the client does not answer pings', async () => {
     await begin({ live: { heartbeatInterval: 200 }, sockets: { closeTimeout: 50 } })
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -142,7 +142,7 @@ describe('the ends of a socket', () => {
     expect(other.socket.readyState).toBe(other.socket.OPEN)
   })
 
-  it('1001 when the server goes away, with the place to go on', async () => {
+  it('closes with 1001 and the position to resume from when the server closes', async () => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 5))
@@ -155,7 +155,7 @@ describe('the ends of a socket', () => {
     expect([here.service.live.size, here.sockets.size]).toEqual([0, 0])
   })
 
-  it('1001 when the engine is closed', async () => {
+  it('closes with 1001 when the engine closes', async () => {
     await begin()
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -164,14 +164,14 @@ describe('the ends of a socket', () => {
     expect((await client.closed).code).toBe(CLOSE.away)
   })
 
-  it('404 for another path, before any socket', async () => {
+  it('is rejected with 404 for an unknown path', async () => {
     await begin()
     const socket = new WebSocket(`${here.server.url.replace('http', 'ws')}/sockets/other`)
     const error = await new Promise<Error>((resolve) => socket.once('error', resolve))
     expect(error.message).toContain('404')
   })
 
-  it('400 for an address that is none, on whatever server', async () => {
+  it('is rejected with 400 for an invalid URL, on any HTTP server', async () => {
     await begin()
     const server = createServer().on('upgrade', here.sockets.upgrade).listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
@@ -189,8 +189,8 @@ describe('the ends of a socket', () => {
   })
 })
 
-describe('what a client says', () => {
-  it('is said and answered; what is malformed is told on that socket, and nothing else comes of it', async () => {
+describe('a message over a socket', () => {
+  it('gets a reply; an invalid one is reported on its socket and not appended', async () => {
     await begin({ agent: scriptedAgent(['Good morning.']) })
     const conversation = await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -223,7 +223,7 @@ describe('what a client says', () => {
     expect((await conversation.state()).header.status).toBe('finished')
   })
 
-  it('what cannot be run is told, and not said', async () => {
+  it('is reported and not appended at the maximum number of runs', async () => {
     const current = gate()
     await begin({ agent: () => current.step, maxRuns: 1 })
     await here.conversation('busy')
@@ -235,7 +235,7 @@ describe('what a client says', () => {
     expect(await here.engine.store.count({ conversationId: 'c' })).toBe(0)
   })
 
-  it('a key that was used for another message is told as what it is', async () => {
+  it('is reported as `id_conflict` if its key belongs to another message', async () => {
     await begin()
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })

@@ -33,11 +33,11 @@ function frameHead(bytes: number): Buffer {
   return head
 }
 
-describe('a socket that has not shown a key', () => {
+describe('an unauthenticated socket', () => {
   it.each([
-    ['a frame that never ends', frameHead(4 * 2 ** 20)],
-    ['a fragment that never ends', Buffer.concat([Buffer.of(0x01, 0xfe, 0x10, 0x01), Buffer.alloc(4)])],
-  ])('may send little: %s', async (_what, head) => {
+    ['an endless frame', frameHead(4 * 2 ** 20)],
+    ['an endless fragment', Buffer.concat([Buffer.of(0x01, 0xfe, 0x10, 0x01), Buffer.alloc(4)])],
+  ])('closes with 1009 after 5,000 bytes of %s', async (_what, head) => {
     await begin()
     await here.conversation()
     const clients = Array.from({ length: 20 }, () => here.connect('c'))
@@ -51,14 +51,14 @@ describe('a socket that has not shown a key', () => {
     await expect.poll(() => here.sockets.size).toBe(0)
   })
 
-  it('may send one whole frame, and no long one', async () => {
+  it('closes with 1009 for a first frame of 5,000 bytes', async () => {
     await begin()
     await here.conversation()
     const client = here.connect('c', { first: { ...AUTH, pad: 'x'.repeat(5_000) } })
     expect((await client.closed).code).toBe(CLOSE.tooLarge)
   })
 
-  it('may send its key and a long message in one go: the message is read when the key was', async () => {
+  it('can send its key and a long message at once', async () => {
     await begin()
     await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -70,7 +70,7 @@ describe('a socket that has not shown a key', () => {
     expect(JSON.stringify(event).length).toBeGreaterThan(2 ** 20)
   })
 
-  it('never takes the place of one that has: the longest waiting gives way', async () => {
+  it('takes no slot of an authenticated one: the oldest closes with 1013 at the limit', async () => {
     await begin({ sockets: { maxUnauthenticated: 3 }, live: { maxTotal: 2 } })
     await here.conversation()
     const idle: Client[] = []
@@ -88,7 +88,7 @@ describe('a socket that has not shown a key', () => {
     expect(idle[7]?.socket.readyState).toBe(WebSocket.OPEN)
   })
 
-  it.runIf(process.platform === 'linux')('never costs another address its socket', async () => {
+  it.runIf(process.platform === 'linux')('does not close the sockets of another address', async () => {
     await begin({ sockets: { maxUnauthenticated: 3 } })
     await here.conversation()
     const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c`
@@ -105,7 +105,7 @@ describe('a socket that has not shown a key', () => {
     expect(other.readyState).toBe(WebSocket.OPEN)
   })
 
-  it('has a bound for all addresses together', async () => {
+  it('closes with 1013 when another one connects at the limit', async () => {
     await begin({ sockets: { maxUnauthenticated: 1 } })
     await here.conversation()
     const first = here.connect('c')
@@ -117,7 +117,7 @@ describe('a socket that has not shown a key', () => {
     await second.find<{ readonly key?: string }>(({ key }) => key === 'caught_up')
   })
 
-  it('a wrong key in a header is no socket: 401', async () => {
+  it('is rejected with 401 for a wrong key in a header', async () => {
     await begin()
     await here.conversation()
     const client = here.connect('c', { headers: { 'x-session-api-key': 'wrong' } })
@@ -127,7 +127,7 @@ describe('a socket that has not shown a key', () => {
 })
 
 describe('all sockets together', () => {
-  it('hold a bounded part of frames that never end', async () => {
+  it('have a maximum of buffered bytes, and close with 1013 beyond it', async () => {
     await begin({ sockets: { maxInbound: 1_000_000 } })
     await here.conversation()
     const clients = Array.from({ length: 10 }, () => here.connect('c', { headers: RIGHT }))
@@ -163,35 +163,35 @@ async function readersOf(key: string): Promise<{
   return { sockets: [header, frame], stream: response.text() }
 }
 
-describe('an open stream whose key is no longer good', () => {
+describe('an open stream whose key becomes invalid', () => {
   it.each([
     ['was deleted', null],
-    ['has run out', 4_000],
-  ])('ends, and says so, when it %s; one of a good key goes on', async (what, window) => {
+    ['has expired', 4_000],
+  ])('ends with an error when its key %s, and streams of other keys continue', async (what, window) => {
     // An expired key is detected without a heartbeat.
     await begin({ live: { heartbeatInterval: window === null ? 300 : 600_000 } })
     const conversation = await here.conversation()
-    const [bad, good] = [
+    const [ending, valid] = [
       await here.service.keys.create(inWindow(window)),
       await here.service.keys.create(inWindow(null)),
     ]
-    const goodOnes = await readersOf(good.key)
+    const validReaders = await readersOf(valid.key)
     const session = here.connect('c', { query: ENVELOPE, headers: RIGHT })
-    const { sockets, stream } = await readersOf(bad.key)
-    if (what === 'was deleted') await here.service.keys.remove(bad.id)
+    const { sockets, stream } = await readersOf(ending.key)
+    if (what === 'was deleted') await here.service.keys.remove(ending.id)
     for (const { closed } of sockets) expect((await closed).code).toBe(CLOSE.unauthorized)
     expect(await stream).toContain('The key is no longer valid.')
     await conversation.append(note('later'))
-    for (const client of [...goodOnes.sockets, session]) {
+    for (const client of [...validReaders.sockets, session]) {
       await client.find<Envelope>(({ event }) => event.id === 'later')
     }
     for (const { frames } of sockets) expect(frames.join('')).not.toContain('later')
     expect(here.service.live.size).toBe(4)
     await here.server.close()
-    expect(await goodOnes.stream).toContain('later')
+    expect(await validReaders.stream).toContain('later')
   })
 
-  it('takes no message more, also before it was looked at', async () => {
+  it('rejects a message before the next check of its key', async () => {
     await begin({ live: { heartbeatInterval: 600_000 } })
     const conversation = await here.conversation()
     const { id, key } = await here.service.keys.create(inWindow(null))
@@ -203,7 +203,7 @@ describe('an open stream whose key is no longer good', () => {
     expect((await conversation.state()).log.entries.length).toBe(0)
   })
 
-  it('is not ended because the keys cannot be read for a moment', async () => {
+  it('stays open while the keys cannot be read', async () => {
     const plain = memoryStore()
     let away = false
     let refused = 0

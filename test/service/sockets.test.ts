@@ -24,19 +24,19 @@ let here: World
 
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
-const index = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
-const has = (client: Client, id: string): Promise<unknown> =>
+const timeAt = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
+const waitForEvent = (client: Client, id: string): Promise<unknown> =>
   client.find<Envelope>(({ event }) => event.id === id)
 
-describe('the stream', () => {
-  it('begins with the full state and the marker, then what comes; nothing of the log unless asked', async () => {
+describe('the stream of a socket', () => {
+  it('begins with the full state and the marker, then sends only new events', async () => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 3))
     const client = here.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     await conversation.append(note('n3'))
-    await has(client, 'n3')
+    await waitForEvent(client, 'n3')
     const [full, marker, next] = envelopes(client)
     expect(full).toMatchObject({
       type: 'state',
@@ -57,7 +57,7 @@ describe('the stream', () => {
     expect((await conversation.state()).log.entries.length).toBe(4)
   })
 
-  it('without the envelope sends bare events', async () => {
+  it('sends bare events without the envelope format', async () => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(note('n0'))
@@ -71,33 +71,33 @@ describe('the stream', () => {
   })
 
   it.each([
-    ['all', { resend_mode: 'all' }, 0],
+    ['from the beginning', { resend_mode: 'all' }, 0],
     ['after a position', { after: 41 }, 42],
     ['after an event', { after_event_id: 'n41' }, 42],
     ['after a position and its event', { after: 41, after_event_id: 'n41' }, 42],
-    ['after nothing', { after: -1 }, 0],
+    ['after position -1', { after: -1 }, 0],
     ['since a time', { resend_mode: 'since', after_timestamp: '2026-01-01T00:00:50Z' }, 50],
     ['since a time without a zone', { resend_mode: 'since', after_timestamp: '2026-01-01T00:00:50' }, 50],
-    ['since a time to come', { resend_mode: 'since', after_timestamp: '2036-01-01T00:00:00Z' }, 300],
-  ])('replays %s', async (_, query, from) => {
+    ['since a future time', { resend_mode: 'since', after_timestamp: '2036-01-01T00:00:00Z' }, 300],
+  ])('replays the log %s', async (_, query, from) => {
     await begin()
     const conversation = await here.conversation()
-    await conversation.append(notes(0, 300).map((event, i) => ({ ...event, timestamp: index(i) })))
+    await conversation.append(notes(0, 300).map((event, i) => ({ ...event, timestamp: timeAt(i) })))
     const client = here.connect('c', { query: { ...ENVELOPE, ...query } })
     await caughtUp(client)
     await conversation.append(note('last'))
-    await has(client, 'last')
+    await waitForEvent(client, 'last')
     const ids = Array.from({ length: 300 - from }, (__, i) => `n${from + i}`)
     expect(eventIds(client)).toEqual([...ids, 'last'])
     expect(envelopes(client)[0]?.position).toBe(from - 1)
   })
 
   it.each([
-    ['a position that the log has not', { after: 9 }],
-    ['an event that it has not', { after_event_id: 'lost' }],
-    ['a position where it has another event', { after: 1, after_event_id: 'n0' }],
-    ['an id that no event can have', { after_event_id: '__root__' }],
-  ])('starts over, and says so, after %s (law B3)', async (_, query) => {
+    ['a position beyond the log', { after: 9 }],
+    ['an unknown event', { after_event_id: 'lost' }],
+    ['a position of another event', { after: 1, after_event_id: 'n0' }],
+    ['an invalid event id', { after_event_id: '__root__' }],
+  ])('sends a reset and the whole log after %s (law B3)', async (_, query) => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 3))
@@ -113,7 +113,7 @@ describe('the stream', () => {
     ])
   })
 
-  it('a reconnect after the last position gives exactly the rest, wherever it broke off', async () => {
+  it('continues with exactly the remaining events after each reconnect', async () => {
     await begin()
     const conversation = await here.conversation()
     const all: (string | undefined)[] = []
@@ -138,7 +138,7 @@ describe('the stream', () => {
     expect(all).toEqual(notes(0, 400).map(({ id }) => id))
   })
 
-  it('tells of every change of status, also of those that no update in the log tells of', async () => {
+  it('reports every change of status, also without a status update in the log', async () => {
     await begin()
     const conversation = await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -157,7 +157,7 @@ describe('the stream', () => {
       id: 'e',
     })
     await conversation.append(note('last'))
-    await has(client, 'last')
+    await waitForEvent(client, 'last')
     const report = envelopes(client).flatMap(({ type, event }) =>
       event.key === 'execution_status' ? [[type, event.value]] : [],
     )
@@ -168,7 +168,7 @@ describe('the stream', () => {
     ])
   })
 
-  it('carries deltas live only, before the event that they make up, and never a secret', async () => {
+  it('sends deltas only live and before their event, and no encrypted content', async () => {
     await begin({ agent: scriptedAgent(['One two three.']) })
     const conversation = await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
@@ -181,7 +181,7 @@ describe('the stream', () => {
       id: 'secret',
       llm_message: { role: 'assistant', responses_reasoning_item: { encrypted_content: 'gAAAA' } },
     })
-    await has(client, 'secret')
+    await waitForEvent(client, 'secret')
     const kinds = envelopes(client).map(({ event }) => event.kind)
     const words = envelopes(client).flatMap(({ event }) => ('content' in event ? [event.content] : []))
     expect(words.join('')).toBe('One two three.')
@@ -195,7 +195,7 @@ describe('the stream', () => {
     expect(late.frames.join('')).not.toContain('gAAAA')
   })
 
-  it('one slow to begin with sees what was appended while it replayed', async () => {
+  it('contains the events that are appended during a replay', async () => {
     await begin({ live: { bufferChars: 2_000 } })
     const conversation = await here.conversation()
     await conversation.append(notes(0, 2_000))
@@ -203,32 +203,32 @@ describe('the stream', () => {
     for (let index = 2_000; index < 2_600; index += 50) await conversation.append(notes(index, 50))
     const ids = notes(0, 2_600).map(({ id }) => id)
     for (const client of clients) {
-      await has(client, 'n2599')
+      await waitForEvent(client, 'n2599')
       expect(eventIds(client)).toEqual(ids)
     }
   })
 })
 
-it('since a time is from the first in the order of the log, though times go back', async () => {
+it('a replay since a time begins at the first later event, in the order of the log', async () => {
   await begin()
   const conversation = await here.conversation()
   const times = [1, 9, 2, 5, 3]
-  await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: index(times[i] ?? 0) })))
+  await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: timeAt(times[i] ?? 0) })))
   const client = here.connect('c', {
-    query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: index(4) },
+    query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: timeAt(4) },
   })
   await caughtUp(client)
   expect(eventIds(client)).toEqual(['n1', 'n2', 'n3', 'n4'])
 })
 
-describe('a store that fails', () => {
+describe('a failing store', () => {
   const BUSY = Object.assign(new Error('The store is busy.'), {
     name: 'ColloquyError',
     code: 'store_busy',
     data: {},
   })
 
-  it('in the middle of a replay: the reader is told, and misses nothing when it is there again', async () => {
+  it('sends a reader an error during a replay, and then every event', async () => {
     const store = memoryStore()
     let remaining = 0
     const failing = wrapStore(store, {
@@ -257,13 +257,13 @@ describe('a store that fails', () => {
     await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
     remaining = 2
     const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
-    await has(client, 'n2999')
+    await waitForEvent(client, 'n2999')
     expect(eventIds(client)).toEqual(notes(0, 3_000).map(({ id }) => id))
     expect(remaining).toBe(0)
     expect(envelopes(client).some(({ type }) => type === 'error')).toBe(true)
   })
 
-  it('for good: the socket is closed with 1011, and nobody is told what went wrong inside', async () => {
+  it('closes the socket with 1011 and without details after a permanent error', async () => {
     const failing = failingStore()
     await begin({ store: failing.store })
     const conversation = await here.conversation()

@@ -18,20 +18,20 @@ const refused = (loc: readonly string[]) => ({
 
 const saveAgent = (acp: Json) => send('POST', '/api/agent-profiles/a', { acp })
 
-describe('a stored secret goes only where it was stored for', () => {
+describe('a stored secret', () => {
   const AT = 'https://api.example/v1'
   const base = { model: 'm', api_key: KEY, base_url: AT, extra_headers: { 'X-Team': 'a' } }
   const stored = { ...base, api_key: MASK }
   const elsewhere: readonly [what: string, llm: Json][] = [
     ['another address', { ...stored, base_url: 'https://evil.example/v1' }],
     ['no address', { model: 'm', api_key: MASK, extra_headers: base.extra_headers }],
-    ['null for an address', { ...stored, base_url: null }],
+    ['a null address', { ...stored, base_url: null }],
     ['another header', { ...stored, extra_headers: { 'X-Team': 'a', 'X-Forward-To': 'evil.example' } }],
     ['an address in the body', { ...stored, litellm_extra_body: { api_base: 'https://evil.example' } }],
     ['a proxy in the body', { ...stored, litellm_extra_body: { deep: [{ proxy: 'evil.example' }] } }],
   ]
 
-  it.each(elsewhere)('in a profile: %s', async (_, llm) => {
+  it.each(elsewhere)('cannot be kept in a profile with %s', async (_, llm) => {
     const requests: Json[] = []
     await begin(memoryStore(), { secret: SECRET, askLlm: async (one) => void requests.push(one) })
     await send('POST', profile('a'), { llm: base })
@@ -44,7 +44,7 @@ describe('a stored secret goes only where it was stored for', () => {
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: null } })).status).toBe(201)
   })
 
-  it.each(elsewhere)('in an agent profile: %s', async (_, llm) => {
+  it.each(elsewhere)('cannot be kept in an agent profile with %s', async (_, llm) => {
     await begin()
     await saveAgent(base)
     const moves = llm['base_url'] === undefined ? { ...llm, base_url: null } : llm
@@ -54,7 +54,7 @@ describe('a stored secret goes only where it was stored for', () => {
     expect((await saveAgent({ ...moves, api_key: 'another' })).status).toBe(201)
   })
 
-  it.each(elsewhere)('in the settings: %s', async (_, llm) => {
+  it.each(elsewhere)('cannot be kept in the settings with %s', async (_, llm) => {
     await begin()
     await send('PATCH', '/api/settings', { agent_settings_diff: { llm: base } })
     const { api_key: _masked, ...rest } = llm
@@ -70,7 +70,7 @@ describe('a stored secret goes only where it was stored for', () => {
     expect(status).toBe(200)
   })
 
-  it('a header goes as little as a key, and its neighbours in a group stay free', async () => {
+  it('cannot be kept in a header with another URL, but other servers can change', async () => {
     await begin()
     const server = { url: 'https://a.example', headers: { Authorization: KEY } }
     await send('PATCH', '/api/settings', {
@@ -85,7 +85,7 @@ describe('a stored secret goes only where it was stored for', () => {
     expect((await change({ b: null })).status).toBe(200)
   })
 
-  it('nobody who says that he will use secrets is given masks', async () => {
+  it('is left out, not masked, with the header X-Expose-Secrets', async () => {
     await begin()
     const settings = { llm: { ...base, base_url: 'https://h/?key=k' }, list: [{ token: 't' }, 1] }
     await send('PATCH', '/api/settings', {

@@ -100,7 +100,7 @@ const ids = ({ sent }: Reader): (string | undefined)[] =>
   sent.flatMap(({ data }) => (data.kind === 'MessageEvent' ? [data.id] : []))
 
 describe('server-sent events', () => {
-  it('are the stream of the sockets, each with its position', async () => {
+  it('contain the events of a socket, each with its position as the id', async () => {
     await begin({ agent: scriptedAgent(['One two.']) })
     const conversation = await here.conversation()
     await conversation.append(notes(0, 3))
@@ -126,7 +126,7 @@ describe('server-sent events', () => {
     expect(words.join('')).toBe('One two.')
   })
 
-  it('go on after Last-Event-ID, whatever else the address says', async () => {
+  it('continue after Last-Event-ID, whatever the query contains', async () => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 100))
@@ -142,7 +142,7 @@ describe('server-sent events', () => {
     }
   })
 
-  it('a reconnect after each break gives exactly the rest', async () => {
+  it('continue with exactly the remaining events after each reconnect', async () => {
     await begin()
     const conversation = await here.conversation()
     const seen: (string | undefined)[] = []
@@ -169,7 +169,7 @@ describe('server-sent events', () => {
     ['c', '', { 'last-event-id': 'x' }, 422],
     ['c', '', { 'last-event-id': '1e400' }, 422],
     ['c', '', { 'x-session-api-key': 'wrong' }, 401],
-  ])('%s%s with %j is %i, and holds no place', async (id, query, headers, status) => {
+  ])('%s%s with %j gets %i and holds no slot', async (id, query, headers, status) => {
     await begin({ keys: ['right'] })
     await here.conversation()
     const reader = await listenTo(id, query, { 'x-session-api-key': 'right', ...headers })
@@ -181,7 +181,7 @@ describe('server-sent events', () => {
     ['?after=7', {}],
     ['?after_event_id=nothing', {}],
     ['', { 'last-event-id': '12' }],
-  ])('start over, and say so, where the log has not what %s %j names (law B3)', async (query, headers) => {
+  ])('begin with a reset if the event of %s %j is not in the log (law B3)', async (query, headers) => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 2))
@@ -196,7 +196,7 @@ describe('server-sent events', () => {
     ])
   })
 
-  it('429 beyond the limit; a reader who leaves makes room', async () => {
+  it('get 429 beyond the limit, until a reader leaves', async () => {
     await begin({ live: { maxPerConversation: 1 } })
     await here.conversation()
     const reader = await listenTo('c')
@@ -207,7 +207,7 @@ describe('server-sent events', () => {
     expect((await listenTo('c')).response.statusCode).toBe(200)
   })
 
-  it('a question for the head alone, and a client that leaves at once, hold no place', async () => {
+  it('hold no slot for a HEAD request or a client that leaves at once', async () => {
     await begin()
     await here.conversation()
     const address = `${here.server.url}/api/conversations/c/events/stream`
@@ -226,7 +226,7 @@ describe('server-sent events', () => {
     expect(here.service.live.size).toBe(0)
   })
 
-  it('signs of life are comments', async () => {
+  it('contain heartbeats as comments', async () => {
     await begin({ live: { heartbeatInterval: 10 } })
     await here.conversation()
     const reader = await listenTo('c')
@@ -234,7 +234,7 @@ describe('server-sent events', () => {
     expect(reader.sent.map(({ data }) => data.key)).toEqual(['full_state', 'caught_up'])
   })
 
-  it('end when the server goes away, and when the conversation is deleted', async () => {
+  it('end when the server closes or the conversation is deleted', async () => {
     await begin()
     const conversation = await here.conversation()
     await here.conversation('d')
@@ -253,24 +253,24 @@ describe('server-sent events', () => {
     await closing
   })
 
-  it('a reader that stops reading is cut off, and delays nobody', async () => {
+  it('are cut off for a stalled reader, which delays no other', async () => {
     const printed = (['debug', 'error', 'info', 'log', 'warn'] as const).map((name) =>
       vi.spyOn(console, name),
     )
     await begin({ live: { writeTimeout: 3_000 } })
     const conversation = await here.conversation()
-    const wedged = await listenTo('c')
+    const stalled = await listenTo('c')
     const other = await listenTo('c')
-    for (const reader of [wedged, other]) await reader.find(({ data }) => data.key === 'caught_up')
-    wedged.response.pause()
+    for (const reader of [stalled, other]) await reader.find(({ data }) => data.key === 'caught_up')
+    stalled.response.pause()
     const text = 'x'.repeat(50_000)
     for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ data }) => data.id === 'n399')
-    expect(ids(wedged)).not.toContain('n399')
+    expect(ids(stalled)).not.toContain('n399')
     await expect.poll(() => here.service.live.size).toBe(1)
-    wedged.response.resume()
-    expect(await wedged.ended).toBe('cut')
-    const seen = ids(wedged)
+    stalled.response.resume()
+    expect(await stalled.ended).toBe('cut')
+    const seen = ids(stalled)
     expect(seen).toEqual(notes(0, seen.length).map(({ id }) => id))
     const again = await listenTo('c', '', { 'last-event-id': String(seen.length - 1) })
     await again.find(({ data }) => data.id === 'n399')
@@ -280,7 +280,7 @@ describe('server-sent events', () => {
     for (const spy of printed) spy.mockRestore()
   })
 
-  it('a store that fails for good ends them with an error that tells no secret', async () => {
+  it('end with an error without details when the store fails permanently', async () => {
     const failing = failingStore()
     await begin({ store: failing.store })
     const conversation = await here.conversation()

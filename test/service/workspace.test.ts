@@ -16,7 +16,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 
-let position: ReturnType<typeof folder>
+let temporary: ReturnType<typeof folder>
 let root: string
 let client: Client
 
@@ -27,22 +27,22 @@ async function begin(
 }
 
 beforeEach(async () => {
-  position = folder()
-  root = join(realpathSync(position.path), 'work')
+  temporary = folder()
+  root = join(realpathSync(temporary.path), 'work')
   mkdirSync(root)
   await begin()
 })
 
 afterEach(async () => {
   await client.engine.close()
-  position.remove()
+  temporary.remove()
 })
 
 const make = async (path: string, index = '/api/file/create_directory'): Promise<number> =>
   (await client.send(`${index}?${new URLSearchParams({ path })}`, { method: 'POST' })).status
 
-describe('making directories', () => {
-  it('makes those above too, and takes one that is there, under both paths', async () => {
+describe('creating a directory', () => {
+  it('creates its parents, and succeeds if it exists, at both paths', async () => {
     expect(await make(join(root, 'a/b/c'))).toBe(200)
     expect(await make(join(root, 'a/b/c/'), '/file/create_directory')).toBe(200)
     expect(await make(root)).toBe(200)
@@ -50,28 +50,28 @@ describe('making directories', () => {
   })
 
   it.each([
-    ['what goes up', () => `${root}/a/../../x`, 403],
-    ['what goes up and comes back', () => `${root}/../work/x`, 403],
-    ['what goes up by another sign', () => `${root}/..\\x`, 403],
-    ['what is outside', () => join(position.path, 'x'), 403],
-    ['what only begins alike', () => `${root}-other/x`, 403],
-    ['the root of all', () => '/', 403],
-    ['what is not absolute', () => 'a/b', 400],
-    ['nothing', () => '', 400],
-    ['a zero', () => `${root}/a\u0000b`, 400],
-    ['what is too long', () => join(root, 'x'.repeat(300)), 400],
-    ['what is too deep', () => join(root, 'x/'.repeat(2_100)), 400],
-  ])('refuses %s', async (_, path, status) => {
+    ['a path with dot segments', () => `${root}/a/../../x`, 403],
+    ['a path that leaves the root and returns', () => `${root}/../work/x`, 403],
+    ['a path with a backslash', () => `${root}/..\\x`, 403],
+    ['a path outside the root', () => join(temporary.path, 'x'), 403],
+    ['a sibling with the same prefix', () => `${root}-other/x`, 403],
+    ['the root of the file system', () => '/', 403],
+    ['a relative path', () => 'a/b', 400],
+    ['an empty path', () => '', 400],
+    ['a NUL character', () => `${root}/a\u0000b`, 400],
+    ['a name that is too long', () => join(root, 'x'.repeat(300)), 400],
+    ['a path that is too deep', () => join(root, 'x/'.repeat(2_100)), 400],
+  ])('rejects %s', async (_, path, status) => {
     expect(await make(path())).toBe(status)
     expect(readdirSync(root)).toEqual([])
-    expect(readdirSync(position.path)).toEqual(['work'])
+    expect(readdirSync(temporary.path)).toEqual(['work'])
   })
 
-  it('goes over no symbolic link, and through no file', async () => {
-    const outside = join(position.path, 'outside')
+  it('follows no symbolic link, and fails at and below a file', async () => {
+    const outside = join(temporary.path, 'outside')
     mkdirSync(outside)
     symlinkSync(outside, join(root, 'link'))
-    symlinkSync(join(position.path, 'nowhere'), join(root, 'dangling'))
+    symlinkSync(join(temporary.path, 'nowhere'), join(root, 'dangling'))
     mkdirSync(join(root, 'inner'))
     symlinkSync(join(root, 'inner'), join(root, 'inside'))
     writeFileSync(join(root, 'file'), '')
@@ -81,13 +81,13 @@ describe('making directories', () => {
     expect(statuses).toEqual([403, 403, 403, 403, 403, 400, 400])
     expect([
       readdirSync(outside),
-      existsSync(join(position.path, 'nowhere')),
+      existsSync(join(temporary.path, 'nowhere')),
       readdirSync(join(root, 'inner')),
     ]).toEqual([[], false, []])
   })
 
-  it('makes nothing outside while somebody changes directories for links', async () => {
-    const outside = join(position.path, 'outside')
+  it('creates nothing outside the root while links replace directories', async () => {
+    const outside = join(temporary.path, 'outside')
     mkdirSync(outside)
     const spot = join(root, 'spot')
     const going = new AbortController()
@@ -128,8 +128,8 @@ const url = async (query: Record<string, string> = {}): Promise<[number, unknown
   return [status, body.url]
 }
 
-describe('the editor', () => {
-  it('is advertised by its port and path, or by the address that is asked for', async () => {
+describe('the URL of the editor', () => {
+  it('has the configured port and path, or the requested base URL', async () => {
     expect(await url()).toEqual([200, null])
     await client.engine.close()
     await begin({ editor: { port: 8_001, token: 't&o', basePath: '/edit/' } })
@@ -143,8 +143,8 @@ describe('the editor', () => {
   })
 })
 
-describe('who asks', () => {
-  it('is told what they may do', async () => {
+describe('the membership of the caller', () => {
+  it('contains the role and the permissions', async () => {
     const path = '/api/organizations/o1/me'
     expect((await client.get(path)).body).toMatchObject({ org_id: 'o1', role: 'owner', status: 'active' })
     expect((await client.get('/organizations/o1/me')).body).toEqual((await client.get(path)).body)
