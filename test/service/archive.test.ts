@@ -35,8 +35,8 @@ const search = async (query: string): Promise<string[]> => {
 }
 const count = async (query: string): Promise<unknown> => (await client.get(`${C}/count?${query}`)).body
 
-describe('archiving a conversation', () => {
-  it('shows in its information, in searches and in counts until it is unarchived', async () => {
+describe('an archived conversation', () => {
+  it('is marked in its information, in searches and in counts until it is unarchived', async () => {
     const [first = '', second = '', third = '', ...rest] = ids
     for (const id of [second, third, third]) {
       const { status, body } = await client.post<Info>(`${C}/${id}/archive`)
@@ -56,7 +56,7 @@ describe('archiving a conversation', () => {
     expect([body.archived, await search('archived=true')]).toEqual([false, [third]])
   })
 
-  it('keeps the version of the log and the title', async () => {
+  it('keeps the version of its log and its title', async () => {
     const id = ids[0] ?? ''
     await client.send(`${C}/${id}`, {
       method: 'PATCH',

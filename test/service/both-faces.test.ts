@@ -101,6 +101,6 @@ describe.each(Object.entries(STORES))(
   },
 )
 
-it('the generated cases contain wins of each interface and late losers', () => {
+it('the generated cases contain wins of each interface and late rejections', () => {
   for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
 })

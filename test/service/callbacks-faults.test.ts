@@ -152,9 +152,9 @@ describe('webhook delivery', () => {
 })
 
 describe('webhook dispatchers', () => {
-  it('deliver each event once and in order, and one takes over when the others close', async () => {
+  it('deliver each event once and in order, and a remaining one continues when the others close', async () => {
     await world.engine.create({ id: 'a' })
-    // A part of this time passes until another takes over.
+    // Another dispatcher continues after a part of this time.
     const many = [1, 2, 3].map(() => callbacks({ maxBatchEvents: 3 }, { leaseTtl: 3_000 }))
     for (let index = 0; index < 60; index += 5) {
       await append('a', index, index + 5)
@@ -162,7 +162,7 @@ describe('webhook dispatchers', () => {
     }
     await until(() => world.receiver.events('a').length >= 60)
     expect(world.receiver.events('a')).toEqual(ids(0, 60))
-    // The delivering process leaves; another takes over.
+    // The delivering dispatcher closes; another continues.
     for (const one of many.slice(0, 2)) await one.close()
     await append('a', 60, 70)
     await until(() => once(world.receiver.events('a')).length === 70)

@@ -46,7 +46,7 @@ describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
     const last = await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
     expect(last.body).toEqual({ id: 'a', execution_status: 'deleting' })
     const before = world.receiver.all.length
-    // Messages about the deleted conversation would arrive before those of two later sweeps.
+    // Two later sweeps would send messages about the deleted conversation first.
     for (const id of ['y', 'z']) {
       await world.engine.create({ id })
       await until(() =>

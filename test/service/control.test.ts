@@ -214,7 +214,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     expect(JSON.stringify(await task(second.id))).not.toContain('1234')
   })
 
-  it('does not take over a task that another service has claimed', async () => {
+  it('leaves a task that another service has claimed unchanged', async () => {
     const store = make()
     await begin(store)
     const { id } = await start()
@@ -225,7 +225,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     expect((await task('t2')).status).toBe('WORKING')
   })
 
-  it('can be found by searching, counting and reading tasks', async () => {
+  it('creates tasks that can be searched, counted and read by id', async () => {
     await begin(make())
     const ids: string[] = []
     for (let index = 0; index < 5; index += 1) ids.push((await start()).id)
@@ -320,7 +320,7 @@ describe.each(Object.entries(STORES))('app conversations over %s', (_, make) => 
     expect(shared.body.items).toEqual([])
   })
 
-  it('change the passed fields, append events for readers, and are deleted with their task', async () => {
+  it('can be changed, which appends events, and are deleted with their start task', async () => {
     await begin(make())
     const { id: taskId } = await start({ conversation_id: ID, title: 'A', selected_branch: 'main' })
     const { body } = await send('PATCH', `${BASE}/${ID}`, { public: true, selected_repository: 'x/y' })

@@ -1,5 +1,5 @@
 /**
- * Concurrent creates of one id at two services, of which one may die: one wins, and later changes survive.
+ * Concurrent creates of one id at two services: one wins, and later changes survive. A service may die.
  * Concurrent metadata changes all survive (law W7).
  */
 

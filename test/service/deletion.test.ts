@@ -79,7 +79,7 @@ describe.each(Object.entries(STORES))('deletion over %s', (_, make) => {
     }
   })
 
-  it('applies a retention in parts, and returns 409 while another process does', async () => {
+  it('applies a retention in parts, and returns 409 while another process applies one', async () => {
     const store = make()
     await begin(store)
     for (const id of ['a', 'b', 'c', 'd', 'e'])

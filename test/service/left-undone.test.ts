@@ -17,7 +17,7 @@ it('a second run request runs the message, whenever the first request ends', asy
     await conversation.sendMessage('Two')
     const known = await conversation.state()
     Object.assign(conversation, { state: () => Promise.resolve(known) })
-    // The pause came after the first request and before the second.
+    // The pause is between the two requests.
     const first = runs.join(conversation, 1)
     for (let moment = 0; moment < moments; moment += 1) await Promise.resolve()
     await runs.join(conversation, known.log.entries.length)
@@ -37,7 +37,7 @@ it('a lost run without an agent ends in error, and its lease is released', async
     engine,
     onFailure: (error) => failures.push(error),
     agent: async () => {
-      // Longer than reading the status takes.
+      // Longer than a read of the status.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
       throw new Error('There is no such profile.')
     },

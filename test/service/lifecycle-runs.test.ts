@@ -211,7 +211,7 @@ describe('confirmation', () => {
     expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
   })
 
-  it('gives every rejected call the reason, and leaves the conversation idle', async () => {
+  it('appends the reason of a rejection for every call, and leaves the conversation idle', async () => {
     const id = await startWithCalls()
     await world.client.post(path(id, 'respond_to_confirmation'), { accept: false, reason: 'Not now' })
     expect(await info(id)).toMatchObject({ execution_status: 'idle', pending_action_ids: [] })

@@ -161,7 +161,7 @@ describe('conversations', () => {
     expect((await world.client.get(`${BASE}/count`)).body).toBe(5)
   })
 
-  it('get changes of title and tags in their information and in the log', async () => {
+  it('show a changed title and changed tags in their information and in the log', async () => {
     await begin()
     const id = await create({ title: 'Old', tags: { a: '1' } })
     const init = { method: 'PATCH', body: JSON.stringify({ title: 'New', tags: { b: '2' } }) }

@@ -75,7 +75,7 @@ describe('a search by status', () => {
     expect((await store.listConversations({ status: '' })).items).toEqual([])
   })
 
-  it('finds the last of total conversations without a stored status; a count says at-least', async () => {
+  it('finds the last of many conversations without a stored status; a count is at-least', async () => {
     const total = 2 * MOST_LOOKED_AT
     for (let nth = 0; nth < total; nth += 1) await store.createConversation({ id: `c${nth}` })
     await store.append(`c${total - 1}`, [{ ...statusUpdate('stuck'), id: 'u' }])
@@ -88,7 +88,7 @@ describe('a search by status', () => {
 })
 
 describe('a count over a read-only store', () => {
-  it('counts stored statuses and says at-least, also with `exact=true`', async () => {
+  it('counts stored statuses and is at-least, also with `exact=true`', async () => {
     const path = folder()
     const file = join(path.path, 'c.db')
     const writer = sqliteStore({ file })
@@ -113,7 +113,7 @@ describe('a count over a read-only store', () => {
 })
 
 describe('a count', () => {
-  it('stops at the maximum and says at-least unless `exact=true`', async () => {
+  it('stops at the maximum and is at-least unless `exact=true`', async () => {
     const total = MOST_COUNTED + 1
     for (let nth = 0; nth < total; nth += 1) {
       await store.createConversation({ id: `c${nth}`, status: 'idle', sandboxId: 's' })

@@ -136,7 +136,7 @@ describe('a reader', () => {
     fails = isAway
     await failOver(2, isAway)
     if (isAway) await until(frames, ({ type }) => type === 'error')
-    // Another event takes the lost event's position.
+    // Another event gets the lost event's position.
     await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
     fails = false
     const input = await until(frames, ({ type }) => type === 'caught_up')

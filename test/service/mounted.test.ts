@@ -32,7 +32,7 @@ it('`createService` rejects options without an engine', () => {
     expect(() => createService(options as never)).toThrow('`engine` must be an engine')
 })
 
-it('passing a step as `agent` sets an error that says what to pass', async () => {
+it('passing a step as `agent` sets an error with the correct usage', async () => {
   const engine = createEngine({ store: memoryStore() })
   onTestFinished(() => engine.close())
   const agent = async function* () {} as never

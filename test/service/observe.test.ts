@@ -73,7 +73,7 @@ describe('the request log', () => {
     await here.end()
   })
 
-  it('has the request id of a failure, of which the client gets only a 500', async () => {
+  it('contains a failure with its request id, and the client gets only a 500', async () => {
     const lines: RequestLogLine[] = []
     const failures: [unknown, string][] = []
     const store = { ...memoryStore(), search: () => Promise.reject(new Error('the disk is on fire')) }

@@ -110,7 +110,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  it('forbids unknown fields in all bodies except those of five paths', () => {
+  it('forbids unknown fields in every body except at five paths', () => {
     const open = operations.filter(
       ({ body }) => body?.['type'] === 'object' && body['additionalProperties'] !== false,
     )

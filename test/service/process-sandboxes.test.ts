@@ -489,7 +489,7 @@ describe('command output', () => {
     const output = new Output(2 ** 22)
     output.append(stream)
     stream.emit('data', 'a'.repeat(2 ** 22))
-    // To copy the text for each line takes more than 10 seconds.
+    // Copying the text for each line would need more than 10 seconds.
     const cost = costOf(() => {
       for (let n = 0; n < 20_000; n += 1) stream.emit('data', `line ${n}\n`)
     })

@@ -1,5 +1,6 @@
 /**
- * Error responses (law W6) say what is wrong and where, in bounded size, without a secret of the request.
+ * Error responses (law W6) describe the problem and its location, in bounded size, without a secret of the
+ * request.
  */
 
 import fc from 'fast-check'

@@ -156,7 +156,7 @@ const HAZARDS = JOINING.flatMap(([name, prepare]) =>
 )
 
 it.each(HAZARDS)(
-  '%s succeeds while %s, and another process fulfils it after a crash',
+  '%s succeeds while %s, and another process fulfills it after a crash',
   async (_, hazard, prepare) => {
     const store = memoryStore()
     const hangs = hazard === HANGS

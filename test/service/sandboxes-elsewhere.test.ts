@@ -39,7 +39,7 @@ beforeEach(async () => {
   await remote.start(null, 'a')
 })
 
-it('a pause or resume at another process takes effect at the next sweep of the owner', async () => {
+it('the owner applies a pause or resume of another process at its next sweep', async () => {
   await local.pause('a')
   expect([statusOf('a'), await local.sweep(), await remote.sweep(), statusOf('a')]).toEqual([
     'RUNNING',

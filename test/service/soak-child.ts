@@ -11,7 +11,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 
 const [, , database = '', webhook = '', secret = '', directory = ''] = process.argv
 
-/** Makes a call that needs approval, then says it is done. */
+/** Makes a call that needs approval, then replies that it is done. */
 const asking = scriptedAgent(
   Array.from({ length: 20_000 }, (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')),
 )

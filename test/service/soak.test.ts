@@ -106,13 +106,13 @@ it(
         for (let after = -1; !over.signal.aborted;) {
           const socket = connectSocket({ url: fleet.url }, id, { after })
           over.signal.addEventListener('abort', socket.close, { once: true })
-          const take = ({ type, position, event }: LiveFrame): boolean => {
+          const read = ({ type, position, event }: LiveFrame): boolean => {
             after = position ?? after
             if (type === 'event') ids.push(String(event.id))
             return false
           }
-          // No frame fits, so this takes each one until the connection ends.
-          await socket.find(take).catch(() => undefined)
+          // No frame matches, so this reads each one until the connection ends.
+          await socket.find(read).catch(() => undefined)
           expect(socket.frames.map(({ type }) => type)).not.toContain('reset')
           const { code } = await socket.closed
           if (!over.signal.aborted && isFinal(code))

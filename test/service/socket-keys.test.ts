@@ -70,7 +70,7 @@ describe('an unauthenticated socket', () => {
     expect(JSON.stringify(event).length).toBeGreaterThan(2 ** 20)
   })
 
-  it('takes no slot of an authenticated one: the oldest closes with 1013 at the limit', async () => {
+  it('does not use the slot of an authenticated one: the oldest closes with 1013', async () => {
     await begin({ sockets: { maxUnauthenticated: 3 }, live: { maxTotal: 2 } })
     await here.conversation()
     const idle: Client[] = []
@@ -163,7 +163,7 @@ async function readersOf(key: string): Promise<{
   return { sockets: [header, frame], stream: response.text() }
 }
 
-describe('an open stream whose key becomes invalid', () => {
+describe('an open stream', () => {
   it.each([
     ['was deleted', null],
     ['has expired', 4_000],
@@ -191,7 +191,7 @@ describe('an open stream whose key becomes invalid', () => {
     expect(await validReaders.stream).toContain('later')
   })
 
-  it('rejects a message before the next check of its key', async () => {
+  it('rejects a message after the deletion of its key, before the next check', async () => {
     await begin({ live: { heartbeatInterval: 600_000 } })
     const conversation = await here.conversation()
     const { id, key } = await here.service.keys.create(inWindow(null))

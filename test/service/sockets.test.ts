@@ -221,14 +221,14 @@ it('a replay since a time begins at the first later event, in the order of the l
   expect(eventIds(client)).toEqual(['n1', 'n2', 'n3', 'n4'])
 })
 
-describe('a failing store', () => {
+describe('store failures', () => {
   const BUSY = Object.assign(new Error('The store is busy.'), {
     name: 'ColloquyError',
     code: 'store_busy',
     data: {},
   })
 
-  it('sends a reader an error during a replay, and then every event', async () => {
+  it('a reader gets an error during a replay, and then every event', async () => {
     const store = memoryStore()
     let remaining = 0
     const failing = wrapStore(store, {
@@ -263,7 +263,7 @@ describe('a failing store', () => {
     expect(envelopes(client).some(({ type }) => type === 'error')).toBe(true)
   })
 
-  it('closes the socket with 1011 and without details after a permanent error', async () => {
+  it('the socket closes with 1011 and without details after a permanent error', async () => {
     const failing = failingStore()
     await begin({ store: failing.store })
     const conversation = await here.conversation()
