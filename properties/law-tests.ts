@@ -25,7 +25,7 @@ const KIT = [
 const SUBSCRIBE = ['subscribe', 'subscribe-reset', 'follow', 'replies', 'model'].map(
   (name) => `test/conversation/${name}.test.ts`,
 )
-const SERVICE = ['fuzz', 'soak', 'refusal', 'live-session', 'replies', 'shared-events'].map(
+const SERVICE = ['fuzz', 'soak', 'error-secrets', 'live-session', 'replies', 'shared-events'].map(
   (name) => `test/service/${name}.test.ts`,
 )
 const BACKGROUND = 'properties/background.test.ts'
@@ -62,7 +62,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['C5 C6', ['properties/texts.test.ts', 'test/store/texts.test.ts', 'test/service/search-text.test.ts']],
   ['C S', KIT],
   ['B', SUBSCRIBE],
-  ['W7', ['test/service/run-requests.test.ts', 'test/service/created-at-once.test.ts']],
+  ['W7', ['test/service/run-requests.test.ts', 'test/service/concurrent-creates.test.ts']],
   ['W', SERVICE],
   ['X1 X2 X3 X4', ['properties/secrets.test.ts']],
   ['X10', ['properties/erasure.test.ts', 'test/conversation/erase.test.ts']],

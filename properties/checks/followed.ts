@@ -8,7 +8,7 @@ import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
 import { hold, same } from '../../src/testing/failure.ts'
-import { type Mortal, mortal } from '../../test/service/mortal-store.ts'
+import { type Killable, killable } from '../../test/service/killable-store.ts'
 import type { VirtualTime } from '../virtual-time.ts'
 
 const message = (id: string): Event => ({
@@ -103,7 +103,7 @@ export const SCRIPTED: readonly Step[] = [
 ]
 
 interface Member {
-  readonly mortal: Mortal
+  readonly killable: Killable
   readonly engine: Engine
   readonly follower: Follower
   isDoomed: boolean
@@ -164,10 +164,10 @@ class World {
     } else if (one.do === 'join' && this.members.length < 4) await this.join()
     else if (one.do === 'leave' && this.members.length > 1) await this.#end(this.members.shift())
     else if (one.do === 'kill' && last !== undefined) {
-      last.mortal.dieAfter(one.calls)
+      last.killable.dieAfter(one.calls)
       last.isDoomed = true
       followsSeen.killed += 1
-    } else if (one.do === 'hang') last?.mortal.holdAfter(one.calls, one.milliseconds)
+    } else if (one.do === 'hang') last?.killable.holdAfter(one.calls, one.milliseconds)
     else if (one.do === 'slow') this.#pause = one.milliseconds
     else if (one.do === 'fail') this.#failures = one.calls
     else if (one.do === 'wait') await this.#time.pass(one.milliseconds)
@@ -177,7 +177,7 @@ class World {
   }
 
   async join(): Promise<void> {
-    const ownValue = mortal(this.#latest())
+    const ownValue = killable(this.#latest())
     const engine = createEngine({ store: ownValue.store })
     const input = { name: 'follower', leaseTtl: TTL, pollInterval: POLL, retryDelay: 20, maxRetryDelay: 80 }
     const follower = await this.#time.ended(
@@ -185,10 +185,10 @@ class World {
         this.#handle(items, ownValue),
       ),
     )
-    this.members.push({ mortal: ownValue, engine, follower, isDoomed: false })
+    this.members.push({ killable: ownValue, engine, follower, isDoomed: false })
   }
 
-  async #handle(items: readonly FollowItem[], ownValue: Mortal): Promise<void> {
+  async #handle(items: readonly FollowItem[], ownValue: Killable): Promise<void> {
     if (ownValue.isDead()) return
     for (const item of items) {
       if (item.type === 'reset') {
@@ -264,7 +264,7 @@ class World {
 
   /** Ends all faults and waits for leases and pending work. */
   async check(): Promise<void> {
-    for (const { mortal: ownValue, isDoomed } of this.members) {
+    for (const { killable: ownValue, isDoomed } of this.members) {
       ownValue.holdAfter(Infinity, 0)
       if (isDoomed) ownValue.dieAfter(0)
     }

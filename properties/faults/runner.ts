@@ -15,7 +15,7 @@ const COPIED = [
   'test/model',
   'test/providers',
   'test/validators',
-  'test/service/mortal-store.ts',
+  'test/service/killable-store.ts',
 ]
 const PATIENCE_MS = 600_000
 

@@ -9,7 +9,7 @@ import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/messages/p
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { mortal } from '../service/mortal-store.ts'
+import { killable } from '../service/killable-store.ts'
 import { call, gate, logOf, result, says, script, silent, startConversation, status } from './script.ts'
 import { timedStore, TTL } from './timed-store.ts'
 
@@ -25,7 +25,7 @@ async function die(
   store: Store,
   calls: number,
 ): Promise<{ readonly executed: readonly string[]; readonly died: boolean }> {
-  const { store: dying, dieAfter, isDead } = mortal(store)
+  const { store: dying, dieAfter, isDead } = killable(store)
   const { conversation } = await startConversation('hello', dying)
   const { step, executed } = script([[call('a')], [call('b'), call('careful', 'rm'), BAD]])
   dieAfter(calls)
@@ -94,7 +94,7 @@ describe('a run whose process died', () => {
 
   it('a call that a user approves again is executed again, and the log contains RunLost', async () => {
     const { store, expire } = timedStore()
-    const { store: dying, dieAfter } = mortal(store)
+    const { store: dying, dieAfter } = killable(store)
     const { conversation } = await startConversation('hello', dying)
     const { step } = script([[call('a')]], async function* () {
       dieAfter(0)
@@ -139,7 +139,7 @@ describe('a run whose process died', () => {
 
   it('two calls with the same tool_call_id each get their own error', async () => {
     const { store, expire } = timedStore()
-    const { store: dying, dieAfter } = mortal(store)
+    const { store: dying, dieAfter } = killable(store)
     const { conversation } = await startConversation('hello', dying)
     const twins: readonly ActionEvent[] = [
       call('first', 'work', { tool_call_id: 'same' }),

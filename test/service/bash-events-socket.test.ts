@@ -10,7 +10,13 @@ import { SlowReader } from '../../src/service/live/start.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import type { SandboxFiles } from '../../src/service/sandbox-files/contract.ts'
 import { Commands } from '../../src/service/sandbox-files/command-operations.ts'
-import { type Client, type ClientOptions, type World, type WorldOptions, worldOfTest } from './live-world.ts'
+import {
+  type Client,
+  type ClientOptions,
+  type LiveFixture,
+  type LiveFixtureOptions,
+  liveFixtureOfTest,
+} from './live-fixture.ts'
 import { folder } from './sandbox-commands.ts'
 
 interface BashFrame {
@@ -29,19 +35,23 @@ interface BashFrame {
 const KEY = { type: 'auth', session_api_key: 'k' }
 const framesOf = ({ frames }: Client): BashFrame[] => frames.map((text) => JSON.parse(text) as BashFrame)
 
-async function begin(options: WorldOptions = {}) {
+async function begin(options: LiveFixtureOptions = {}) {
   const directory = folder()
   const home = realpathSync(directory.path)
   const cwd = join(home, 'a')
   mkdirSync(cwd)
   const provider = processSandboxes({ directory: home, givesFiles: true })
-  const world: World = await worldOfTest({ controlPlane: { provider }, keys: ['k'], ...options })
+  const fixture: LiveFixture = await liveFixtureOfTest({
+    controlPlane: { provider },
+    keys: ['k'],
+    ...options,
+  })
   onTestFinished(async () => {
-    await world.service.controlPlane.close()
+    await fixture.service.controlPlane.close()
     directory.remove()
   })
   const request = async (method: string, path: string, body?: object) => {
-    const response = await fetch(world.server.url + path, {
+    const response = await fetch(fixture.server.url + path, {
       method,
       headers: { 'x-session-api-key': 'k', 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -49,12 +59,12 @@ async function begin(options: WorldOptions = {}) {
     return { status: response.status, body: (await response.json()) as { id: string; items: BashFrame[] } }
   }
   return {
-    world,
+    fixture,
     cwd,
     home,
     request,
     connect: (query: ClientOptions['query'] = {}, more: ClientOptions = {}) =>
-      world.connect('', { protocol: 'bash-events', query, first: KEY, ...more }),
+      fixture.connect('', { protocol: 'bash-events', query, first: KEY, ...more }),
     run: async (command: string, more: object = {}) => {
       const { body } = await request('POST', '/api/bash/start_bash_command', { command, cwd, ...more })
       return body.id
@@ -63,7 +73,7 @@ async function begin(options: WorldOptions = {}) {
   }
 }
 
-/** A client whose key was accepted, since its nonsense is answered. */
+/** Resolves once the key is accepted: an invalid frame gets an error. */
 async function ready(client: Client): Promise<Client> {
   await once(client.socket, 'open')
   client.send('{')
@@ -137,7 +147,7 @@ it('the socket closes with a code after a wrong key, an invalid query or a shutd
   const silent = await begin({ sockets: { authTimeout: 200 } })
   const { code, reason } = await silent.connect({}, { first: undefined }).closed
   expect([code, reason]).toEqual([CLOSE.unauthorized, expect.stringContaining('No key was sent in time')])
-  const { connect, world } = await begin()
+  const { connect, fixture } = await begin()
   for (const [client, code, reason] of [
     [connect({}, { first: { ...KEY, session_api_key: 'wrong' } }), CLOSE.unauthorized, 'Unauthorized'],
     [connect({}, { first: { command: 'echo no', cwd: '/' } }), CLOSE.unauthorized, 'Unauthorized'],
@@ -151,9 +161,9 @@ it('the socket closes with a code after a wrong key, an invalid query or a shutd
     expect(client.frames).toEqual([])
   }
   const open = await ready(connect())
-  await world.sockets.close()
+  await fixture.sockets.close()
   expect((await open.closed).code).toBe(CLOSE.away)
-  expect(world.failures).toEqual([])
+  expect(fixture.failures).toEqual([])
 })
 
 it('the service accepts 50 readers, and another one after a reader leaves', async () => {

@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { digestOf } from '../../src/event/sha-256.ts'
 import { blobText } from '../../src/event/text.ts'
 import { type Client, clientOver, STORES } from './client.ts'
-import { caughtUp, type Envelope, ENVELOPE, worldOfTest } from './live-world.ts'
+import { caughtUp, type Envelope, ENVELOPE, liveFixtureOfTest } from './live-fixture.ts'
 
 const KEY = 'key'
 const IMAGE = `data:image/png;base64,${'QUJD'.repeat(250_000)}`
@@ -198,11 +198,11 @@ describe.each(Object.keys(STORES))('blobs over %s', (name) => {
 })
 
 it('a socket with blobs=refs gets references, and a socket without it whole strings', async () => {
-  const world = await worldOfTest()
-  const conversation = await world.conversation()
+  const fixture = await liveFixtureOfTest()
+  const conversation = await fixture.conversation()
   await conversation.append([imageMessage('old', IMAGE, 'old')])
-  const whole = world.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
-  const refs = world.connect('c', { query: { ...ENVELOPE, resend_mode: 'all', blobs: 'refs' } })
+  const whole = fixture.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
+  const refs = fixture.connect('c', { query: { ...ENVELOPE, resend_mode: 'all', blobs: 'refs' } })
   await caughtUp(whole)
   await caughtUp(refs)
   await conversation.append([imageMessage('new', IMAGE, 'new')])

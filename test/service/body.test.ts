@@ -43,7 +43,7 @@ describe.each([
     ['an empty body', [], ''],
     ['the maximum size', ['ab', 'cd'], 'abcd'],
     ['one byte more', ['abcd', 'e'], 413],
-  ])('with %s, the chunks %j give %j', async (__, chunks, expected) => {
+  ])('with %s, the result of %j is %j', async (__, chunks, expected) => {
     const { request } = requestOf(chunks, isDeclared ? chunks.join('').length : null)
     expect(await outcome(request)).toBe(expected)
   })

@@ -20,7 +20,7 @@ import { CallTokens } from '../../src/service/agent-server/call-operations.ts'
 import { call, gate, says } from '../conversation/script.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
-import { mortal } from './mortal-store.ts'
+import { killable } from './killable-store.ts'
 import { until } from './sandbox-commands.ts'
 
 const KEY = { 'x-session-api-key': 'secret' }
@@ -291,7 +291,7 @@ it('invalid requests are rejected, and leave the log unchanged', async () => {
 })
 
 function processOver(real: Store, ...tool: Parameters<typeof agentWith>) {
-  const { store, dieAfter } = mortal(real)
+  const { store, dieAfter } = killable(real)
   const engine = createEngine({ store })
   const service = createService({
     engine,
@@ -377,7 +377,7 @@ describe('background calls in two processes', () => {
       }
       const keeper = createEngine({ store: real })
       const conversation = await keeper.create()
-      const dying = mortal(real)
+      const dying = killable(real)
       const engine = createEngine({ store: dying.store })
       const options = {
         keys: ['secret'],
@@ -424,7 +424,7 @@ describe('background calls in two processes', () => {
       const first = processOver(real, forever)
       const { id, send } = await working(first.service, first.engine)
       first.service.lostRuns.start()
-      const dying = mortal(real)
+      const dying = killable(real)
       const second = createService({
         engine: createEngine({ store: dying.store }),
         keys: ['secret'],

@@ -246,7 +246,7 @@ it('a broken extension stays in the list, and its links to other folders get 404
   cpSync(join(root, 'board'), copy, { recursive: true })
   rmSync(join(copy, 'icon.svg'))
   execFileSync('mkfifo', [join(copy, 'icon.svg')])
-  // A pipe would be waited for without an end.
+  // Reading a pipe would never end.
   expect((await ask('GET', '/board/icon')).status).toBe(404)
   rmSync(copy, { recursive: true })
   expect(await names()).toEqual([])

@@ -13,10 +13,10 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { ConversationRecord } from '../../src/store/contract/conversation-record.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { type PooledDatabase, pooledDatabase } from '../postgres/database.ts'
-import { keptIn } from './kept.ts'
+import { recordsIn } from './stored-records.ts'
 import { folder, until } from './sandbox-commands.ts'
 import { IDS, type Command, command, SCRIPTS } from './control-commands.ts'
-import { CALM, serviceOver, type World, Reader, oldest, watched } from './control-services.ts'
+import { CALM, serviceOver, type Host, Reader, oldest, watched } from './control-services.ts'
 
 const BASE = '/api/v1/app-conversations'
 
@@ -58,19 +58,19 @@ it.each(STORES)(
       // Runs after failures too, so that the store's pool is closed.
       ends.push(() => real.close(), location.remove)
       const begin = async () => {
-        const world = serviceOver(real, location.path, 2)
-        await world.service.controlPlane.start()
-        world.service.lostRuns.start()
-        return world
+        const host = serviceOver(real, location.path, 2)
+        await host.service.controlPlane.start()
+        host.service.lostRuns.start()
+        return host
       }
-      const worlds = await Promise.all(Array.from({ length: count }, begin))
-      const worldOf = (one: number): World => {
-        const world = worlds[one % count]
-        if (world === undefined) throw new Error('there is no such service')
-        return world
+      const hosts = await Promise.all(Array.from({ length: count }, begin))
+      const hostOf = (one: number): Host => {
+        const host = hosts[one % count]
+        if (host === undefined) throw new Error('there is no such service')
+        return host
       }
       const readers = new Map(IDS.map((id) => [id, new Reader(id)]))
-      const tasks = keptIn<StoredTask>(real, 'start-tasks')
+      const tasks = recordsIn<StoredTask>(real, 'start-tasks')
       const outputs = new Map<string, SentMessage[]>()
       const of = (id: string): SentMessage[] => outputs.get(id) ?? outputs.set(id, []).get(id) ?? []
       const started: { readonly task: string; readonly conversation: string }[] = []
@@ -79,9 +79,9 @@ it.each(STORES)(
       let texts = 0
 
       const execute = async (order: Command): Promise<void> => {
-        const world = worldOf(order.slot)
-        if (order.do === 'crash') return world.dieAfter(order.calls)
-        if (order.do === 'hold') return world.holdAfter(order.calls, order.milliseconds)
+        const host = hostOf(order.slot)
+        if (order.do === 'crash') return host.dieAfter(order.calls)
+        if (order.do === 'hold') return host.holdAfter(order.calls, order.milliseconds)
         if (order.do === 'wait') {
           await new Promise((resolve) => setTimeout(resolve, order.milliseconds))
           return
@@ -90,11 +90,11 @@ it.each(STORES)(
           const isBroken = order.do === 'start in' && order.sandbox < 2
           const id = isBroken ? null : (IDS[order.index] ?? null)
           const text = `first ${(texts += 1)}`
-          const boxes = await oldest(world.service)
+          const boxes = await oldest(host.service)
           const broken = isBroken
-            ? (await world.send('POST', '/api/v1/sandboxes?sandbox_spec_id=broken')).body['id']
+            ? (await host.send('POST', '/api/v1/sandboxes?sandbox_spec_id=broken')).body['id']
             : null
-          const { status, body } = await world.send('POST', BASE, {
+          const { status, body } = await host.send('POST', BASE, {
             ...(id !== null && { conversation_id: texts % 2 === 0 ? id : otherForm(id) }),
             ...(order.do === 'start' && order.says && { initial_message: { content: [{ text }] } }),
             ...(order.do === 'start' && order.child && { parent_conversation_id: IDS[0] }),
@@ -113,13 +113,13 @@ it.each(STORES)(
           if (order.do === 'start' && order.says) of(conversation).push({ text, accepted: true })
           return
         }
-        if (order.do === 'listen') return readers.get(IDS[order.index] ?? '')?.listen(world)
+        if (order.do === 'listen') return readers.get(IDS[order.index] ?? '')?.listen(host)
         if (order.do === 'read') {
           const id = IDS[order.index] ?? ''
           const reader = readers.get(id)
           const hasEnded = async (): Promise<boolean> => {
-            if (world.isDead()) return true
-            await reader?.listen(world)
+            if (host.isDead()) return true
+            await reader?.listen(host)
             // Another start may have paused the sandbox.
             const hasFailed = [...(await tasks.all()).values()].some(
               (task) => task.planned_id === id && task.status === 'ERROR',
@@ -134,30 +134,30 @@ it.each(STORES)(
           const id = IDS[order.index] ?? 'plain'
           const text = `sent ${(texts += 1)}`
           const body = { content: [{ text }], key: text, run: true }
-          const { status } = await world.send('POST', `/api/conversations/${id}/events`, body)
+          const { status } = await host.send('POST', `/api/conversations/${id}/events`, body)
           expect([200, 404, 429, 503]).toContain(status)
           if (status === 200 || status === 503) of(id).push({ text, accepted: status === 200 ? true : null })
           return
         }
         if ('sandbox' in order) {
-          const box = (await oldest(world.service))[order.sandbox]?.id ?? 'none'
+          const box = (await oldest(host.service))[order.sandbox]?.id ?? 'none'
           const path = `/api/v1/sandboxes/${box}`
           const { status } = await (order.do === 'end'
-            ? world.send('DELETE', path)
-            : world.send('POST', `${path}/${order.do}`))
+            ? host.send('DELETE', path)
+            : host.send('POST', `${path}/${order.do}`))
           expect([200, 404, 503]).toContain(status)
           return
         }
         const known = started[(order.index + started.length) % Math.max(1, started.length)]
         const id = IDS[order.index] ?? known?.conversation ?? 'none'
         if (order.do === 'patch') {
-          const { status } = await world.send('PATCH', `${BASE}/${otherForm(id)}`, {
+          const { status } = await host.send('PATCH', `${BASE}/${otherForm(id)}`, {
             title: 'New',
             public: true,
           })
           expect([200, 404, 503]).toContain(status)
         } else if (order.do === 'delete') {
-          const { status } = await world.send('DELETE', `${BASE}/${otherForm(id)}`)
+          const { status } = await host.send('DELETE', `${BASE}/${otherForm(id)}`)
           expect([200, 404, 503]).toContain(status)
           if (status === 404) return
           seen.deleted += 1
@@ -166,7 +166,7 @@ it.each(STORES)(
         } else {
           const task = order.byTask ? started.findLast(({ conversation }) => conversation === id) : undefined
           const text = `then ${(texts += 1)}`
-          const { status } = await world.send(
+          const { status } = await host.send(
             'POST',
             `/api/v1/conversations/${task?.task ?? otherForm(id)}/pending-messages`,
             { content: [{ text }] },
@@ -180,19 +180,19 @@ it.each(STORES)(
 
       for (const order of commands) {
         await execute(order).catch((error: unknown) => {
-          if (!worldOf(order.slot).isDead()) throw error
+          if (!hostOf(order.slot).isDead()) throw error
         })
-        for (const [index, world] of worlds.entries()) {
-          expect(world.failures).toEqual([])
-          if (!world.isDead()) continue
+        for (const [index, host] of hosts.entries()) {
+          expect(host.failures).toEqual([])
+          if (!host.isDead()) continue
           seen.crashes += 1
-          await world.end()
-          worlds[index] = await begin()
+          await host.end()
+          hosts[index] = await begin()
         }
       }
 
       // From here there are no faults, and enough capacity.
-      await Promise.all(worlds.map((world) => world.end()))
+      await Promise.all(hosts.map((host) => host.end()))
       const last = serviceOver(real, location.path, 1_000, CALM)
       const { sandboxes } = last.service.controlPlane
       await last.service.controlPlane.start()
@@ -205,7 +205,7 @@ it.each(STORES)(
       })
       for (const { id } of await oldest(last.service))
         await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
-      const waiting = keptIn<object>(real, 'pending-messages')
+      const waiting = recordsIn<object>(real, 'pending-messages')
       const records: ConversationRecord[] = []
       records.push(...(await real.listConversations()).items)
       const up = new Set<string>()

@@ -28,8 +28,8 @@ import {
   task,
   type Task,
   update,
-} from './control-world.ts'
-import { keptIn } from './kept.ts'
+} from './control-fixture.ts'
+import { recordsIn } from './stored-records.ts'
 import { folder, processesIn, server, until } from './sandbox-commands.ts'
 
 afterEach(endAll)
@@ -81,13 +81,13 @@ describe('sandboxes', () => {
         [child.app_conversation_id, fork.id],
       ]) {
         await send('DELETE', `${face}/${gone}`)
-        await until(async () => (await keptIn<object>(store, 'deletions').all()).size === 0)
+        await until(async () => (await recordsIn<object>(store, 'deletions').all()).size === 0)
         expect(await app(remaining ?? '')).toMatchObject({ sandbox_id: id, sandbox_status: 'RUNNING' })
       }
       await send('DELETE', `${face}/${fork.id}`)
       await until(async () => (await sandbox(id ?? '')) === null)
       for (const stored of ['start-tasks', 'deletions'])
-        await until(async () => (await keptIn<object>(store, stored).all()).size === 0)
+        await until(async () => (await recordsIn<object>(store, stored).all()).size === 0)
     },
   )
 
@@ -198,7 +198,7 @@ describe('sandboxes', () => {
     const { service } = await begin(store, { specs: SPECS })
     const id = await startSandbox('idle')
     expect((await service.controlPlane.sandboxes.state(id)).status).toBe('RUNNING')
-    await keptIn<object>(store, 'sandboxes').remove(id)
+    await recordsIn<object>(store, 'sandboxes').remove(id)
     await service.controlPlane.sandboxes.sweep()
     expect(await service.controlPlane.sandboxes.state(id)).toMatchObject({ status: 'MISSING' })
     expect(processesIn(id)).toEqual([])
@@ -262,7 +262,7 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
     })
     expect(texts).toEqual(placed.map(({ at: index }) => `m${index}`))
     // A delivered message counts until its removal is stored.
-    await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
+    await until(async () => (await recordsIn<object>(store, 'pending-messages').all()).size === 0)
     expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
     expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
     await until(async () => (await output(ID)).includes('now'))
@@ -284,7 +284,7 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
     await client.engine.delete(STORED)
     client.service.controlPlane.pending.deliver(ID)
-    await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
+    await until(async () => (await recordsIn<object>(store, 'pending-messages').all()).size === 0)
     await start({ conversation_id: ID })
     expect((await client.post(path(ID), say('new'))).status).toBe(201)
     await until(async () => (await output(ID)).length > 0)
@@ -344,7 +344,7 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
       messages: [{ id: body.id, ...say('Hello'), created_at: '2020-01-01' }],
       sandbox_id: null,
     }
-    const waiting = keptIn<object>(store, 'pending-messages')
+    const waiting = recordsIn<object>(store, 'pending-messages')
     await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
     const conversation = await client.engine.open(STORED)
     const isHeld = async (): Promise<boolean> =>
@@ -366,9 +366,9 @@ describe.each(Object.entries(STORES))('pending messages over %s', (_, make) => {
     const store = make()
     await begin(store)
     await start({ conversation_id: ID })
-    const waiting = keptIn<object>(store, 'pending-messages')
+    const waiting = recordsIn<object>(store, 'pending-messages')
     const message = { id: 'p1', content: [{ type: 'text', text: 'left' }], created_at: '2020-01-01' }
-    const [incarnation = ''] = (await keptIn(store, 'start-tasks').all()).keys()
+    const [incarnation = ''] = (await recordsIn(store, 'start-tasks').all()).keys()
     const stored = { messages: [message], sandbox_id: null, incarnation }
     await waiting.put(ID, stored, { dueIn: 0 })
     const engine = createEngine({ store })

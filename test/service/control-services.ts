@@ -8,7 +8,7 @@ import { scriptedAgent } from './scripted-agent.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { SandboxProvider } from '../../src/service/control-plane/sandbox-provider.ts'
 import { wrapStore } from '../conversation/stores.ts'
-import { mortal } from './mortal-store.ts'
+import { killable } from './killable-store.ts'
 
 const SPECS = [
   { id: 'folder', command: null },
@@ -26,7 +26,7 @@ interface Terms {
   readonly staleAfter: number
 }
 
-/** Short enough that a held process loses its leases. */
+/** Short enough that a delayed process loses its leases. */
 const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
 /** Long enough for a busy machine. */
 export const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
@@ -37,7 +37,7 @@ export const serviceOver = (
   limit: number,
   { leaseTtl, staleAfter }: Terms = HASTY,
 ) => {
-  const { store, ...life } = mortal(real)
+  const { store, ...life } = killable(real)
   const failures: unknown[] = []
   const engine = createEngine({ store })
   const service = createService({
@@ -45,7 +45,7 @@ export const serviceOver = (
     agent: scriptedAgent(),
     run: { leaseTtl },
     maxRuns: 2,
-    // A process that is held beyond its lease reports the lost run.
+    // A process that is delayed beyond its lease reports the lost run.
     onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
     controlPlane: {
       provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
@@ -77,7 +77,7 @@ export const serviceOver = (
   }
 }
 
-export type World = ReturnType<typeof serviceOver>
+export type Host = ReturnType<typeof serviceOver>
 
 /** Reads a conversation's live events, resuming at any service. */
 export class Reader {
@@ -91,7 +91,7 @@ export class Reader {
   }
 
   /** Leaves the previous stream. Does nothing if the conversation does not exist. */
-  async listen({ service, isDead }: World): Promise<void> {
+  async listen({ service, isDead }: Host): Promise<void> {
     await this.#leave()
     const start = {
       after: this.#position,

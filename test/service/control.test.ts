@@ -23,9 +23,9 @@ import {
   start,
   task,
   type Task,
-} from './control-world.ts'
+} from './control-fixture.ts'
 import { gate } from './gate.ts'
-import { keptIn } from './kept.ts'
+import { recordsIn } from './stored-records.ts'
 import { until } from './sandbox-commands.ts'
 
 afterEach(endAll)
@@ -125,7 +125,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     const store = make()
     await begin(store)
     const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
-    const records = keptIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
+    const records = recordsIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
     const stored = (await records.all()).get(id) as Record<string, unknown>
     const remaining = { ...stored, updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
     const due = { dueIn: 0 }
@@ -152,7 +152,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     await begin(wrapStore(real, { createConversation }))
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
     await until(async () => made === 1 && (await real.getConversation(STORED)) === null)
-    expect((await keptIn<object>(real, 'start-tasks').all()).size).toBe(0)
+    expect((await recordsIn<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
   it('treats every form of a UUID as the same id, and uses it once', async () => {
@@ -218,7 +218,7 @@ describe.each(Object.entries(STORES))('starting a conversation over %s', (_, mak
     const store = make()
     await begin(store)
     const { id } = await start()
-    const records = keptIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
+    const records = recordsIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
     const stored = (await records.all()).get(id) as Record<string, unknown>
     await records.put('t2', { ...stored, id: 't2', status: 'WORKING' }, { dueIn: 60_000 })
     await client.service.controlPlane.tasks.worker.startDue()

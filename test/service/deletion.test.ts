@@ -9,7 +9,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 import { STORES } from './client.ts'
-import { begin, client, endAll, say, send, start } from './control-world.ts'
+import { begin, client, endAll, say, send, start } from './control-fixture.ts'
 import { until } from './sandbox-commands.ts'
 
 afterEach(endAll)

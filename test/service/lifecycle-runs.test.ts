@@ -6,30 +6,30 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { call } from '../conversation/script.ts'
 import { clientOver } from './client.ts'
 import { gate } from './gate.ts'
-import { BASE, lifecycleWorld, say } from './lifecycle-world.ts'
+import { BASE, lifecycleFixture, say } from './lifecycle-fixture.ts'
 
-const world = lifecycleWorld()
-const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = world
+const fixture = lifecycleFixture()
+const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = fixture
 
 describe('runs', () => {
   it('continue in the background, and a second run or a navigation gets 409', async () => {
     const current = gate()
-    world.client = await clientOver(memoryStore(), { agent: () => current.step })
+    fixture.client = await clientOver(memoryStore(), { agent: () => current.step })
     const id = await create()
-    await world.client.post(`${BASE}/${id}/events`, say('Hi'))
+    await fixture.client.post(`${BASE}/${id}/events`, say('Hi'))
     const two = await Promise.all([
-      world.client.post(`${BASE}/${id}/run`),
-      world.client.post(`${BASE}/${id}/run`),
+      fixture.client.post(`${BASE}/${id}/run`),
+      fixture.client.post(`${BASE}/${id}/run`),
     ])
     expect(two.map(({ status }) => status).toSorted()).toEqual([200, 409])
     expect((await info(id)).execution_status).toBe('running')
-    expect((await world.client.post(`${BASE}/${id}/navigate`, { event_id: null })).status).toBe(409)
+    expect((await fixture.client.post(`${BASE}/${id}/navigate`, { event_id: null })).status).toBe(409)
     current.open()
     expect((await waitForStatus(id)).execution_status).toBe('finished')
   })
 
   it('a service without an agent returns 409 and appends no message', async () => {
-    world.client = await clientOver(memoryStore())
+    fixture.client = await clientOver(memoryStore())
     const id = await create({ initial_message: say('Hi') })
     expect(await codes([`${BASE}/${id}/run`], [`${BASE}/${id}/events`, { ...say('Hi'), run: true }])).toEqual(
       [409, 409],
@@ -41,7 +41,7 @@ describe('runs', () => {
     const { id, open } = await startHangingRun()
     expect(await codes([`${BASE}/${id}/pause`])).toEqual([200])
     open()
-    await world.client.service.runs.settle()
+    await fixture.client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
     expect(await codes([`${BASE}/${id}/resume`])).toEqual([200])
     // The reply in flight arrived, so no model call remains.
@@ -51,16 +51,16 @@ describe('runs', () => {
   it('an interrupt ends a run whose step hangs', async () => {
     const { id } = await startHangingRun()
     expect(await codes([`${BASE}/${id}/interrupt`])).toEqual([200])
-    expect(world.client.service.runs.size).toBe(0)
+    expect(fixture.client.service.runs.size).toBe(0)
     expect((await info(id)).execution_status).toBe('paused')
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'InterruptEvent'])
   })
 
   it('a repeated reject of an old call returns 200 and appends nothing', async () => {
     const store = memoryStore()
-    world.client = await clientOver(store)
+    fixture.client = await clientOver(store)
     const id = await create()
-    const conversation = await world.client.engine.open(id)
+    const conversation = await fixture.client.engine.open(id)
     await conversation.append([call('a'), statusUpdate('waiting_for_confirmation')])
     const reject = [`${BASE}/${id}/events/reject`, { action_ids: ['a'] }] as const
     expect(await codes(reject, reject)).toEqual([200, 200])
@@ -69,9 +69,9 @@ describe('runs', () => {
       { kind: 'Condensation', ...forgets },
       ...Array.from({ length: 5_000 }, () => ({ kind: 'CondensationRequest' as const })),
     ])
-    await world.client.engine.close()
+    await fixture.client.engine.close()
     // A new process has only the bodies of the view and of the latest events.
-    world.client = await clientOver(store)
+    fixture.client = await clientOver(store)
     expect(await codes(reject)).toEqual([200])
     expect((await info(id)).event_count).toBe(5_004)
   })
@@ -81,11 +81,11 @@ describe('runs', () => {
     await begin(Array.from({ length: replies }, (_, i) => `Reply ${i}`))
     const id = await create()
     for (let i = 0; i < replies; i += 1) {
-      await world.client.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
+      await fixture.client.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
       // Hits the run's start, its end and the time after it.
       await new Promise((resolve) => setTimeout(resolve, i % 4))
     }
-    await world.client.service.runs.settle()
+    await fixture.client.service.runs.settle()
     const text = await eventsOf(id, 'MessageEvent')
     expect(text.filter(({ source }) => source === 'user')).toHaveLength(replies)
     // One reply may answer several messages, but the last message must have a reply after it.
@@ -100,12 +100,12 @@ describe('runs', () => {
     const other = await clientOver(shared, { agent: scriptedAgent([]) })
     const id = await create()
     for (let i = 0; i < 20; i += 1) {
-      const to = i % 2 === 0 ? world.client : other
+      const to = i % 2 === 0 ? fixture.client : other
       await to.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
       await new Promise((resolve) => setTimeout(resolve, i % 3))
     }
-    await Promise.all([world.client.service.runs.settle(), other.service.runs.settle()])
-    // One may have left it to the other's run.
+    await Promise.all([fixture.client.service.runs.settle(), other.service.runs.settle()])
+    // One service may have left the message to the other's run.
     expect((await waitForStatus(id)).execution_status).toBe('finished')
     expect((await eventsOf(id, 'MessageEvent')).at(-1)?.source).toBe('agent')
     await other.engine.close()
@@ -113,10 +113,10 @@ describe('runs', () => {
 
   it('a message after a pause gets a reply although the paused run has not ended', async () => {
     const { id, open } = await startHangingRun()
-    await world.client.post(`${BASE}/${id}/pause`)
-    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    await fixture.client.post(`${BASE}/${id}/pause`)
+    await fixture.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     open()
-    await world.client.service.runs.settle()
+    await fixture.client.service.runs.settle()
     const messages = (await eventsOf(id, 'MessageEvent')).map(({ source }) => source)
     expect(messages.filter((source) => source !== 'environment')).toEqual(['user', 'user', 'agent', 'agent'])
     expect((await info(id)).execution_status).toBe('finished')
@@ -124,25 +124,25 @@ describe('runs', () => {
 
   it('a pause after a message leaves the conversation paused', async () => {
     const { id, open } = await startHangingRun()
-    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
-    await world.client.post(`${BASE}/${id}/pause`)
+    await fixture.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    await fixture.client.post(`${BASE}/${id}/pause`)
     open()
-    await world.client.service.runs.settle()
+    await fixture.client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
   })
 
   it('an interrupt after a pause and a message leaves the conversation paused', async () => {
     const { id } = await startHangingRun()
-    await world.client.post(`${BASE}/${id}/pause`)
-    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
-    await world.client.post(`${BASE}/${id}/interrupt`)
-    await world.client.service.runs.settle()
+    await fixture.client.post(`${BASE}/${id}/pause`)
+    await fixture.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    await fixture.client.post(`${BASE}/${id}/interrupt`)
+    await fixture.client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'PauseEvent', 'MessageEvent', 'InterruptEvent'])
   })
 
   it('an agent that fails sets the error of its conversation, and a new run returns 200', async () => {
-    world.client = await clientOver(memoryStore(), {
+    fixture.client = await clientOver(memoryStore(), {
       agent: () => () => {
         throw new TypeError('no model')
       },
@@ -157,8 +157,8 @@ describe('runs', () => {
     const id = await create()
     const url = `${BASE}/${id}/events`
     const [first, second] = [
-      await world.client.post(url, { ...say('Hi'), key: 'k' }),
-      await world.client.post(url, { ...say('Hi'), key: 'k' }),
+      await fixture.client.post(url, { ...say('Hi'), key: 'k' }),
+      await fixture.client.post(url, { ...say('Hi'), key: 'k' }),
     ]
     expect(second.body).toEqual(first.body)
     expect((await info(id)).event_count).toBe(1)
@@ -169,7 +169,7 @@ describe('runs', () => {
     await begin()
     const id = await create({ initial_message: { ...say('Hi'), sender: 'Ann' } })
     await waitForStatus(id)
-    await world.client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
+    await fixture.client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
     const messages = (await eventsOf(id, 'MessageEvent')) as readonly Extract<
       Event,
       { kind: 'MessageEvent' }
@@ -197,14 +197,14 @@ describe('confirmation', () => {
     await begin(CALLS)
     const id = await create({ confirmation_policy: { kind: 'AlwaysConfirm' }, initial_message: say('Hi') })
     expect((await waitForStatus(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
-    await world.client.service.runs.settle()
+    await fixture.client.service.runs.settle()
     return id
   }
 
   it('executes every call once for three concurrent accepts', async () => {
     const id = await startWithCalls()
     const answers = await Promise.all(
-      [1, 2, 3].map(() => world.client.post(path(id, 'respond_to_confirmation'), { accept: true })),
+      [1, 2, 3].map(() => fixture.client.post(path(id, 'respond_to_confirmation'), { accept: true })),
     )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
     await waitForStatus(id)
@@ -213,7 +213,7 @@ describe('confirmation', () => {
 
   it('appends the reason of a rejection for every call, and leaves the conversation idle', async () => {
     const id = await startWithCalls()
-    await world.client.post(path(id, 'respond_to_confirmation'), { accept: false, reason: 'Not now' })
+    await fixture.client.post(path(id, 'respond_to_confirmation'), { accept: false, reason: 'Not now' })
     expect(await info(id)).toMatchObject({ execution_status: 'idle', pending_action_ids: [] })
     const refused = (await eventsOf(id)).filter((event) => event.kind === 'UserRejectObservation')
     expect(refused.map((event) => event.rejection_reason)).toEqual(['Not now', 'Not now'])
@@ -223,11 +223,11 @@ describe('confirmation', () => {
   it('executes an approved call only after the other call is rejected', async () => {
     const id = await startWithCalls()
     const [first = '', second = ''] = (await info(id)).pending_action_ids
-    await world.client.post(path(id, 'approve'), { action_ids: [first] })
+    await fixture.client.post(path(id, 'approve'), { action_ids: [first] })
     expect((await info(id)).execution_status).toBe('waiting_for_confirmation')
-    await world.client.post(path(id, 'reject'), { action_ids: [second], reason: 'No' })
+    await fixture.client.post(path(id, 'reject'), { action_ids: [second], reason: 'No' })
     expect((await info(id)).execution_status).toBe('idle')
-    await world.client.post(`${BASE}/${id}/run`)
+    await fixture.client.post(`${BASE}/${id}/run`)
     await waitForStatus(id)
     const kinds = await kindsOf(id)
     expect(kinds.filter((kind) => kind === 'ObservationEvent')).toHaveLength(1)
@@ -237,8 +237,8 @@ describe('confirmation', () => {
   it('starts the run when the last call is approved', async () => {
     const id = await startWithCalls()
     const [first = '', second = ''] = (await info(id)).pending_action_ids
-    await world.client.post(path(id, 'approve'), { action_ids: [second] })
-    await world.client.post(path(id, 'approve'), { action_ids: [first] })
+    await fixture.client.post(path(id, 'approve'), { action_ids: [second] })
+    await fixture.client.post(path(id, 'approve'), { action_ids: [first] })
     await waitForStatus(id)
     expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
   })
@@ -246,8 +246,8 @@ describe('confirmation', () => {
   it('follows a policy that is set after the creation', async () => {
     await begin(CALLS)
     const id = await create()
-    await world.client.post(`${BASE}/${id}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } })
-    await world.client.post(`${BASE}/${id}/events`, { ...say('Hi'), run: true })
+    await fixture.client.post(`${BASE}/${id}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } })
+    await fixture.client.post(`${BASE}/${id}/events`, { ...say('Hi'), run: true })
     expect((await waitForStatus(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
   })
 })

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { ScriptedReply } from './scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver, STORES } from './client.ts'
-import { BASE, type Info, lifecycleWorld, say } from './lifecycle-world.ts'
+import { BASE, type Info, lifecycleFixture, say } from './lifecycle-fixture.ts'
 
-const world = lifecycleWorld()
-const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = world
+const fixture = lifecycleFixture()
+const { begin, codes, create, eventsOf, info, kindsOf, waitForStatus, startHangingRun } = fixture
 
 describe('creating a conversation', () => {
   it.each(Object.entries(STORES))(
@@ -18,10 +18,10 @@ describe('creating a conversation', () => {
         tags: { team: 'Core' },
         workspace: { working_dir: '/tmp/w' },
       }
-      const made = await world.client.post<Info>(BASE, body)
+      const made = await fixture.client.post<Info>(BASE, body)
       expect(made.status).toBe(201)
       expect(made.body).toMatchObject({ title: 'First', execution_status: 'idle', event_count: 0 })
-      const again = await world.client.post<Info>(BASE, {
+      const again = await fixture.client.post<Info>(BASE, {
         ...body,
         title: 'Other',
         initial_message: say('Hello'),
@@ -29,7 +29,7 @@ describe('creating a conversation', () => {
       expect([again.status, again.body.title, again.body.event_count]).toEqual([200, 'First', 0])
       expect(await codes([BASE, {}], [BASE])).toEqual([201, 201])
       const [fresh, unknown] = (
-        await world.client.get<(Info | null)[]>(BASE, { ids: [made.body.id, 'nobody'] })
+        await fixture.client.get<(Info | null)[]>(BASE, { ids: [made.body.id, 'nobody'] })
       ).body
       expect([fresh?.tags, fresh?.workspace, unknown]).toEqual([
         { team: 'Core' },
@@ -52,12 +52,12 @@ describe('creating a conversation', () => {
     const file = { type: 'document', source, title: 'Plan' }
     const id = await create({ initial_message: { content: [file] } })
     const text = { content: [{ type: 'text', text: 'And?' }, file] }
-    expect((await world.client.post(`${BASE}/${id}/events`, text)).status).toBeLessThan(300)
+    expect((await fixture.client.post(`${BASE}/${id}/events`, text)).status).toBeLessThan(300)
     const stored = (await eventsOf(id, 'MessageEvent')).flatMap((event) =>
       event.kind === 'MessageEvent' && event.source === 'user' ? [event.llm_message.content] : [],
     )
     expect(stored).toEqual([[file], text.content])
-    const broken = await world.client.post(`${BASE}/${id}/events`, { content: [{ type: 'text' }] })
+    const broken = await fixture.client.post(`${BASE}/${id}/events`, { content: [{ type: 'text' }] })
     expect(broken.status).toBe(422)
   })
 })
@@ -104,7 +104,7 @@ describe('invalid requests', () => {
   it.each(BAD)('POST %s with %j gets %i', async (path, body, status, loc) => {
     await begin()
     await create({ conversation_id: 'c' })
-    const answer = await world.client.post<{ detail: { loc: unknown }[] }>(`${BASE}${path}`, body)
+    const answer = await fixture.client.post<{ detail: { loc: unknown }[] }>(`${BASE}${path}`, body)
     expect(answer.status).toBe(status)
     if (loc !== null) expect(answer.body.detail.map((error) => error.loc)).toContainEqual(loc)
     expect(await info('c')).toMatchObject({ event_count: 0, execution_status: 'idle' })
@@ -112,23 +112,23 @@ describe('invalid requests', () => {
 
   it('a body that breaks off gets 400 and is not reported as a failure', async () => {
     const failures: unknown[] = []
-    world.client = await clientOver(memoryStore(), { onFailure: (error) => failures.push(error) })
+    fixture.client = await clientOver(memoryStore(), { onFailure: (error) => failures.push(error) })
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const request = new Request(`http://localhost${BASE}`, { method: 'POST', body, duplex: 'half' })
-    expect((await world.client.service.fetch(request)).status).toBe(400)
+    expect((await fixture.client.service.fetch(request)).status).toBe(400)
     expect(failures).toEqual([])
   })
 
   it('an unknown conversation gets 404, more than 100 ids 400, and an invalid search 422', async () => {
     await begin()
     const init = { method: 'PATCH', body: '{"title":"T"}' }
-    expect((await world.client.get(`${BASE}/nobody`)).status).toBe(404)
-    expect((await world.client.send(`${BASE}/nobody`, init)).status).toBe(404)
-    expect((await world.client.send(`${BASE}/nobody`, { method: 'DELETE' })).status).toBe(404)
-    expect((await world.client.get(BASE, { ids: Array.from({ length: 101 }, () => 'x') })).status).toBe(400)
-    expect((await world.client.get(`${BASE}/search`, { limit: 101 })).status).toBe(422)
-    expect((await world.client.get(`${BASE}/search`, { status: 'asleep' })).status).toBe(422)
-    expect((await world.client.get(`${BASE}/search`, { page_id: 'x' })).status).toBe(422)
+    expect((await fixture.client.get(`${BASE}/nobody`)).status).toBe(404)
+    expect((await fixture.client.send(`${BASE}/nobody`, init)).status).toBe(404)
+    expect((await fixture.client.send(`${BASE}/nobody`, { method: 'DELETE' })).status).toBe(404)
+    expect((await fixture.client.get(BASE, { ids: Array.from({ length: 101 }, () => 'x') })).status).toBe(400)
+    expect((await fixture.client.get(`${BASE}/search`, { limit: 101 })).status).toBe(422)
+    expect((await fixture.client.get(`${BASE}/search`, { status: 'asleep' })).status).toBe(422)
+    expect((await fixture.client.get(`${BASE}/search`, { page_id: 'x' })).status).toBe(422)
   })
 })
 
@@ -140,7 +140,7 @@ describe('conversations', () => {
     for (const id of [0, 2, 4].map((i) => ids[i] as string)) await waitForStatus(id)
     const seen: string[] = []
     for (let page: string | null | undefined; page !== null;) {
-      const { body } = await world.client.get<{ items: Info[]; next_page_id: string | null }>(
+      const { body } = await fixture.client.get<{ items: Info[]; next_page_id: string | null }>(
         `${BASE}/search`,
         {
           limit: 2,
@@ -152,20 +152,20 @@ describe('conversations', () => {
       page = body.next_page_id
     }
     expect(seen).toEqual(ids)
-    const finished = await world.client.get<{ items: Info[] }>(`${BASE}/search`, {
+    const finished = await fixture.client.get<{ items: Info[] }>(`${BASE}/search`, {
       status: 'finished',
       limit: 3,
     })
     expect(finished.body.items.map(({ id }) => id)).toEqual([ids[4], ids[2], ids[0]])
-    expect((await world.client.get(`${BASE}/count`, { status: 'idle' })).body).toBe(2)
-    expect((await world.client.get(`${BASE}/count`)).body).toBe(5)
+    expect((await fixture.client.get(`${BASE}/count`, { status: 'idle' })).body).toBe(2)
+    expect((await fixture.client.get(`${BASE}/count`)).body).toBe(5)
   })
 
   it('show a changed title and changed tags in their information and in the log', async () => {
     await begin()
     const id = await create({ title: 'Old', tags: { a: '1' } })
     const init = { method: 'PATCH', body: JSON.stringify({ title: 'New', tags: { b: '2' } }) }
-    expect((await world.client.send(`${BASE}/${id}`, init)).body).toEqual({ success: true })
+    expect((await fixture.client.send(`${BASE}/${id}`, init)).body).toEqual({ success: true })
     expect(await info(id)).toMatchObject({ title: 'New', tags: { b: '2' } })
     expect(await eventsOf(id)).toMatchObject([
       { key: 'title', value: 'New' },
@@ -175,22 +175,22 @@ describe('conversations', () => {
 
   it('get 404 after a deletion, which ends their run', async () => {
     const { id } = await startHangingRun()
-    expect((await world.client.send(`${BASE}/${id}`, { method: 'DELETE' })).status).toBe(200)
-    expect((await world.client.get(`${BASE}/${id}`)).status).toBe(404)
-    await world.client.service.runs.settle()
+    expect((await fixture.client.send(`${BASE}/${id}`, { method: 'DELETE' })).status).toBe(200)
+    expect((await fixture.client.get(`${BASE}/${id}`)).status).toBe(404)
+    await fixture.client.service.runs.settle()
   })
 
   it('show encrypted content as null, in a search and in a single event', async () => {
     await begin()
     const id = await create()
-    const conversation = await world.client.engine.open(id)
+    const conversation = await fixture.client.engine.open(id)
     await conversation.append({
       kind: 'MessageEvent',
       source: 'agent',
       id: 'secret',
       llm_message: { role: 'assistant', responses_reasoning_item: { encrypted_content: 'gAAAA' } },
     })
-    const text = JSON.stringify([await eventsOf(id), await world.client.get(`${BASE}/${id}/events/secret`)])
+    const text = JSON.stringify([await eventsOf(id), await fixture.client.get(`${BASE}/${id}/events/secret`)])
     expect(text).toContain('"encrypted_content":null')
     expect(text).not.toContain('gAAAA')
   })
@@ -207,13 +207,13 @@ describe('branches', () => {
     })
     const before = await waitForStatus(id)
     const [first] = (await eventsOf(id)).filter(({ kind }) => kind === 'MessageEvent')
-    const moved = await world.client.post<Info>(`${BASE}/${id}/navigate`, { event_id: first?.id })
+    const moved = await fixture.client.post<Info>(`${BASE}/${id}/navigate`, { event_id: first?.id })
     expect(moved.body).toMatchObject({ leaf_event_id: first?.id, execution_status: 'idle' })
     expect(
-      (await world.client.post<Info>(`${BASE}/${id}/navigate`, { event_id: null })).body.leaf_event_id,
+      (await fixture.client.post<Info>(`${BASE}/${id}/navigate`, { event_id: null })).body.leaf_event_id,
     ).toBeNull()
-    await world.client.post(`${BASE}/${id}/navigate`, { event_id: before.leaf_event_id })
-    const whole = await world.client.post<Info>(`${BASE}/${id}/fork`, { id: 'fork', tags: { b: '2' } })
+    await fixture.client.post(`${BASE}/${id}/navigate`, { event_id: before.leaf_event_id })
+    const whole = await fixture.client.post<Info>(`${BASE}/${id}/fork`, { id: 'fork', tags: { b: '2' } })
     expect(whole.status).toBe(201)
     expect(whole.body).toMatchObject({
       id: 'fork',
@@ -224,7 +224,7 @@ describe('branches', () => {
       forked_from_conversation_id: id,
       forked_from_event_id: null,
     })
-    const part = await world.client.post<Info>(`${BASE}/${id}/fork`, {
+    const part = await fixture.client.post<Info>(`${BASE}/${id}/fork`, {
       from_event_id: first?.id,
       title: 'Part',
     })
@@ -234,8 +234,8 @@ describe('branches', () => {
       forked_from_event_id: first?.id,
     })
     expect(await kindsOf(part.body.id)).toEqual(['MessageEvent'])
-    expect((await world.client.post(`${BASE}/${id}/fork`)).status).toBe(201)
-    await world.client.post(`${BASE}/${id}/condense`)
+    expect((await fixture.client.post(`${BASE}/${id}/fork`)).status).toBe(201)
+    await fixture.client.post(`${BASE}/${id}/condense`)
     expect((await kindsOf(id)).at(-1)).toBe('CondensationRequest')
   })
 })
@@ -245,13 +245,13 @@ describe('recovery after a crash', () => {
     const store = memoryStore()
     await begin([], store)
     const id = await create()
-    const conversation = await world.client.engine.open(id)
+    const conversation = await fixture.client.engine.open(id)
     // What a process leaves when it is killed mid-step.
     await conversation.append([
       { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } },
       { kind: 'ConversationStateUpdateEvent', key: 'execution_status', value: 'running' },
     ])
-    await world.client.engine.close()
+    await fixture.client.engine.close()
     await begin(['Here again.'], store)
     expect(await info(id)).toMatchObject({ execution_status: 'error', error: { code: 'RunLost' } })
     expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
@@ -270,12 +270,12 @@ describe('`scriptedAgent`', () => {
     await begin(script, store)
     const id = await create({ initial_message: say('Hi') })
     await waitForStatus(id)
-    await world.client.service.runs.settle()
-    await world.client.engine.close()
+    await fixture.client.service.runs.settle()
+    await fixture.client.engine.close()
     await begin(script, store)
     for (const text of ['Go on', 'And on']) {
-      await world.client.post(`${BASE}/${id}/events`, { ...say(text), run: true })
-      await world.client.service.runs.settle()
+      await fixture.client.post(`${BASE}/${id}/events`, { ...say(text), run: true })
+      await fixture.client.service.runs.settle()
     }
     expect(await kindsOf(id)).toEqual([
       'MessageEvent',

@@ -3,11 +3,19 @@
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
-import { eventIds, note, notes, type World, type WorldOptions, worldOfTest } from './live-world.ts'
+import {
+  eventIds,
+  note,
+  notes,
+  type LiveFixture,
+  type LiveFixtureOptions,
+  liveFixtureOfTest,
+} from './live-fixture.ts'
 
-let here: World
+let fixture: LiveFixture
 
-const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
+const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
+  (fixture = await liveFixtureOfTest(options))
 
 const SOCKETS = 200
 /** `COLLOQUY_LIVE_EVENTS` overrides it. */
@@ -58,8 +66,8 @@ function counter(url: string): {
 describe('200 sockets', () => {
   it(`receive ${EVENTS} events once and in order while they are appended`, async () => {
     await begin()
-    const conversation = await here.conversation()
-    const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c?format=envelope`
+    const conversation = await fixture.conversation()
+    const url = `${fixture.server.url.replace('http', 'ws')}/sockets/events/c?format=envelope`
     const half = Array.from({ length: SOCKETS / 2 }, () => counter(url))
     await Promise.all(half.map(({ ready }) => ready))
     const appended = (async () => {
@@ -70,7 +78,7 @@ describe('200 sockets', () => {
     await appended
     const wrong = await Promise.all([...half, ...others].map(({ done }) => done))
     expect(wrong.filter((each) => each !== null)).toEqual([])
-    expect(here.failures).toEqual([])
+    expect(fixture.failures).toEqual([])
     for (const { close } of [...half, ...others]) close()
   })
 })
@@ -79,9 +87,9 @@ describe('slow readers', () => {
   it('a reader that stalls delays no other, and is closed with the position to resume from', async () => {
     const maxBufferedBytes = 64 * 2 ** 10
     await begin({ live: { writeTimeout: 3_000 }, sockets: { maxBufferedBytes, closeTimeout: 30_000 } })
-    const conversation = await here.conversation()
-    const stalled = here.connect('c', { query: { format: 'envelope' } })
-    const other = here.connect('c', { query: { format: 'envelope' } })
+    const conversation = await fixture.conversation()
+    const stalled = fixture.connect('c', { query: { format: 'envelope' } })
+    const other = fixture.connect('c', { query: { format: 'envelope' } })
     await Promise.all([stalled, other].map((client) => client.find(({ type }) => type === 'caught_up')))
     stalled.socket.pause()
     // More than the system buffers for a stalled reader.
@@ -90,7 +98,7 @@ describe('slow readers', () => {
     await other.find(({ event }) => event.id === 'n399')
     // The other reader has the whole log, and the stalled one has not received its end.
     expect(eventIds(stalled)).not.toContain('n399')
-    await expect.poll(() => here.service.live.size).toBe(1)
+    await expect.poll(() => fixture.service.live.size).toBe(1)
     // After resuming it receives what was sent, then the close code.
     stalled.socket.resume()
     const { code, reason } = await stalled.closed
@@ -98,7 +106,7 @@ describe('slow readers', () => {
     const ids = eventIds(stalled)
     expect(ids).toEqual(notes(0, ids.length).map(({ id }) => id))
     expect(reason).toContain(`resume after ${ids.length - 1}`)
-    const again = here.connect('c', { query: { format: 'envelope', after: ids.length - 1 } })
+    const again = fixture.connect('c', { query: { format: 'envelope', after: ids.length - 1 } })
     await again.find(({ event }) => event.id === 'n399')
     expect([...ids, ...eventIds(again)]).toEqual(notes(0, 400).map(({ id }) => id))
   })
@@ -108,8 +116,8 @@ describe('slow readers', () => {
       live: { writeTimeout: 400, bufferChars: 100_000 },
       sockets: { maxBufferedBytes: 64 * 2 ** 10 },
     })
-    const conversation = await here.conversation()
-    const slow = here.connect('c', { query: { format: 'envelope' } })
+    const conversation = await fixture.conversation()
+    const slow = fixture.connect('c', { query: { format: 'envelope' } })
     await slow.find(({ type }) => type === 'caught_up')
     const text = 'x'.repeat(50_000)
     const read = { on: true }

@@ -9,7 +9,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { failoverStore } from '../conversation/failover-store.ts'
-import { note, notes } from './live-world.ts'
+import { note, notes } from './live-fixture.ts'
 
 let engine: Engine
 const stop = new AbortController()

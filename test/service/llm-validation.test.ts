@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { validateLlm } from '../../src/service/settings/validate.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { KEY, LLM, profile, SECRET, settingsWorld, type Json } from './settings-world.ts'
+import { KEY, LLM, profile, SECRET, settingsFixture, type Json } from './settings-fixture.ts'
 
-const { begin, provider, send } = settingsWorld()
+const { begin, provider, send } = settingsFixture()
 
 /** OpenAI's errors for its reasoning models. */
 const UNSUPPORTED = {

@@ -1,14 +1,14 @@
-/** Secrets are recognized by place and by form, wherever a client reads them (law W6). */
+/** Secrets are recognized by their field and by their form, wherever a client reads them (law W6). */
 
 import { describe, expect, it } from 'vitest'
 import { hasSecret, masked, MASK, withoutSecrets } from '../../src/service/mask-secrets.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { costOf } from '../growth.ts'
-import { type Json, settingsWorld } from './settings-world.ts'
+import { type Json, settingsFixture } from './settings-fixture.ts'
 
-const world = settingsWorld()
-const { begin, send } = world
+const fixture = settingsFixture()
+const { begin, send } = fixture
 
 const KEY = 'sk-proj-AAAABBBBCCCCDDDDEEEEFFFF1234567890abcdef'
 const PLAIN = 'hunter2hunter2'
@@ -102,7 +102,7 @@ const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonl
     async (part) => {
       const { status, body } = await send('PATCH', '/api/settings', diff(server(part)))
       expect(status).toBe(200)
-      const exposed = await world.client.send('/api/settings', {
+      const exposed = await fixture.client.send('/api/settings', {
         headers: { 'X-Expose-Secrets': 'plaintext' },
       })
       return [
@@ -149,7 +149,7 @@ const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonl
         after_timestamp: null,
         after_delta: null,
       }
-      const { frames, end } = await world.client.service.live.connect(String(body['id']), none)
+      const { frames, end } = await fixture.client.service.live.connect(String(body['id']), none)
       const first = await frames.next()
       end()
       const frame = first.done === true ? '' : first.value.text('event')
@@ -183,7 +183,7 @@ it.each(CONFIGURATIONS)('a masked value that is sent back keeps the stored secre
   const { body } = await send('GET', '/api/settings')
   const shown = (body['agent_settings'] as Json)['mcp_config'] as Json
   expect((await send('PATCH', '/api/settings', diff(shown['a']))).status).toBe(200)
-  expect((await world.client.service.settings.read()).agent_settings).toEqual({
+  expect((await fixture.client.service.settings.read()).agent_settings).toEqual({
     mcp_config: { a: server(part) },
   })
 })

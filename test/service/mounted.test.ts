@@ -15,7 +15,7 @@ import { scriptedAgent } from './scripted-agent.ts'
 import { VERSION } from '../../src/service/version.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { virtually } from './run-ways.ts'
+import { virtually } from './run-request-cases.ts'
 
 type Handler = (request: Request) => Response | Promise<Response>
 
@@ -232,7 +232,7 @@ describe('a full store', () => {
   })
 })
 
-/** The globals of a runtime with `fetch` and nothing of Node. */
+/** The globals of a runtime with `fetch` but without Node. */
 const STANDARD = {
   AbortController,
   AbortSignal,

@@ -9,7 +9,7 @@ import { Metrics } from '../../src/service/observe/metrics.ts'
 import type { RequestLogLine } from '../../src/service/observe/request-log.ts'
 import { tracing } from '../../src/service/observe/tracing.ts'
 import { clientOver } from './client.ts'
-import { world } from './live-world.ts'
+import { liveFixture } from './live-fixture.ts'
 
 describe('the request log', () => {
   it('has a line for each request, with the request id of the response', async () => {
@@ -46,17 +46,17 @@ describe('the request log', () => {
 
   it('has a line for each closed socket, with the request id of the upgrade', async () => {
     const lines: RequestLogLine[] = []
-    const here = await world({ log: (line) => lines.push(line), keys: ['the-key'] })
-    await here.conversation()
+    const fixture = await liveFixture({ log: (line) => lines.push(line), keys: ['the-key'] })
+    await fixture.conversation()
     const upgraded: unknown[] = []
-    const wrong = here.connect('c', { headers: { 'x-session-api-key': 'wrong-key' } })
+    const wrong = fixture.connect('c', { headers: { 'x-session-api-key': 'wrong-key' } })
     await expect(wrong.raw).rejects.toThrow('401')
-    const elsewhere = here.connect('c', {
+    const elsewhere = fixture.connect('c', {
       protocol: 'elsewhere' as never,
       headers: { 'x-request-id': 'mine-1' },
     })
     await expect(elsewhere.raw).rejects.toThrow('404')
-    const { socket, closed } = here.connect('c', {
+    const { socket, closed } = fixture.connect('c', {
       headers: { 'x-session-api-key': 'the-key', 'x-request-id': 'mine-2' },
     })
     socket.once('upgrade', (response) => upgraded.push(response.headers['x-request-id']))
@@ -70,7 +70,7 @@ describe('the request log', () => {
     ])
     expect(upgraded[0]).toBe('mine-2')
     expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key/)
-    await here.end()
+    await fixture.end()
   })
 
   it('contains a failure with its request id, and the client gets only a 500', async () => {

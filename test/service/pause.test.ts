@@ -10,8 +10,8 @@ import type { Step, StepInput } from '../../src/conversation/run/step.ts'
 import type { Event } from '../../src/event/types.ts'
 import { createService, type Service } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { inTurn } from './in-turn.ts'
-import { mortal } from './mortal-store.ts'
+import { scheduledStore } from './scheduled-store.ts'
+import { killable } from './killable-store.ts'
 
 interface Process {
   readonly engine: Engine
@@ -92,7 +92,7 @@ class ScheduledService {
   }
 
   #start(): Process {
-    const { store, dieAfter, isDead } = mortal(inTurn(this.#real, this.#scheduler))
+    const { store, dieAfter, isDead } = killable(scheduledStore(this.#real, this.#scheduler))
     const engine = createEngine({ store })
     let number = 0
     const think = async (approved: StepInput['approved']): Promise<Event[]> => {

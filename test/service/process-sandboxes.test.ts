@@ -333,7 +333,7 @@ describe('a sandbox', () => {
     await sandboxes.resume('a', 's')
     expect((await attempts()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
     await sandboxes.close()
-    // A spec that has no command any more.
+    // The spec no longer has a command.
     begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
     expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
     await sandboxes.resume('a', 's')

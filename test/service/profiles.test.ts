@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../src/service/records.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { STORES } from './client.ts'
-import { KEY, LLM, recordingStore, profile, SECRET, settingsWorld } from './settings-world.ts'
+import { KEY, LLM, recordingStore, profile, SECRET, settingsFixture } from './settings-fixture.ts'
 
-const world = settingsWorld()
-const { begin, send } = world
+const fixture = settingsFixture()
+const { begin, send } = fixture
 
 describe.each(Object.entries(STORES))('profiles over %s', (_, make) => {
   it('are stored sealed, shown without their keys, and readable after a restart', async () => {
@@ -26,10 +26,10 @@ describe.each(Object.entries(STORES))('profiles over %s', (_, make) => {
     expect(input()).not.toContain('very')
     expect(input()).not.toContain('gpt-x')
     await begin(store)
-    expect(await world.client.service.profiles.get('one')).toEqual(LLM)
+    expect(await fixture.client.service.profiles.get('one')).toEqual(LLM)
     // Neither the mask nor a change without the key overwrites the key.
     await send('POST', profile('one'), { llm: { ...LLM, api_key: '**********', temperature: 1 } })
-    expect(await world.client.service.profiles.get('one')).toEqual({ ...LLM, temperature: 1 })
+    expect(await fixture.client.service.profiles.get('one')).toEqual({ ...LLM, temperature: 1 })
     await send('POST', profile('two'), { llm: LLM, include_secrets: false })
     expect((await send('GET', profile('two'))).body).toMatchObject({ api_key_set: false })
   })
@@ -81,7 +81,7 @@ describe('profiles', () => {
     expect((await send('POST', profile('a', '/rename'), { new_name: 'b' })).status).toBe(409)
     expect((await send('POST', profile('a', '/rename'), { new_name: 'c' })).status).toBe(200)
     expect((await send('POST', profile('a', '/rename'), { new_name: 'd' })).status).toBe(404)
-    expect(await world.client.service.profiles.get('c')).toEqual(LLM)
+    expect(await fixture.client.service.profiles.get('c')).toEqual(LLM)
     expect((await send('GET', '/api/settings')).body).toMatchObject({
       active_profile: 'c',
       llm_api_key_is_set: true,
@@ -119,13 +119,13 @@ describe('profiles', () => {
         send('POST', profile('a'), { llm: { ...LLM, api_key: 'a newer key' } }),
         send('POST', profile('a'), { llm: { ...LLM, api_key: '**********', temperature: 1 } }),
       ])
-      expect((await world.client.service.profiles.get('a'))['api_key']).toBe('a newer key')
+      expect((await fixture.client.service.profiles.get('a'))['api_key']).toBe('a newer key')
       const [renamed, saved] = await Promise.all([
         send('POST', profile('a', '/rename'), { new_name: 'b' }),
         send('POST', profile('a'), { llm: { model: 'saved' } }),
       ])
       expect([renamed.status, saved.status]).toEqual([200, 201])
-      const all = await world.client.service.profiles.all()
+      const all = await fixture.client.service.profiles.all()
       const models = Array.from(all.values(), (llm) => llm['model'])
       expect(models).toContain('saved')
       await send('DELETE', profile('a'))
@@ -143,7 +143,7 @@ describe('profiles', () => {
           ? send('DELETE', profile('a'))
           : send('POST', profile('a', '/rename'), { new_name: 'b' }),
       ])
-      const { active_profile } = await world.client.service.settings.read()
+      const { active_profile } = await fixture.client.service.settings.read()
       expect([null, 'b']).toContain(active_profile)
     }
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { STORES } from './client.ts'
-import { BASE, begin, client, endAll, ID } from './control-world.ts'
+import { BASE, begin, client, endAll, ID } from './control-fixture.ts'
 
 afterEach(endAll)
 

@@ -11,8 +11,17 @@ import type { ServiceOptions } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { gate } from './gate.ts'
-import { mortal } from './mortal-store.ts'
-import { BASE, idle, text, serviceOver, virtually, waiting, RUN_REQUESTS, type World } from './run-ways.ts'
+import { killable } from './killable-store.ts'
+import {
+  BASE,
+  idle,
+  text,
+  serviceOver,
+  virtually,
+  waiting,
+  RUN_REQUESTS,
+  type RunFixture,
+} from './run-request-cases.ts'
 
 const WANTED = 'wanted-runs'
 
@@ -23,11 +32,11 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const countRequests = async ({ engine }: World): Promise<number> =>
+const countRequests = async ({ engine }: RunFixture): Promise<number> =>
   (await engine.store.countItems(WANTED)).count
 
 /** Messages and results of a conversation, with their sources. */
-const sourcesOf = async ({ engine }: World, id: string): Promise<readonly unknown[]> =>
+const sourcesOf = async ({ engine }: RunFixture, id: string): Promise<readonly unknown[]> =>
   [...(await (await engine.open(id)).state()).log.entries].flatMap(({ event }) =>
     event?.kind === 'MessageEvent' || event?.kind === 'ObservationEvent' ? [event.source] : [],
   )
@@ -37,37 +46,37 @@ it.each(RUN_REQUESTS)(
   async (_, prepare) => {
     const { step, open, reached } = gate()
     const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
-    const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
-    const request = await prepare(world, 'c')
-    await idle(world, 'other')
-    await world.post(`${BASE}/other/run`)
+    const fixture = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+    const request = await prepare(fixture, 'c')
+    await idle(fixture, 'other')
+    await fixture.post(`${BASE}/other/run`)
     await reached
-    world.changes.length = 0
-    const refused = await virtually(request(world, 'c'))
-    expect([refused.value, refused.took < 1_000, world.changes]).toEqual([429, true, []])
+    fixture.changes.length = 0
+    const refused = await virtually(request(fixture, 'c'))
+    expect([refused.value, refused.took < 1_000, fixture.changes]).toEqual([429, true, []])
     open()
-    await virtually(world.service.runs.settle())
-    const done = await virtually(request(world, 'c'))
+    await virtually(fixture.service.runs.settle())
+    const done = await virtually(request(fixture, 'c'))
     expect([200, 201]).toContain(done.value)
-    await virtually(world.service.runs.settle())
-    expect(await countRequests(world)).toBe(0)
-    expect(world.failures).toEqual([])
-    await world.end()
+    await virtually(fixture.service.runs.settle())
+    expect(await countRequests(fixture)).toBe(0)
+    expect(fixture.failures).toEqual([])
+    await fixture.end()
   },
 )
 
 it('a request that starts no run succeeds at the maximum number of runs', async () => {
   const { step, open, reached } = gate()
   const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
-  const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
-  const [one = '', other = ''] = await waiting(world, 'c', 2)
-  for (const id of ['idle', 'other']) await idle(world, id)
-  await world.post(`${BASE}/other/run`)
+  const fixture = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+  const [one = '', other = ''] = await waiting(fixture, 'c', 2)
+  for (const id of ['idle', 'other']) await idle(fixture, id)
+  await fixture.post(`${BASE}/other/run`)
   await reached
   const approve = (id: string, ...action_ids: string[]): Promise<number> =>
-    world.post(`${BASE}/${id}/events/approve`, { action_ids })
+    fixture.post(`${BASE}/${id}/events/approve`, { action_ids })
   const respond = (id: string, accept: boolean): Promise<number> =>
-    world.post(`${BASE}/${id}/events/respond_to_confirmation`, { accept })
+    fixture.post(`${BASE}/${id}/events/respond_to_confirmation`, { accept })
   // First another call still waits, then none does.
   expect([await approve('c', one), await approve('c', one), await approve('c', other)]).toEqual([
     200, 200, 429,
@@ -77,8 +86,8 @@ it('a request that starts no run succeeds at the maximum number of runs', async 
     409, 429, 200,
   ])
   open()
-  await virtually(world.service.runs.settle())
-  await world.end()
+  await virtually(fixture.service.runs.settle())
+  await fixture.end()
 })
 
 it.each(['an agent', 'a step'])(
@@ -86,10 +95,10 @@ it.each(['an agent', 'a step'])(
   async (what) => {
     const hangs = new Promise<never>(() => undefined)
     const agent: ServiceOptions['agent'] = () => (what === 'an agent' ? hangs : () => hangs)
-    const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
-    await idle(world, 'c')
+    const fixture = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+    await idle(fixture, 'c')
     const ask = (signal: AbortSignal | null = null) =>
-      world.post(`${BASE}/c/ask_agent`, { question: 'So?' }, signal)
+      fixture.post(`${BASE}/c/ask_agent`, { question: 'So?' }, signal)
     const late = await virtually(ask())
     expect([late.value, late.took]).toEqual([504, expect.closeTo(120_000, -3)])
     const leaving = new AbortController()
@@ -99,14 +108,14 @@ it.each(['an agent', 'a step'])(
     const { took } = await virtually(remaining.catch(() => 0))
     expect(took).toBeLessThan(1_000)
     expect((await virtually(ask())).value).toBe(504)
-    await world.end()
+    await fixture.end()
   },
 )
 
 it('these requests cover every operation with the response "Too many runs"', async () => {
-  const world = serviceOver(memoryStore())
+  const fixture = serviceOver(memoryStore())
   const { paths } = (await (
-    await world.service.fetch(new Request('http://localhost/openapi.json'))
+    await fixture.service.fetch(new Request('http://localhost/openapi.json'))
   ).json()) as { readonly paths: object }
   const operations = Object.values(paths).flatMap((path) => Object.values(path as object))
   const limited = operations.filter(({ responses }) => responses?.['429']?.description === 'Too many runs')
@@ -114,36 +123,36 @@ it('these requests cover every operation with the response "Too many runs"', asy
   expect(names).toEqual(
     [...new Set(RUN_REQUESTS.map(([name]) => name))].filter((name) => name !== 'say').toSorted(),
   )
-  await world.end()
+  await fixture.end()
 })
 
 it('one of two concurrent requests for the last slot gets 429 and changes nothing', async () => {
   const { step, open } = gate()
-  const world = serviceOver(memoryStore(), { agent: () => step, maxRuns: 1 })
-  for (const id of ['a', 'b']) await idle(world, id)
-  const both = ['a', 'b'].map((id) => world.post(`${BASE}/${id}/events`, { ...text, run: true }))
+  const fixture = serviceOver(memoryStore(), { agent: () => step, maxRuns: 1 })
+  for (const id of ['a', 'b']) await idle(fixture, id)
+  const both = ['a', 'b'].map((id) => fixture.post(`${BASE}/${id}/events`, { ...text, run: true }))
   const { value: statuses } = await virtually(Promise.all(both))
   expect(statuses.toSorted()).toEqual([200, 429])
   const refused = statuses[0] === 429 ? 'a' : 'b'
-  expect(await sourcesOf(world, refused)).toEqual(['user'])
+  expect(await sourcesOf(fixture, refused)).toEqual(['user'])
   open()
-  await virtually(world.service.runs.settle())
-  await world.end()
+  await virtually(fixture.service.runs.settle())
+  await fixture.end()
 })
 
 /** Requests that wait for the run. */
 const JOINING = RUN_REQUESTS.filter(([name]) => name !== 'ask_agent')
 
 it.each(JOINING)('%s gets 503 within two seconds while the store is unavailable', async (_, prepare) => {
-  const world = serviceOver(memoryStore())
-  const request = await prepare(world, 'c')
-  world.away.add('acquireLease')
-  world.away.add('changeItems')
-  const report = await virtually(request(world, 'c').then((status) => status ?? 503))
+  const fixture = serviceOver(memoryStore())
+  const request = await prepare(fixture, 'c')
+  fixture.away.add('acquireLease')
+  fixture.away.add('changeItems')
+  const report = await virtually(request(fixture, 'c').then((status) => status ?? 503))
   expect([report.value, report.took < 2_000]).toEqual([503, true])
-  world.away.clear()
-  await virtually(world.service.runs.settle())
-  await world.end()
+  fixture.away.clear()
+  await virtually(fixture.service.runs.settle())
+  await fixture.end()
 })
 
 /** What keeps a run from starting: the lease of a dead process, or an agent that hangs. */
@@ -189,7 +198,7 @@ it.each(APPENDING)(
     const seen = { visible: 0, invisible: 0 }
     for (let calls = 0; ; calls += 1) {
       const store = memoryStore()
-      const { store: dying, dieAfter, isDead } = mortal(store)
+      const { store: dying, dieAfter, isDead } = killable(store)
       const first = serviceOver(dying)
       const request = await prepare(first, 'c')
       const length = async (): Promise<number> =>
@@ -219,33 +228,33 @@ it.each(APPENDING)(
 it('a message waits two seconds at most for a lease or an agent, and is run later', async () => {
   const store = memoryStore()
   const { promise, resolve } = Promise.withResolvers<ReturnType<ReturnType<typeof scriptedAgent>>>()
-  const world = serviceOver(store, { agent: ({ id }) => (id === 'slow' ? promise : scriptedAgent()()) })
-  for (const id of ['slow', 'dead']) await idle(world, id)
+  const fixture = serviceOver(store, { agent: ({ id }) => (id === 'slow' ? promise : scriptedAgent()()) })
+  for (const id of ['slow', 'dead']) await idle(fixture, id)
   await store.acquireLease('dead', 'dead', 5_000)
   const until = Date.now() + 5_000
   for (const id of ['slow', 'dead']) {
-    const report = await virtually(world.post(`${BASE}/${id}/events`, { ...text, run: true }))
+    const report = await virtually(fixture.post(`${BASE}/${id}/events`, { ...text, run: true }))
     expect([report.value, report.took < 2_000]).toEqual([200, true])
   }
-  expect(await countRequests(world)).toBe(2)
+  expect(await countRequests(fixture)).toBe(2)
   resolve(scriptedAgent()())
-  await virtually(world.service.runs.settle())
+  await virtually(fixture.service.runs.settle())
   expect(Date.now()).toBeLessThan(until + 1_000)
-  expect(await countRequests(world)).toBe(0)
-  for (const id of ['slow', 'dead']) expect((await sourcesOf(world, id)).at(-1)).toBe('agent')
-  expect(world.failures).toEqual([])
-  await world.end()
+  expect(await countRequests(fixture)).toBe(0)
+  for (const id of ['slow', 'dead']) expect((await sourcesOf(fixture, id)).at(-1)).toBe('agent')
+  expect(fixture.failures).toEqual([])
+  await fixture.end()
 })
 
 it('the check recovers other lost runs while an agent hangs', async () => {
   const store = memoryStore()
-  const world = serviceOver(store, {
+  const fixture = serviceOver(store, {
     agent: ({ id }) => (id === 'hangs' ? new Promise(() => undefined) : scriptedAgent()()),
   })
   for (const id of ['hangs', 'lost']) {
-    await idle(world, id)
+    await idle(fixture, id)
     await (
-      await world.engine.open(id)
+      await fixture.engine.open(id)
     ).append({
       kind: 'ConversationStateUpdateEvent',
       key: 'execution_status',
@@ -254,10 +263,10 @@ it('the check recovers other lost runs while an agent hangs', async () => {
     await store.acquireLease(id, 'dead', 1)
   }
   vi.setSystemTime(Date.now() + 10)
-  const check = await virtually(world.service.lostRuns.check())
+  const check = await virtually(fixture.service.lostRuns.check())
   expect(check.took).toBeLessThan(3_000)
-  expect((await sourcesOf(world, 'lost')).at(-1)).toBe('agent')
-  world.kill()
+  expect((await sourcesOf(fixture, 'lost')).at(-1)).toBe('agent')
+  fixture.kill()
 })
 
 it('a request that is stored while the service closes stays in the store', async () => {

@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest'
 import { CLOSE } from '../../src/service/live/server-frames.ts'
 import { scriptedAgent } from './scripted-agent.ts'
-import { type Client, note, notes, type World, worldOfTest, type WorldOptions } from './live-world.ts'
+import {
+  type Client,
+  note,
+  notes,
+  type LiveFixture,
+  liveFixtureOfTest,
+  type LiveFixtureOptions,
+} from './live-fixture.ts'
 
 interface SessionFrame {
   readonly type: string
@@ -20,13 +27,13 @@ interface SessionFrame {
   }
 }
 
-let world: World
-const begin = async (options: WorldOptions = {}) => {
-  world = await worldOfTest(options)
-  return world.conversation()
+let fixture: LiveFixture
+const begin = async (options: LiveFixtureOptions = {}) => {
+  fixture = await liveFixtureOfTest(options)
+  return fixture.conversation()
 }
 const connect = (after_seq?: number | string, id = 'c', more: object = {}): Client =>
-  world.connect(id, {
+  fixture.connect(id, {
     protocol: 'session',
     ...(after_seq !== undefined && { query: { after_seq } }),
     ...more,
@@ -154,7 +161,7 @@ it('a session closes with a code for a wrong key, id, cursor or an event that is
   for (const cursor of ['x', '1.5', '', '9'.repeat(400)])
     expect([cursor, await closeOf(connect(cursor, 'c', auth))]).toEqual([cursor, CLOSE.badRequest])
   expect(
-    await closeOf(world.connect('c', { protocol: 'session', query: { format: 'envelope' }, ...auth })),
+    await closeOf(fixture.connect('c', { protocol: 'session', query: { format: 'envelope' }, ...auth })),
   ).toBe(4400)
   await conversation.append([note('small'), note('large', 'x'.repeat(5 * 2 ** 20)), note('after')])
   const client = connect(-1, 'c', auth)

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { merge } from '../../src/service/settings/settings-schema.ts'
 import { MASK } from '../../src/service/mask-secrets.ts'
 import { STORES } from './client.ts'
-import { KEY, LLM, recordingStore, profile, settingsWorld, type Json } from './settings-world.ts'
+import { KEY, LLM, recordingStore, profile, settingsFixture, type Json } from './settings-fixture.ts'
 
-const world = settingsWorld()
-const { begin, send } = world
+const fixture = settingsFixture()
+const { begin, send } = fixture
 
 describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
   it('are merged, shown masked and stored sealed', async () => {
@@ -38,7 +38,7 @@ describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
     expect(input()).toContain('"sealed"')
     expect(input()).not.toContain('very')
     await begin(store)
-    expect((await world.client.service.settings.read()).agent_settings).toEqual({
+    expect((await fixture.client.service.settings.read()).agent_settings).toEqual({
       llm: { model: 'm', api_key: KEY },
       tools: ['c'],
     })
@@ -65,7 +65,7 @@ describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
     })
     const again = { ...shown, servers: [...shown.servers.toReversed(), { name: 'c', token: 'c' }] }
     expect((await send('PATCH', '/api/settings', { misc_settings_diff: again })).status).toBe(200)
-    expect((await world.client.service.settings.read()).misc_settings).toEqual({
+    expect((await fixture.client.service.settings.read()).misc_settings).toEqual({
       servers: [...misc.servers.toReversed(), { name: 'c', token: 'c' }],
       hook: misc.hook,
     })
@@ -77,7 +77,7 @@ describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
     const masked = (await send('GET', '/api/settings')).body['misc_settings'] as { keys: object[] }
     expect(masked.keys).toEqual([{ token: MASK }, { token: MASK }, 'https://host/', 'https://host/'])
     expect((await send('PATCH', '/api/settings', { misc_settings_diff: masked })).status).toBe(200)
-    expect((await world.client.service.settings.read()).misc_settings['keys']).toEqual(alike.keys)
+    expect((await fixture.client.service.settings.read()).misc_settings['keys']).toEqual(alike.keys)
     const fewer = { keys: masked.keys.slice(1) }
     expect((await send('PATCH', '/api/settings', { misc_settings_diff: fewer })).status).toBe(400)
     // The masked secret's entry is ambiguous, so it must go to neither.
@@ -93,7 +93,7 @@ describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
         send('PATCH', '/api/settings', { misc_settings_diff: { [`k${index}`]: index } }),
       ),
     )
-    expect(Object.keys((await world.client.service.settings.read()).misc_settings)).toHaveLength(20)
+    expect(Object.keys((await fixture.client.service.settings.read()).misc_settings)).toHaveLength(20)
   })
 
   it('load the LLM of the activated profile, with the changes of the same request', async () => {
@@ -101,7 +101,7 @@ describe.each(Object.entries(STORES))('settings over %s', (_, make) => {
     await send('POST', profile('a'), { llm: LLM })
     const change = async (body: object): Promise<unknown[]> => {
       const { status } = await send('PATCH', '/api/settings', body)
-      const { agent_settings, active_profile } = await world.client.service.settings.read()
+      const { agent_settings, active_profile } = await fixture.client.service.settings.read()
       return [status, agent_settings['llm'], active_profile]
     }
     expect(await change({ active_profile: 'a' })).toEqual([200, LLM, 'a'])

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begin, client, endAll, ID, start } from './control-world.ts'
+import { begin, client, endAll, ID, start } from './control-fixture.ts'
 
 const SECRET = 'hunter2-hunter2'
 const KEY = `sk-ant-api03-${'abcdefghijklmnopqrstuvwxyz0123456789'}`

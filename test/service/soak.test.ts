@@ -14,7 +14,7 @@ import { connectSocket, type LiveFrame } from '../../src/testing/server/client.t
 import { logOf } from '../conversation/stores.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { Fleet, sleep } from './fleet.ts'
-import { keptIn } from './kept.ts'
+import { recordsIn } from './stored-records.ts'
 import { Receiver, SECRET } from './receiver.ts'
 import { folder, processesIn, until } from './sandbox-commands.ts'
 
@@ -74,7 +74,8 @@ const tailOf = async (id: string): Promise<string> =>
   JSON.stringify([await store.getLease(id), ...(await logOf(store, id)).slice(-8).map(({ fact }) => fact)])
 
 /** Ids of the stored sandboxes. */
-const stored = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
+const stored = async (): Promise<string[]> =>
+  [...(await recordsIn(store, 'sandboxes').all()).keys()].toSorted()
 
 /** Folders of the sandboxes. */
 const folders = (): string[] => readdirSync(path.path).toSorted()
@@ -217,7 +218,7 @@ it(
     /** Each start has ended, each conversation exists, and each sandbox belongs to a start. */
     async function checkStarts(): Promise<void> {
       const tasks = await until(async () => {
-        const all = [...(await keptIn<StoredTask>(store, 'start-tasks').all()).values()]
+        const all = [...(await recordsIn<StoredTask>(store, 'start-tasks').all()).values()]
         return all.every(isOver) ? all : null
       }, TIMEOUT)
       expect(tasks.filter(({ status }) => status === 'ERROR')).toEqual([])

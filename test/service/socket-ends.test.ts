@@ -12,14 +12,15 @@ import {
   envelopes,
   note,
   notes,
-  type World,
-  worldOfTest,
-  type WorldOptions,
-} from './live-world.ts'
+  type LiveFixture,
+  liveFixtureOfTest,
+  type LiveFixtureOptions,
+} from './live-fixture.ts'
 
-let here: World
+let fixture: LiveFixture
 
-const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
+const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
+  (fixture = await liveFixtureOfTest(options))
 
 const KEYS = { keys: ['right'] }
 const AUTH = { type: 'auth', session_api_key: 'right' }
@@ -32,8 +33,8 @@ describe('the key of a socket', () => {
     ['the first frame after a wrong cookie', { headers: { cookie: 'api_key=wrong' }, first: AUTH }],
   ])('is accepted in %s', async (_, options) => {
     await begin(KEYS)
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE, ...options })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE, ...options })
     await caughtUp(client)
     // A repeated key is ignored.
     client.send(AUTH)
@@ -58,19 +59,19 @@ describe('the key of a socket', () => {
     ['a missing key', {}],
   ])('%s closes with 4001', async (_, options) => {
     await begin({ ...KEYS, sockets: { authTimeout: 50 } })
-    const conversation = await here.conversation()
-    const client = here.connect('c', options)
+    const conversation = await fixture.conversation()
+    const client = fixture.connect('c', options)
     expect((await client.closed).code).toBe(CLOSE.unauthorized)
     expect(client.frames).toEqual([])
     expect((await conversation.state()).log.entries.length).toBe(0)
-    expect(here.service.live.size).toBe(0)
+    expect(fixture.service.live.size).toBe(0)
   })
 
   it('is not needed when none is configured, but a cross-site page is rejected', async () => {
     await begin()
-    await here.conversation()
-    await caughtUp(here.connect('c', { query: ENVELOPE }))
-    const foreign = here.connect('c', { headers: { origin: 'https://elsewhere.example' } })
+    await fixture.conversation()
+    await caughtUp(fixture.connect('c', { query: ENVELOPE }))
+    const foreign = fixture.connect('c', { headers: { origin: 'https://elsewhere.example' } })
     expect((await foreign.closed).code).toBe(CLOSE.unauthorized)
   })
 })
@@ -78,14 +79,14 @@ describe('the key of a socket', () => {
 describe('a socket', () => {
   it('closes with 4004 for an unknown or deleted conversation', async () => {
     await begin()
-    const conversation = await here.conversation()
-    expect((await here.connect('nobody').closed).code).toBe(CLOSE.unknown)
-    expect((await here.connect('__root__').closed).code).toBe(CLOSE.unknown)
-    const client = here.connect('c', { query: ENVELOPE })
+    const conversation = await fixture.conversation()
+    expect((await fixture.connect('nobody').closed).code).toBe(CLOSE.unknown)
+    expect((await fixture.connect('__root__').closed).code).toBe(CLOSE.unknown)
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     await conversation.delete()
     expect((await client.closed).code).toBe(CLOSE.unknown)
-    expect(here.service.live.size).toBe(0)
+    expect(fixture.service.live.size).toBe(0)
   })
 
   it.each([
@@ -98,31 +99,34 @@ describe('a socket', () => {
     [{ resend_all: 'true' }, 'resend_all'],
   ])('closes with 4400 for the query %j', async (query, text) => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(note('n0'))
-    const { code, reason } = await here.connect('c', { query }).closed
+    const { code, reason } = await fixture.connect('c', { query }).closed
     expect([code, reason]).toEqual([CLOSE.badRequest, expect.stringContaining(text)])
   })
 
   it('closes with 1013 beyond the limits, until another socket closes', async () => {
     await begin({ live: { maxPerConversation: 2, maxTotal: 3 } })
-    await here.conversation('c')
-    await here.conversation('d')
-    const [first, second] = [here.connect('c', { query: ENVELOPE }), here.connect('c', { query: ENVELOPE })]
+    await fixture.conversation('c')
+    await fixture.conversation('d')
+    const [first, second] = [
+      fixture.connect('c', { query: ENVELOPE }),
+      fixture.connect('c', { query: ENVELOPE }),
+    ]
     await Promise.all([caughtUp(first), caughtUp(second)])
-    expect((await here.connect('c').closed).code).toBe(CLOSE.busy)
-    await caughtUp(here.connect('d', { query: ENVELOPE }))
-    expect((await here.connect('d').closed).code).toBe(CLOSE.busy)
+    expect((await fixture.connect('c').closed).code).toBe(CLOSE.busy)
+    await caughtUp(fixture.connect('d', { query: ENVELOPE }))
+    expect((await fixture.connect('d').closed).code).toBe(CLOSE.busy)
     first.socket.close()
     await first.closed
-    await expect.poll(() => here.sockets.size).toBe(2)
-    await caughtUp(here.connect('c', { query: ENVELOPE }))
+    await expect.poll(() => fixture.sockets.size).toBe(2)
+    await caughtUp(fixture.connect('c', { query: ENVELOPE }))
   })
 
   it('closes with 1009 for a frame that is too large', async () => {
     await begin({ sockets: { maxFrameBytes: 1_000 } })
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     client.send('x'.repeat(1_001))
     expect((await client.closed).code).toBe(CLOSE.tooLarge)
@@ -130,12 +134,12 @@ describe('a socket', () => {
 
   it('closes with 4009 when the client does not answer pings', async () => {
     await begin({ live: { heartbeatInterval: 200 }, sockets: { closeTimeout: 50 } })
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    const other = here.connect('c', { query: ENVELOPE })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
+    const other = fixture.connect('c', { query: ENVELOPE })
     await Promise.all([caughtUp(client), caughtUp(other)])
     client.socket.pause()
-    await expect.poll(() => here.sockets.size).toBe(1)
+    await expect.poll(() => fixture.sockets.size).toBe(1)
     client.socket.resume()
     expect((await client.closed).code).toBe(CLOSE.idle)
     // A client that answers pings stays connected.
@@ -144,36 +148,36 @@ describe('a socket', () => {
 
   it('closes with 1001 and the position to resume from when the server closes', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 5))
-    const client = here.connect('c', { query: ENVELOPE })
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
-    const closing = here.server.close()
+    const closing = fixture.server.close()
     const { code, reason } = await client.closed
     await closing
     expect([code, reason]).toEqual([CLOSE.away, expect.stringContaining('resume after 4')])
-    expect([here.service.live.size, here.sockets.size]).toEqual([0, 0])
+    expect([fixture.service.live.size, fixture.sockets.size]).toEqual([0, 0])
   })
 
   it('closes with 1001 when the engine closes', async () => {
     await begin()
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
-    await here.engine.close()
+    await fixture.engine.close()
     expect((await client.closed).code).toBe(CLOSE.away)
   })
 
   it('is rejected with 404 for an unknown path', async () => {
     await begin()
-    const socket = new WebSocket(`${here.server.url.replace('http', 'ws')}/sockets/other`)
+    const socket = new WebSocket(`${fixture.server.url.replace('http', 'ws')}/sockets/other`)
     const error = await new Promise<Error>((resolve) => socket.once('error', resolve))
     expect(error.message).toContain('404')
   })
 
   it('is rejected with 400 for an invalid URL, on any HTTP server', async () => {
     await begin()
-    const server = createServer().on('upgrade', here.sockets.upgrade).listen(0, '127.0.0.1')
+    const server = createServer().on('upgrade', fixture.sockets.upgrade).listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
@@ -192,9 +196,9 @@ describe('a socket', () => {
 describe('a message over a socket', () => {
   it('gets a reply; an invalid one is reported on its socket and not appended', async () => {
     await begin({ agent: scriptedAgent(['Good morning.']) })
-    const conversation = await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    const other = here.connect('c', { query: ENVELOPE })
+    const conversation = await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
+    const other = fixture.connect('c', { query: ENVELOPE })
     await Promise.all([caughtUp(client), caughtUp(other)])
     const bad = [
       'not json',
@@ -211,14 +215,14 @@ describe('a message over a socket', () => {
     client.send({ content: [{ type: 'text', text: 'Hello' }], key: 'k' })
     client.send({ role: 'user', content: [{ type: 'text', text: 'Hello' }], key: 'k' })
     await client.find(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
-    await here.service.runs.settle()
+    await fixture.service.runs.settle()
     const errors = envelopes(client).filter(({ type }) => type === 'error')
     expect(errors).toHaveLength(bad.length + 1)
     expect(
       errors.every(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'InvalidFrame'),
     ).toBe(true)
     expect(other.frames.join('')).not.toContain('ServerErrorEvent')
-    const { items } = await here.engine.store.search({ conversationId: 'c', kinds: ['MessageEvent'] })
+    const { items } = await fixture.engine.store.search({ conversationId: 'c', kinds: ['MessageEvent'] })
     expect(items.map(({ fact }) => 'source' in fact && fact.source)).toEqual(['user', 'agent'])
     expect((await conversation.state()).header.status).toBe('finished')
   })
@@ -226,19 +230,19 @@ describe('a message over a socket', () => {
   it('is reported and not appended at the maximum number of runs', async () => {
     const current = gate()
     await begin({ agent: () => current.step, maxRuns: 1 })
-    await here.conversation('busy')
-    await here.conversation()
-    here.connect('busy', { first: { content: [{ text: 'Hi' }] } })
+    await fixture.conversation('busy')
+    await fixture.conversation()
+    fixture.connect('busy', { first: { content: [{ text: 'Hi' }] } })
     await current.reached
-    const client = here.connect('c', { query: ENVELOPE, first: { content: [{ text: 'Hi' }] } })
+    const client = fixture.connect('c', { query: ENVELOPE, first: { content: [{ text: 'Hi' }] } })
     await client.find(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'HTTP429')
-    expect(await here.engine.store.count({ conversationId: 'c' })).toBe(0)
+    expect(await fixture.engine.store.count({ conversationId: 'c' })).toBe(0)
   })
 
   it('is reported as `id_conflict` if its key belongs to another message', async () => {
     await begin()
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     client.send({ content: [{ text: 'Hello' }], key: 'k' })
     client.send({ content: [{ text: 'Other' }], key: 'k' })

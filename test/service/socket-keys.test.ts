@@ -10,15 +10,15 @@ import {
   type Envelope,
   ENVELOPE,
   note,
-  type World,
-  worldOfTest,
-  type WorldOptions,
-} from './live-world.ts'
+  type LiveFixture,
+  liveFixtureOfTest,
+  type LiveFixtureOptions,
+} from './live-fixture.ts'
 
-let here: World
+let fixture: LiveFixture
 
-const begin = async (options: WorldOptions = {}): Promise<World> =>
-  (here = await worldOfTest({ keys: ['right'], ...options }))
+const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
+  (fixture = await liveFixtureOfTest({ keys: ['right'], ...options }))
 
 const RIGHT = { 'x-session-api-key': 'right' }
 const AUTH = { type: 'auth', session_api_key: 'right' }
@@ -39,8 +39,8 @@ describe('an unauthenticated socket', () => {
     ['an endless fragment', Buffer.concat([Buffer.of(0x01, 0xfe, 0x10, 0x01), Buffer.alloc(4)])],
   ])('closes with 1009 after 5,000 bytes of %s', async (_what, head) => {
     await begin()
-    await here.conversation()
-    const clients = Array.from({ length: 20 }, () => here.connect('c'))
+    await fixture.conversation()
+    const clients = Array.from({ length: 20 }, () => fixture.connect('c'))
     for (const client of clients) {
       const raw = await client.raw
       raw.write(Buffer.concat([head, Buffer.alloc(3_000)]))
@@ -48,20 +48,20 @@ describe('an unauthenticated socket', () => {
     }
     const codes = await Promise.all(clients.map(async ({ closed }) => (await closed).code))
     expect(new Set(codes)).toEqual(new Set([CLOSE.tooLarge]))
-    await expect.poll(() => here.sockets.size).toBe(0)
+    await expect.poll(() => fixture.sockets.size).toBe(0)
   })
 
   it('closes with 1009 for a first frame of 5,000 bytes', async () => {
     await begin()
-    await here.conversation()
-    const client = here.connect('c', { first: { ...AUTH, pad: 'x'.repeat(5_000) } })
+    await fixture.conversation()
+    const client = fixture.connect('c', { first: { ...AUTH, pad: 'x'.repeat(5_000) } })
     expect((await client.closed).code).toBe(CLOSE.tooLarge)
   })
 
   it('can send its key and a long message at once', async () => {
     await begin()
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     client.socket.on('open', () => {
       client.send(AUTH)
       client.send({ role: 'user', content: [{ type: 'text', text: 'x'.repeat(2 ** 20) }] })
@@ -72,32 +72,32 @@ describe('an unauthenticated socket', () => {
 
   it('does not use the slot of an authenticated one: the oldest closes with 1013', async () => {
     await begin({ sockets: { maxUnauthenticated: 3 }, live: { maxTotal: 2 } })
-    await here.conversation()
+    await fixture.conversation()
     const idle: Client[] = []
     for (let n = 0; n < 8; n += 1) {
-      const client = here.connect('c')
+      const client = fixture.connect('c')
       idle.push(client)
       await opened(client)
     }
     for (const client of idle.slice(0, 5)) expect((await client.closed).code).toBe(CLOSE.busy)
-    await caughtUp(here.connect('c', { query: ENVELOPE, headers: RIGHT }))
-    await caughtUp(here.connect('c', { query: ENVELOPE, first: AUTH }))
+    await caughtUp(fixture.connect('c', { query: ENVELOPE, headers: RIGHT }))
+    await caughtUp(fixture.connect('c', { query: ENVELOPE, first: AUTH }))
     expect((await idle[5]?.closed)?.code).toBe(CLOSE.busy)
     // Authenticated sockets have a separate limit.
-    expect((await here.connect('c', { headers: RIGHT }).closed).code).toBe(CLOSE.busy)
+    expect((await fixture.connect('c', { headers: RIGHT }).closed).code).toBe(CLOSE.busy)
     expect(idle[7]?.socket.readyState).toBe(WebSocket.OPEN)
   })
 
   it.runIf(process.platform === 'linux')('does not close the sockets of another address', async () => {
     await begin({ sockets: { maxUnauthenticated: 3 } })
-    await here.conversation()
-    const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c`
+    await fixture.conversation()
+    const url = `${fixture.server.url.replace('http', 'ws')}/sockets/events/c`
     const other = new WebSocket(url, { localAddress: '127.0.0.2' })
     onTestFinished(() => other.terminate())
     await once(other, 'open')
     const flood: Client[] = []
     for (let n = 0; n < 5; n += 1) {
-      const client = here.connect('c')
+      const client = fixture.connect('c')
       flood.push(client)
       await opened(client)
     }
@@ -107,10 +107,10 @@ describe('an unauthenticated socket', () => {
 
   it('closes with 1013 when another one connects at the limit', async () => {
     await begin({ sockets: { maxUnauthenticated: 1 } })
-    await here.conversation()
-    const first = here.connect('c')
+    await fixture.conversation()
+    const first = fixture.connect('c')
     await opened(first)
-    const second = here.connect('c')
+    const second = fixture.connect('c')
     await opened(second)
     expect((await first.closed).code).toBe(CLOSE.busy)
     second.send(AUTH)
@@ -119,23 +119,23 @@ describe('an unauthenticated socket', () => {
 
   it('is rejected with 401 for a wrong key in a header', async () => {
     await begin()
-    await here.conversation()
-    const client = here.connect('c', { headers: { 'x-session-api-key': 'wrong' } })
+    await fixture.conversation()
+    const client = fixture.connect('c', { headers: { 'x-session-api-key': 'wrong' } })
     await expect(opened(client)).rejects.toThrow('401')
-    expect(here.sockets.size).toBe(0)
+    expect(fixture.sockets.size).toBe(0)
   })
 })
 
 describe('all sockets together', () => {
   it('have a maximum of buffered bytes, and close with 1013 beyond it', async () => {
     await begin({ sockets: { maxInbound: 1_000_000 } })
-    await here.conversation()
-    const clients = Array.from({ length: 10 }, () => here.connect('c', { headers: RIGHT }))
+    await fixture.conversation()
+    const clients = Array.from({ length: 10 }, () => fixture.connect('c', { headers: RIGHT }))
     for (const client of clients) {
       const raw = await client.raw
       raw.write(Buffer.concat([frameHead(4 * 2 ** 20), Buffer.alloc(400_000)]))
     }
-    await expect.poll(() => here.sockets.size).toBeLessThan(4)
+    await expect.poll(() => fixture.sockets.size).toBeLessThan(4)
     const [code] = await Promise.race(clients.map(async ({ closed }) => [(await closed).code]))
     expect(code).toBe(CLOSE.busy)
   })
@@ -154,10 +154,10 @@ async function readersOf(key: string): Promise<{
   /** The event stream's whole text. */
   readonly stream: Promise<string>
 }> {
-  const header = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
-  const frame = here.connect('c', { query: ENVELOPE, first: { type: 'auth', session_api_key: key } })
+  const header = fixture.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+  const frame = fixture.connect('c', { query: ENVELOPE, first: { type: 'auth', session_api_key: key } })
   await Promise.all([caughtUp(header), caughtUp(frame)])
-  const response = await fetch(`${here.server.url}/api/conversations/c/events/stream`, {
+  const response = await fetch(`${fixture.server.url}/api/conversations/c/events/stream`, {
     headers: { 'x-access-token': key },
   })
   return { sockets: [header, frame], stream: response.text() }
@@ -170,15 +170,15 @@ describe('an open stream', () => {
   ])('ends with an error when its key %s, and streams of other keys continue', async (what, window) => {
     // An expired key is detected without a heartbeat.
     await begin({ live: { heartbeatInterval: window === null ? 300 : 600_000 } })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const [ending, valid] = [
-      await here.service.keys.create(inWindow(window)),
-      await here.service.keys.create(inWindow(null)),
+      await fixture.service.keys.create(inWindow(window)),
+      await fixture.service.keys.create(inWindow(null)),
     ]
     const validReaders = await readersOf(valid.key)
-    const session = here.connect('c', { query: ENVELOPE, headers: RIGHT })
+    const session = fixture.connect('c', { query: ENVELOPE, headers: RIGHT })
     const { sockets, stream } = await readersOf(ending.key)
-    if (what === 'was deleted') await here.service.keys.remove(ending.id)
+    if (what === 'was deleted') await fixture.service.keys.remove(ending.id)
     for (const { closed } of sockets) expect((await closed).code).toBe(CLOSE.unauthorized)
     expect(await stream).toContain('The key is no longer valid.')
     await conversation.append(note('later'))
@@ -186,18 +186,18 @@ describe('an open stream', () => {
       await client.find<Envelope>(({ event }) => event.id === 'later')
     }
     for (const { frames } of sockets) expect(frames.join('')).not.toContain('later')
-    expect(here.service.live.size).toBe(4)
-    await here.server.close()
+    expect(fixture.service.live.size).toBe(4)
+    await fixture.server.close()
     expect(await validReaders.stream).toContain('later')
   })
 
   it('rejects a message after the deletion of its key, before the next check', async () => {
     await begin({ live: { heartbeatInterval: 600_000 } })
-    const conversation = await here.conversation()
-    const { id, key } = await here.service.keys.create(inWindow(null))
-    const client = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+    const conversation = await fixture.conversation()
+    const { id, key } = await fixture.service.keys.create(inWindow(null))
+    const client = fixture.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
     await caughtUp(client)
-    await here.service.keys.remove(id)
+    await fixture.service.keys.remove(id)
     client.send({ role: 'user', content: [{ type: 'text', text: 'Hello' }] })
     expect((await client.closed).code).toBe(CLOSE.unauthorized)
     expect((await conversation.state()).log.entries.length).toBe(0)
@@ -221,9 +221,9 @@ describe('an open stream', () => {
       },
     })
     await begin({ store, live: { heartbeatInterval: 300 } })
-    const conversation = await here.conversation()
-    const { key } = await here.service.keys.create(inWindow(null))
-    const client = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+    const conversation = await fixture.conversation()
+    const { key } = await fixture.service.keys.create(inWindow(null))
+    const client = fixture.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
     await caughtUp(client)
     away = true
     await expect.poll(() => refused).toBeGreaterThan(2)

@@ -15,14 +15,15 @@ import {
   note,
   notes,
   SECRET,
-  type World,
-  worldOfTest,
-  type WorldOptions,
-} from './live-world.ts'
+  type LiveFixture,
+  liveFixtureOfTest,
+  type LiveFixtureOptions,
+} from './live-fixture.ts'
 
-let here: World
+let fixture: LiveFixture
 
-const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
+const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
+  (fixture = await liveFixtureOfTest(options))
 
 const timeAt = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const waitForEvent = (client: Client, id: string): Promise<unknown> =>
@@ -31,9 +32,9 @@ const waitForEvent = (client: Client, id: string): Promise<unknown> =>
 describe('the stream of a socket', () => {
   it('begins with the full state and the marker, then sends only new events', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 3))
-    const client = here.connect('c', { query: ENVELOPE })
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     await conversation.append(note('n3'))
     await waitForEvent(client, 'n3')
@@ -59,9 +60,9 @@ describe('the stream of a socket', () => {
 
   it('sends bare events without the envelope format', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(note('n0'))
-    const client = here.connect('c', { query: { resend_mode: 'all' } })
+    const client = fixture.connect('c', { query: { resend_mode: 'all' } })
     await client.count(3)
     expect(client.frames.map((text) => JSON.parse(text))).toMatchObject([
       { kind: 'ConversationStateUpdateEvent', key: 'full_state' },
@@ -81,9 +82,9 @@ describe('the stream of a socket', () => {
     ['since a future time', { resend_mode: 'since', after_timestamp: '2036-01-01T00:00:00Z' }, 300],
   ])('replays the log %s', async (_, query, from) => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 300).map((event, i) => ({ ...event, timestamp: timeAt(i) })))
-    const client = here.connect('c', { query: { ...ENVELOPE, ...query } })
+    const client = fixture.connect('c', { query: { ...ENVELOPE, ...query } })
     await caughtUp(client)
     await conversation.append(note('last'))
     await waitForEvent(client, 'last')
@@ -99,9 +100,9 @@ describe('the stream of a socket', () => {
     ['an invalid event id', { after_event_id: '__root__' }],
   ])('sends a reset and the whole log after %s (law B3)', async (_, query) => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 3))
-    const client = here.connect('c', { query: { ...ENVELOPE, ...query } })
+    const client = fixture.connect('c', { query: { ...ENVELOPE, ...query } })
     await caughtUp(client)
     expect(envelopes(client).map(({ type, position }) => [type, position])).toEqual([
       ['reset', -1],
@@ -115,7 +116,7 @@ describe('the stream of a socket', () => {
 
   it('continues with exactly the remaining events after each reconnect', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const all: (string | undefined)[] = []
     let position = -1
     let written = 0
@@ -127,7 +128,7 @@ describe('the stream of a socket', () => {
     }
     const writing = write()
     while (position < 399) {
-      const client = here.connect('c', { query: { ...ENVELOPE, after: position } })
+      const client = fixture.connect('c', { query: { ...ENVELOPE, after: position } })
       await client.find((frame) => frame.type === 'event' && frame.position >= Math.min(399, position + 37))
       client.socket.terminate()
       const events = envelopes(client).filter(({ type }) => type === 'event')
@@ -140,8 +141,8 @@ describe('the stream of a socket', () => {
 
   it('reports every change of status, also without a status update in the log', async () => {
     await begin()
-    const conversation = await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    const conversation = await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     await conversation.append({ kind: 'PauseEvent', id: 'p' })
     await conversation.append({
@@ -170,8 +171,8 @@ describe('the stream of a socket', () => {
 
   it('sends deltas only live and before their event, and no encrypted content', async () => {
     await begin({ agent: scriptedAgent(['One two three.']) })
-    const conversation = await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    const conversation = await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     client.send({ role: 'user', content: [{ type: 'text', text: 'Count' }] })
     await client.find(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
@@ -189,7 +190,7 @@ describe('the stream of a socket', () => {
       envelopes(client).findIndex(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent'),
     )
     expect(client.frames.join('')).not.toContain('gAAAA')
-    const late = here.connect('c', { query: { resend_mode: 'all', ...ENVELOPE } })
+    const late = fixture.connect('c', { query: { resend_mode: 'all', ...ENVELOPE } })
     await caughtUp(late)
     expect(late.frames.join('')).not.toContain('StreamingDeltaEvent')
     expect(late.frames.join('')).not.toContain('gAAAA')
@@ -197,9 +198,9 @@ describe('the stream of a socket', () => {
 
   it('contains the events that are appended during a replay', async () => {
     await begin({ live: { bufferChars: 2_000 } })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 2_000))
-    const clients = [0, 1, 2].map(() => here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } }))
+    const clients = [0, 1, 2].map(() => fixture.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } }))
     for (let index = 2_000; index < 2_600; index += 50) await conversation.append(notes(index, 50))
     const ids = notes(0, 2_600).map(({ id }) => id)
     for (const client of clients) {
@@ -211,10 +212,10 @@ describe('the stream of a socket', () => {
 
 it('a replay since a time begins at the first later event, in the order of the log', async () => {
   await begin()
-  const conversation = await here.conversation()
+  const conversation = await fixture.conversation()
   const times = [1, 9, 2, 5, 3]
   await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: timeAt(times[i] ?? 0) })))
-  const client = here.connect('c', {
+  const client = fixture.connect('c', {
     query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: timeAt(4) },
   })
   await caughtUp(client)
@@ -243,7 +244,7 @@ describe('store failures', () => {
       },
     })
     await begin({ store: failing })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const facts = notes(0, 3_000).map(({ id }): Event => ({
       kind: 'TokenEvent',
       source: 'agent',
@@ -256,7 +257,7 @@ describe('store failures', () => {
     // Bodies are evicted, so readers get them from the store.
     await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
     remaining = 2
-    const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
+    const client = fixture.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
     await waitForEvent(client, 'n2999')
     expect(eventIds(client)).toEqual(notes(0, 3_000).map(({ id }) => id))
     expect(remaining).toBe(0)
@@ -266,17 +267,17 @@ describe('store failures', () => {
   it('the socket closes with 1011 and without details after a permanent error', async () => {
     const failing = failingStore()
     await begin({ store: failing.store })
-    const conversation = await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
+    const conversation = await fixture.conversation()
+    const client = fixture.connect('c', { query: ENVELOPE })
     await caughtUp(client)
     failing.fails = true
     await conversation.append({ kind: 'PauseEvent' })
     expect((await client.closed).code).toBe(CLOSE.failed)
     expect(envelopes(client).at(-1)).toMatchObject({ type: 'error', event: { code: 'InternalError' } })
     expect(client.frames.join('')).not.toContain(SECRET)
-    expect(here.failures).toHaveLength(1)
+    expect(fixture.failures).toHaveLength(1)
     failing.fails = false
     // The next reader gets a working stream.
-    await caughtUp(here.connect('c', { query: ENVELOPE }))
+    await caughtUp(fixture.connect('c', { query: ENVELOPE }))
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { MASK } from '../../src/service/mask-secrets.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { KEY, profile, SECRET, settingsWorld, type Json } from './settings-world.ts'
+import { KEY, profile, SECRET, settingsFixture, type Json } from './settings-fixture.ts'
 
-const world = settingsWorld()
-const { begin, send } = world
+const fixture = settingsFixture()
+const { begin, send } = fixture
 
 const refused = (loc: readonly string[]) => ({
   detail: [
@@ -63,7 +63,7 @@ describe('a stored secret', () => {
       const { status, body } = await send('PATCH', '/api/settings', { agent_settings_diff: { llm: diff } })
       expect([status, body]).toEqual([422, refused(['agent_settings_diff', 'llm', 'api_key'])])
     }
-    expect((await world.client.service.settings.read()).agent_settings).toEqual({ llm: base })
+    expect((await fixture.client.service.settings.read()).agent_settings).toEqual({ llm: base })
     const { status } = await send('PATCH', '/api/settings', {
       agent_settings_diff: { llm: { ...moves, api_key: KEY } },
     })
@@ -93,7 +93,7 @@ describe('a stored secret', () => {
       misc_settings_diff: { a: { token: 't', b: 1 } },
     })
     for (const value of ['plaintext', 'encrypted', 'x']) {
-      const { status, body } = await world.client.send<Json>('/api/settings', {
+      const { status, body } = await fixture.client.send<Json>('/api/settings', {
         headers: { 'X-Expose-Secrets': value },
       })
       expect(status).toBe(200)

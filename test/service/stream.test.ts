@@ -8,14 +8,15 @@ import {
   note,
   notes,
   SECRET,
-  type World,
-  type WorldOptions,
-  worldOfTest,
-} from './live-world.ts'
+  type LiveFixture,
+  type LiveFixtureOptions,
+  liveFixtureOfTest,
+} from './live-fixture.ts'
 
-let here: World
+let fixture: LiveFixture
 
-const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
+const begin = async (options: LiveFixtureOptions = {}): Promise<LiveFixture> =>
+  (fixture = await liveFixtureOfTest(options))
 
 const ends: (() => void)[] = []
 
@@ -50,7 +51,7 @@ async function listenTo(
 ): Promise<Reader> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const requests = httpRequest(
-    `${here.server.url}/api/conversations/${id}/events/stream${query}`,
+    `${fixture.server.url}/api/conversations/${id}/events/stream${query}`,
     { headers },
     resolve,
   )
@@ -102,7 +103,7 @@ const ids = ({ sent }: Reader): (string | undefined)[] =>
 describe('server-sent events', () => {
   it('contain the events of a socket, each with its position as the id', async () => {
     await begin({ agent: scriptedAgent(['One two.']) })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 3))
     const reader = await listenTo('c', '?resend_mode=all')
     expect(reader.response.statusCode).toBe(200)
@@ -118,7 +119,7 @@ describe('server-sent events', () => {
     await conversation.append(note('n3'))
     expect((await reader.find(({ data }) => data.id === 'n3')).id).toBe(3)
     const body = JSON.stringify({ content: [{ text: 'Hi' }], run: true })
-    await fetch(`${here.server.url}/api/conversations/c/events`, { method: 'POST', body })
+    await fetch(`${fixture.server.url}/api/conversations/c/events`, { method: 'POST', body })
     await reader.find(
       ({ data }) => data.key === 'execution_status' && 'value' in data && data.value === 'finished',
     )
@@ -128,7 +129,7 @@ describe('server-sent events', () => {
 
   it('continue after Last-Event-ID, whatever the query contains', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 100))
     for (const query of [
       '?resend_mode=all&format=event',
@@ -144,7 +145,7 @@ describe('server-sent events', () => {
 
   it('continue with exactly the remaining events after each reconnect', async () => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const seen: (string | undefined)[] = []
     let last = -1
     for (let index = 0; index < 300; index += 60) {
@@ -171,10 +172,10 @@ describe('server-sent events', () => {
     ['c', '', { 'x-session-api-key': 'wrong' }, 401],
   ])('%s%s with %j gets %i and holds no slot', async (id, query, headers, status) => {
     await begin({ keys: ['right'] })
-    await here.conversation()
+    await fixture.conversation()
     const reader = await listenTo(id, query, { 'x-session-api-key': 'right', ...headers })
     expect(reader.response.statusCode).toBe(status)
-    expect(here.service.live.size).toBe(0)
+    expect(fixture.service.live.size).toBe(0)
   })
 
   it.each([
@@ -183,7 +184,7 @@ describe('server-sent events', () => {
     ['', { 'last-event-id': '12' }],
   ])('begin with a reset if the event of %s %j is not in the log (law B3)', async (query, headers) => {
     await begin()
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     await conversation.append(notes(0, 2))
     const reader = await listenTo('c', query, headers)
     await reader.find(({ data }) => data.key === 'caught_up')
@@ -198,21 +199,21 @@ describe('server-sent events', () => {
 
   it('get 429 beyond the limit, until a reader leaves', async () => {
     await begin({ live: { maxPerConversation: 1 } })
-    await here.conversation()
+    await fixture.conversation()
     const reader = await listenTo('c')
     await reader.find(({ data }) => data.key === 'caught_up')
     expect((await listenTo('c')).response.statusCode).toBe(429)
     reader.response.destroy()
-    await expect.poll(() => here.service.live.size).toBe(0)
+    await expect.poll(() => fixture.service.live.size).toBe(0)
     expect((await listenTo('c')).response.statusCode).toBe(200)
   })
 
   it('hold no slot for a HEAD request or a client that leaves at once', async () => {
     await begin()
-    await here.conversation()
-    const address = `${here.server.url}/api/conversations/c/events/stream`
+    await fixture.conversation()
+    const address = `${fixture.server.url}/api/conversations/c/events/stream`
     expect((await fetch(address, { method: 'HEAD' })).status).toBe(200)
-    expect(here.service.live.size).toBe(0)
+    expect(fixture.service.live.size).toBe(0)
     for (let index = 0; index < 30; index += 1) {
       const requests = httpRequest(address)
       requests.on('error', () => undefined)
@@ -221,14 +222,14 @@ describe('server-sent events', () => {
       await new Promise((resolve) => setTimeout(resolve, index % 3))
       requests.destroy()
     }
-    await expect.poll(() => here.service.live.size).toBe(0)
-    await here.server.close()
-    expect(here.service.live.size).toBe(0)
+    await expect.poll(() => fixture.service.live.size).toBe(0)
+    await fixture.server.close()
+    expect(fixture.service.live.size).toBe(0)
   })
 
   it('contain heartbeats as comments', async () => {
     await begin({ live: { heartbeatInterval: 10 } })
-    await here.conversation()
+    await fixture.conversation()
     const reader = await listenTo('c')
     await expect.poll(() => reader.text()).toContain(': beat\n\n')
     expect(reader.sent.map(({ data }) => data.key)).toEqual(['full_state', 'caught_up'])
@@ -236,8 +237,8 @@ describe('server-sent events', () => {
 
   it('end when the server closes or the conversation is deleted', async () => {
     await begin()
-    const conversation = await here.conversation()
-    await here.conversation('d')
+    const conversation = await fixture.conversation()
+    await fixture.conversation('d')
     const deleted = await listenTo('c')
     await deleted.find(({ data }) => data.key === 'caught_up')
     await conversation.delete()
@@ -248,7 +249,7 @@ describe('server-sent events', () => {
     })
     const reader = await listenTo('d')
     await reader.find(({ data }) => data.key === 'caught_up')
-    const closing = here.server.close()
+    const closing = fixture.server.close()
     expect(await reader.ended).toBe('end')
     await closing
   })
@@ -258,7 +259,7 @@ describe('server-sent events', () => {
       vi.spyOn(console, name),
     )
     await begin({ live: { writeTimeout: 3_000 } })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const stalled = await listenTo('c')
     const other = await listenTo('c')
     for (const reader of [stalled, other]) await reader.find(({ data }) => data.key === 'caught_up')
@@ -267,7 +268,7 @@ describe('server-sent events', () => {
     for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ data }) => data.id === 'n399')
     expect(ids(stalled)).not.toContain('n399')
-    await expect.poll(() => here.service.live.size).toBe(1)
+    await expect.poll(() => fixture.service.live.size).toBe(1)
     stalled.response.resume()
     expect(await stalled.ended).toBe('cut')
     const seen = ids(stalled)
@@ -283,7 +284,7 @@ describe('server-sent events', () => {
   it('end with an error without details when the store fails permanently', async () => {
     const failing = failingStore()
     await begin({ store: failing.store })
-    const conversation = await here.conversation()
+    const conversation = await fixture.conversation()
     const reader = await listenTo('c')
     await reader.find(({ data }) => data.key === 'caught_up')
     failing.fails = true
@@ -292,6 +293,6 @@ describe('server-sent events', () => {
     failing.fails = false
     expect(reader.sent.at(-1)?.data).toMatchObject({ kind: 'ServerErrorEvent', code: 'InternalError' })
     expect(reader.text()).not.toContain(SECRET)
-    expect(here.failures).toHaveLength(1)
+    expect(fixture.failures).toHaveLength(1)
   })
 })

@@ -16,7 +16,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
-import { mortal } from '../service/mortal-store.ts'
+import { killable } from '../service/killable-store.ts'
 import { until } from '../service/sandbox-commands.ts'
 import { folder } from './sqlite-drivers.ts'
 
@@ -137,7 +137,7 @@ it('followers over PostgreSQL share what happens, and take over from one that di
     Promise.all(ids.map((id) => writer.append(id, [pause(`${id} ${seq}`)])))
   for (const id of ids) await writer.createConversation({ id })
   await append(0)
-  const { store, dieAfter } = mortal(first)
+  const { store, dieAfter } = killable(first)
   const engines = [store, second].map((ownValue) => createEngine({ store: ownValue }))
   const options = { name: 'f', leaseTtl: 400, pollInterval: 50, onError: () => undefined }
   const followers: Follower[] = []

@@ -26,7 +26,7 @@ import type { JsonObject } from '../../src/event/shapes.ts'
 import { fakeProvider, type FakeProvider } from '../../src/testing/provider/provider.ts'
 import { project, ROOT } from '../pages.ts'
 import { RUNS } from '../../properties/run.ts'
-import { mortal } from '../service/mortal-store.ts'
+import { killable } from '../service/killable-store.ts'
 
 type MakeStep = (provider: FakeProvider, tools: readonly StepTool[]) => Step
 
@@ -77,7 +77,7 @@ async function start(
   const failures: unknown[] = []
   const step = makeStep(provider, [one.tool])
   const begin = async () => {
-    const { store, dieAfter, isDead } = mortal(real)
+    const { store, dieAfter, isDead } = killable(real)
     const engine = createEngine({ store, clock })
     const condenser = rollingCondenser({
       maxEvents: 40,

@@ -3,13 +3,13 @@
 import type { Item, NewItem } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-export interface KeptIn<T extends object> {
+export interface StoredRecords<T extends object> {
   readonly all: () => Promise<ReadonlyMap<string, T>>
   readonly put: (id: string, body: object, index?: Pick<NewItem, 'keys' | 'dueIn'>) => Promise<void>
   readonly remove: (id: string) => Promise<void>
 }
 
-export const keptIn = <T extends object>(store: Store, collection: string): KeptIn<T> => ({
+export const recordsIn = <T extends object>(store: Store, collection: string): StoredRecords<T> => ({
   async all() {
     const all = new Map<string, T>()
     let cursor: string | null = null

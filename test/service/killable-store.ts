@@ -1,9 +1,9 @@
-/** The store of a process that can be held or killed: earlier calls finish, later ones wait or never run. */
+/** The store of a process that can be delayed or killed: earlier calls finish, later ones wait or never run. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
-export interface Mortal {
+export interface Killable {
   readonly store: Store
   /** Dies in the n-th call from now: the call succeeds, but its caller gets no result. */
   readonly dieAfter: (calls: number) => void
@@ -13,7 +13,7 @@ export interface Mortal {
 }
 
 /** The wrapped store stays usable. */
-export function mortal(store: Store): Mortal {
+export function killable(store: Store): Killable {
   let remaining = Infinity
   let free = Infinity
   let hold = 0

@@ -62,23 +62,26 @@ export function serviceOver(input: Store, options: Partial<ServiceOptions> = {})
   }
 }
 
-export type World = ReturnType<typeof serviceOver>
+export type RunFixture = ReturnType<typeof serviceOver>
 
 export const text = { content: [{ type: 'text', text: 'Hi' }] }
 
 /** A way to request a run: prepares the conversation, then returns the request. */
-type SendRequest = (world: World, id: string) => Promise<number>
-type RunRequestCase = readonly [name: string, prepare: (world: World, id: string) => Promise<SendRequest>]
+type SendRequest = (fixture: RunFixture, id: string) => Promise<number>
+type RunRequestCase = readonly [
+  name: string,
+  prepare: (fixture: RunFixture, id: string) => Promise<SendRequest>,
+]
 
 const CALL = { tool: 'echo', arguments: { text: 'a' } }
 
-export async function idle({ engine }: World, id: string): Promise<void> {
+export async function idle({ engine }: RunFixture, id: string): Promise<void> {
   await (await engine.create({ id })).sendMessage('Hi')
 }
 
 /** Waits for confirmation of `count` calls and returns their ids. */
-export async function waiting(world: World, id: string, count = 1): Promise<string[]> {
-  const conversation = await world.engine.create({ id })
+export async function waiting(fixture: RunFixture, id: string, count = 1): Promise<string[]> {
+  const conversation = await fixture.engine.create({ id })
   await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
   await conversation.sendMessage('Hi')
   await conversation.run(scriptedAgent([{ calls: Array.from({ length: count }, () => CALL) }])())
@@ -100,83 +103,83 @@ export const RUN_REQUESTS: readonly RunRequestCase[] = [
   ],
   [
     'start_conversation',
-    async (world, id) => {
+    async (fixture, id) => {
       // Its first process died before the start.
-      await world.engine.create({ id, metadata: { begins: true } })
+      await fixture.engine.create({ id, metadata: { begins: true } })
       return ({ post }) => post(BASE, { conversation_id: id, initial_message: text })
     },
   ],
   [
     'send_message',
-    async (world, id) => {
-      await idle(world, id)
+    async (fixture, id) => {
+      await idle(fixture, id)
       return posts('/events', { ...text, run: true })
     },
   ],
   [
     'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
-    async (world, id) => {
-      await idle(world, id)
+    async (fixture, id) => {
+      await idle(fixture, id)
       return ({ post }) => post(`/api/v1/app-conversations/${id}/send-message`, text)
     },
   ],
   [
     'run_conversation',
-    async (world, id) => {
-      await idle(world, id)
+    async (fixture, id) => {
+      await idle(fixture, id)
       return posts('/run')
     },
   ],
   [
     'run_conversation',
-    async (world, id) => {
-      await waiting(world, id)
+    async (fixture, id) => {
+      await waiting(fixture, id)
       return posts('/run')
     },
   ],
   [
     'respond_to_confirmation',
-    async (world, id) => {
-      await waiting(world, id)
+    async (fixture, id) => {
+      await waiting(fixture, id)
       return posts('/events/respond_to_confirmation', { accept: true })
     },
   ],
   [
     'respond_to_confirmation',
-    async (world, id) => {
-      const calls = await waiting(world, id)
+    async (fixture, id) => {
+      const calls = await waiting(fixture, id)
       // The process that accepted the approval died before the run.
-      await (await world.engine.open(id)).approve(calls)
+      await (await fixture.engine.open(id)).approve(calls)
       return posts('/events/respond_to_confirmation', { accept: true })
     },
   ],
   [
     'approve_actions',
-    async (world, id) => {
-      const calls = await waiting(world, id)
+    async (fixture, id) => {
+      const calls = await waiting(fixture, id)
       return posts('/events/approve', { action_ids: calls })
     },
   ],
   [
     'approve_actions',
-    async (world, id) => {
-      const calls = await waiting(world, id)
-      await (await world.engine.open(id)).approve(calls)
+    async (fixture, id) => {
+      const calls = await waiting(fixture, id)
+      await (await fixture.engine.open(id)).approve(calls)
       return posts('/events/approve', { action_ids: calls })
     },
   ],
   [
     'ask_agent',
-    async (world, id) => {
-      await idle(world, id)
+    async (fixture, id) => {
+      await idle(fixture, id)
       return posts('/ask_agent', { question: 'How far are you?' })
     },
   ],
   // A message over a socket, which is not an operation.
   [
     'say',
-    async (world, id) => {
-      await idle(world, id)
+    async (fixture, id) => {
+      await idle(fixture, id)
       return async ({ service, engine }) => {
         const { lifecycle } = service.live
         try {

@@ -11,14 +11,14 @@ import { until } from './sandbox-commands.ts'
 /** Leases long enough for a busy machine. */
 export const QUICK: WebhookDispatcherOptions = { pollInterval: 15, leaseTtl: 60_000 }
 
-export interface CallbacksWorld {
+export interface WebhookFixture {
   /** Has a memory store. A test may replace the engine before it starts webhooks. */
   engine: Engine
   receiver: Receiver
   /** Called after the test, in reverse order. */
   readonly ends: (() => Promise<unknown> | void)[]
   /** Starts a webhook. */
-  readonly callbacks: (
+  readonly startWebhook: (
     webhook?: Partial<WebhookOptions>,
     options?: WebhookDispatcherOptions,
   ) => WebhookDispatcher
@@ -27,13 +27,13 @@ export interface CallbacksWorld {
   readonly hasBegun: () => Promise<unknown>
 }
 
-export function callbacksWorld(): CallbacksWorld {
-  const world: CallbacksWorld = {
+export function webhookFixture(): WebhookFixture {
+  const fixture: WebhookFixture = {
     engine: createEngine({ store: memoryStore() }),
     receiver: new Receiver(),
     ends: [],
-    callbacks(webhook = {}, options = {}) {
-      const { receiver, engine, ends } = world
+    startWebhook(webhook = {}, options = {}) {
+      const { receiver, engine, ends } = fixture
       const hook = { id: 'hook', url: receiver.url, secret: SECRET, retryDelay: 20, maxRetryDelay: 100 }
       const dispatcher = new WebhookDispatcher(engine, [{ ...hook, from: 'start', ...webhook }], {
         ...QUICK,
@@ -44,27 +44,27 @@ export function callbacksWorld(): CallbacksWorld {
       return dispatcher
     },
     async append(id, from, to) {
-      const conversation = await world.engine.open(id)
+      const conversation = await fixture.engine.open(id)
       await conversation.append(ids(from, to).map((one) => user(one)))
     },
     hasBegun: () =>
       until(async () => {
-        const { items } = await world.engine.store.listItems(collectionsOf('hook').start)
+        const { items } = await fixture.engine.store.listItems(collectionsOf('hook').start)
         return items.some(({ body }) => body['isDone'] === true)
       }),
   }
   beforeEach(async () => {
-    world.receiver = await new Receiver().start()
-    world.engine = createEngine({ store: memoryStore() })
+    fixture.receiver = await new Receiver().start()
+    fixture.engine = createEngine({ store: memoryStore() })
   })
   afterEach(async () => {
-    const { receiver, engine, ends } = world
+    const { receiver, engine, ends } = fixture
     for (const end of ends.splice(0).toReversed()) await end()
     await engine.close()
     expect(receiver.forged).toBe(0)
     await receiver.stop()
   })
-  return world
+  return fixture
 }
 
 export const ids = (from: number, to: number): string[] =>

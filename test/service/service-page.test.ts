@@ -59,7 +59,7 @@ it.each(['the built-in agent', 'the agent of the page'])(
     })
     expect(matches).toHaveLength(1)
     const messages = matches[0]?.items.map(({ source }) => source) ?? []
-    // A model takes time, and the walkthrough does not wait for it.
+    // The walkthrough does not wait for the reply of a model.
     if (which === 'the agent of the page') return expect(messages.slice(0, 1)).toEqual(['user'])
     expect(messages.slice(0, 2)).toEqual(['user', 'agent'])
     expect(messages.length).toBeGreaterThanOrEqual(3)

@@ -14,7 +14,7 @@ import { Starts } from '../../src/service/conversations/starts.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { STORES } from './client.ts'
-import { BOX, inTurn } from './in-turn.ts'
+import { BOX, scheduledStore } from './scheduled-store.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const PLAIN = ID.replaceAll('-', '')
@@ -71,7 +71,7 @@ describe.each(Object.entries(STORES))(
         async (scheduler, all) => {
           const real = makeStore()
           const failures: unknown[] = []
-          const processes = [0, 1].map(() => processOver(inTurn(real, scheduler), failures))
+          const processes = [0, 1].map(() => processOver(scheduledStore(real, scheduler), failures))
           let agents = 0
           const tasks: (StartTask | null)[] = []
           const ask = async ({ form, index, api }: (typeof all)[number]): Promise<void> => {

@@ -18,7 +18,7 @@ export const LLM = {
 
 export type Json = Record<string, unknown>
 
-export interface SettingsWorld {
+export interface SettingsFixture {
   /** The client of the last service. */
   readonly client: Client
   readonly begin: (store?: Store, options?: Omit<ServiceOptions, 'engine'>) => Promise<void>
@@ -28,7 +28,7 @@ export interface SettingsWorld {
 }
 
 /** Cleans up after each test. */
-export function settingsWorld(): SettingsWorld {
+export function settingsFixture(): SettingsFixture {
   const ends: (() => Promise<unknown> | void)[] = []
   let client: Client
   afterEach(async () => {

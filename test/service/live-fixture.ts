@@ -13,12 +13,12 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
-export interface WorldOptions extends Omit<ServiceOptions, 'engine'> {
+export interface LiveFixtureOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store?: Store
   readonly sockets?: Partial<SocketLimits>
 }
 
-export interface World {
+export interface LiveFixture {
   readonly engine: Engine
   readonly service: Service
   readonly sockets: Sockets
@@ -66,7 +66,7 @@ export const ENVELOPE = { format: 'envelope' } as const
 export const caughtUp = (client: Client): Promise<unknown> =>
   client.find<Envelope>(({ type }) => type === 'caught_up')
 
-export async function world(options: WorldOptions = {}): Promise<World> {
+export async function liveFixture(options: LiveFixtureOptions = {}): Promise<LiveFixture> {
   const { store = memoryStore(), sockets: socketOptions = {}, ...rest } = options
   const engine = createEngine({ store })
   const failures: unknown[] = []
@@ -105,8 +105,8 @@ export async function world(options: WorldOptions = {}): Promise<World> {
 }
 
 /** Starts a service that ends with the test. */
-export async function worldOfTest(options: WorldOptions = {}): Promise<World> {
-  const made = await world(options)
+export async function liveFixtureOfTest(options: LiveFixtureOptions = {}): Promise<LiveFixture> {
+  const made = await liveFixture(options)
   onTestFinished(made.end)
   return made
 }

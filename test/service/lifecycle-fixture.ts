@@ -23,7 +23,7 @@ export interface Info {
 
 export const BASE = '/api/conversations'
 
-export interface LifecycleWorld {
+export interface LifecycleFixture {
   client: Client
   readonly begin: (replies?: readonly ScriptedReply[], store?: Store) => Promise<void>
   /** Creates a conversation and returns its id. */
@@ -31,7 +31,7 @@ export interface LifecycleWorld {
   readonly info: (id: string) => Promise<Info>
   /** Creates a conversation whose run waits in its first step until `open` is called. */
   readonly startHangingRun: () => Promise<{ readonly id: string; readonly open: () => void }>
-  /** Returns the conversation once it is idle. */
+  /** Waits for a status and returns the conversation. */
   readonly waitForStatus: (id: string, status?: string | readonly string[]) => Promise<Info>
   readonly eventsOf: (id: string, kind?: string) => Promise<Event[]>
   readonly kindsOf: (id: string) => Promise<string[]>
@@ -40,7 +40,7 @@ export interface LifecycleWorld {
 }
 
 /** Starts a new service for each test. */
-export function lifecycleWorld(): LifecycleWorld {
+export function lifecycleFixture(): LifecycleFixture {
   let client: Client
   afterEach(async () => {
     await client.engine.close()

@@ -6,92 +6,94 @@ import { delayAfter } from '../../src/conversation/async.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
-import { QUICK, callbacksWorld, ids, once } from './callbacks-world.ts'
+import { QUICK, webhookFixture, ids, once } from './webhook-fixture.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { STORES } from './client.ts'
 import { SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
-const world = callbacksWorld()
-const { append, callbacks, hasBegun } = world
+const fixture = webhookFixture()
+const { append, startWebhook, hasBegun } = fixture
 
 describe.each(Object.entries(STORES))('webhook delivery over %s', (_, make) => {
   it('sends all events in order and in batches, and each change of the conversation', async () => {
-    world.engine = createEngine({ store: make() })
-    await world.engine.create({ id: 'a', title: 'A' })
+    fixture.engine = createEngine({ store: make() })
+    await fixture.engine.create({ id: 'a', title: 'A' })
     await append('a', 0, 25)
-    callbacks({ maxBatchEvents: 10 })
-    await until(() => world.receiver.events('a').length === 25)
-    expect(world.receiver.events('a')).toEqual(ids(0, 25))
+    startWebhook({ maxBatchEvents: 10 })
+    await until(() => fixture.receiver.events('a').length === 25)
+    expect(fixture.receiver.events('a')).toEqual(ids(0, 25))
     expect(
-      world.receiver.all.slice(0, 4).map(({ path, type, sequence }) => `${path} ${type}${sequence}`),
+      fixture.receiver.all.slice(0, 4).map(({ path, type, sequence }) => `${path} ${type}${sequence}`),
     ).toEqual(['/conversations conversation.created', '/events/a 0-9', '/events/a 10-19', '/events/a 20-24'])
-    await world.engine.store.updateConversation('a', { title: 'B', public: true })
+    await fixture.engine.store.updateConversation('a', { title: 'B', public: true })
     const report = await until(() =>
-      world.receiver.taken('/conversations').find(({ body }) => (body as { title: string }).title === 'B'),
+      fixture.receiver.taken('/conversations').find(({ body }) => (body as { title: string }).title === 'B'),
     )
     expect(report.type).toBe('conversation.updated')
-    const { fetch } = createService({ engine: world.engine })
+    const { fetch } = createService({ engine: fixture.engine })
     const shown = await fetch(new Request('http://localhost/api/conversations/a'))
     expect(report.body).toEqual(await shown.json())
     await append('a', 25, 30)
-    await (await world.engine.open('a')).pause()
+    await (await fixture.engine.open('a')).pause()
     await until(() =>
-      world.receiver
+      fixture.receiver
         .taken('/conversations')
         .some(({ body }) => (body as { execution_status: string }).execution_status === 'paused'),
     )
-    expect(world.receiver.events('a').slice(0, 30)).toEqual(ids(0, 30))
-    await (await world.engine.open('a')).delete()
-    const last = await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
+    expect(fixture.receiver.events('a').slice(0, 30)).toEqual(ids(0, 30))
+    await (await fixture.engine.open('a')).delete()
+    const last = await until(() => fixture.receiver.all.find(({ type }) => type === 'conversation.deleted'))
     expect(last.body).toEqual({ id: 'a', execution_status: 'deleting' })
-    const before = world.receiver.all.length
+    const before = fixture.receiver.all.length
     // Two later sweeps would send messages about the deleted conversation first.
     for (const id of ['y', 'z']) {
-      await world.engine.create({ id })
+      await fixture.engine.create({ id })
       await until(() =>
-        world.receiver.taken('/conversations').some(({ body }) => (body as { id: string }).id === id),
+        fixture.receiver.taken('/conversations').some(({ body }) => (body as { id: string }).id === id),
       )
     }
-    const after = world.receiver.all.slice(before).map(({ body }) => (body as { id: string }).id)
+    const after = fixture.receiver.all.slice(before).map(({ body }) => (body as { id: string }).id)
     expect(after.toSorted()).toEqual(['y', 'z'])
   })
 
   it('starts with new events for `from: now`, and a second dispatcher resumes there', async () => {
-    world.engine = createEngine({ store: make() })
-    await world.engine.create({ id: 'old' })
+    fixture.engine = createEngine({ store: make() })
+    await fixture.engine.create({ id: 'old' })
     await append('old', 0, 5)
     // A conversation created in the same millisecond counts as new.
     const createdAt = Date.now()
     await until(() => Date.now() > createdAt + 10)
-    const first = callbacks({ from: 'now' })
+    const first = startWebhook({ from: 'now' })
     await hasBegun()
     await append('old', 5, 7)
-    await world.engine.create({ id: 'new' })
+    await fixture.engine.create({ id: 'new' })
     await append('new', 0, 3)
-    await until(() => world.receiver.events('old').length === 2 && world.receiver.events('new').length === 3)
+    await until(
+      () => fixture.receiver.events('old').length === 2 && fixture.receiver.events('new').length === 3,
+    )
     await first.close()
     await append('old', 7, 9)
     await append('new', 3, 4)
-    callbacks({ from: 'now' })
+    startWebhook({ from: 'now' })
     // Messages in flight when the first was closed are sent again.
     const names = ['old', 'new']
-    await until(() => names.every((id) => once(world.receiver.events(id)).length === 4))
-    expect(names.map((id) => once(world.receiver.events(id)))).toEqual([ids(5, 9), ids(0, 4)])
+    await until(() => names.every((id) => once(fixture.receiver.events(id)).length === 4))
+    expect(names.map((id) => once(fixture.receiver.events(id)))).toEqual([ids(5, 9), ids(0, 4)])
   })
 })
 
 /** The engine's store with another list function. */
 const withList = (listConversations: Store['listConversations']): Store =>
-  wrapStore(world.engine.store, { listConversations })
+  wrapStore(fixture.engine.store, { listConversations })
 
 describe('a webhook with `from: now`', () => {
   it('gets whole logs of conversations created during its start, also if its process dies', async () => {
-    const { store } = world.engine
-    await world.engine.create({ id: 'old' })
+    const { store } = fixture.engine
+    await fixture.engine.create({ id: 'old' })
     await append('old', 0, 5)
     await new Promise((resolve) => setTimeout(resolve, 3))
-    const creatingEngine = world.engine
+    const creatingEngine = fixture.engine
     let lives = 0
     const list: Store['listConversations'] = async (query) => {
       if (query?.createdAtGte === undefined) return store.listConversations(query)
@@ -103,43 +105,43 @@ describe('a webhook with `from: now`', () => {
       return store.listConversations(query)
     }
     for (let life = 1; life <= 3; life += 1) {
-      world.engine = createEngine({ store: withList(list) })
-      callbacks({ from: 'now' })
+      fixture.engine = createEngine({ store: withList(list) })
+      startWebhook({ from: 'now' })
       await until(() => lives === life)
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    await until(() => [1, 2, 3].every((life) => world.receiver.events(`during${life}`).length === 2))
+    await until(() => [1, 2, 3].every((life) => fixture.receiver.events(`during${life}`).length === 2))
     await append('old', 5, 6)
-    await until(() => world.receiver.events('old').length > 0)
-    expect(world.receiver.events('old')).toEqual(['e5'])
-    expect([1, 2, 3].map((life) => world.receiver.events(`during${life}`))).toEqual(
+    await until(() => fixture.receiver.events('old').length > 0)
+    expect(fixture.receiver.events('old')).toEqual(['e5'])
+    expect([1, 2, 3].map((life) => fixture.receiver.events(`during${life}`))).toEqual(
       [1, 2, 3].map((life) => [`during${life}-1`, `during${life}-2`]),
     )
     await creatingEngine.close()
   })
 
   it('does not delay other webhooks while its start hangs', async () => {
-    await world.engine.create({ id: 'a' })
+    await fixture.engine.create({ id: 'a' })
     await append('a', 0, 3)
-    const { store } = world.engine
+    const { store } = fixture.engine
     const never = Promise.withResolvers<never>()
     let hasListed = false
-    world.engine = createEngine({
+    fixture.engine = createEngine({
       store: withList(async (query) => {
         if (query?.createdAtGte === undefined) return store.listConversations(query)
         hasListed = true
         return never.promise
       }),
     })
-    const slow = { id: 'slow', url: `${world.receiver.url}/slow`, secret: SECRET }
-    const quick = { id: 'quick', url: world.receiver.url, secret: SECRET, from: 'start' } as const
-    const both = new WebhookDispatcher(world.engine, [slow, quick], QUICK)
+    const slow = { id: 'slow', url: `${fixture.receiver.url}/slow`, secret: SECRET }
+    const quick = { id: 'quick', url: fixture.receiver.url, secret: SECRET, from: 'start' } as const
+    const both = new WebhookDispatcher(fixture.engine, [slow, quick], QUICK)
     both.start()
-    world.ends.push(
+    fixture.ends.push(
       () => both.close(),
       () => never.reject(new ColloquyError('store_closed', 'It is over.', {})),
     )
-    await until(() => world.receiver.events('a').length === 3)
+    await until(() => fixture.receiver.events('a').length === 3)
     expect(hasListed).toBe(true)
   })
 })
@@ -158,13 +160,13 @@ describe('`WebhookDispatcher`', () => {
     [{ url: 'https://h/x?token=sesame', secret: 'short' }, /^(?!.*sesame)/],
   ])('rejects %j', (wrong, message) => {
     expect(
-      () => new WebhookDispatcher(world.engine, [{ url: world.receiver.url, secret: SECRET, ...wrong }]),
+      () => new WebhookDispatcher(fixture.engine, [{ url: fixture.receiver.url, secret: SECRET, ...wrong }]),
     ).toThrow(message)
   })
 
   it('rejects two webhooks with the same id', () => {
-    const hook = { url: world.receiver.url, secret: SECRET }
-    expect(() => new WebhookDispatcher(world.engine, [hook, hook])).toThrow(/same id/)
+    const hook = { url: fixture.receiver.url, secret: SECRET }
+    expect(() => new WebhookDispatcher(fixture.engine, [hook, hook])).toThrow(/same id/)
   })
 
   it('doubles its retry delay up to the maximum, with random jitter', () => {

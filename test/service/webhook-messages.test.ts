@@ -4,42 +4,42 @@ import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
 import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
 import { addressOf } from '../../src/service/webhooks/webhook-options.ts'
 import { agent, user } from '../build.ts'
-import { QUICK, callbacksWorld, ids } from './callbacks-world.ts'
-import { mortal } from './mortal-store.ts'
+import { QUICK, webhookFixture, ids } from './webhook-fixture.ts'
+import { killable } from './killable-store.ts'
 import { SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
-const world = callbacksWorld()
-const { append, callbacks } = world
+const fixture = webhookFixture()
+const { append, startWebhook } = fixture
 
 describe('webhook messages', () => {
   it('keep their id and events after a crash, although the log has grown', async () => {
-    await world.engine.create({ id: 'a' })
+    await fixture.engine.create({ id: 'a' })
     await append('a', 0, 3)
-    world.receiver.answers.push(200, 'lose')
-    const first = callbacks({ retryDelay: 300, maxRetryDelay: 300 })
-    await until(() => world.receiver.all.length === 2)
+    fixture.receiver.answers.push(200, 'lose')
+    const first = startWebhook({ retryDelay: 300, maxRetryDelay: 300 })
+    await until(() => fixture.receiver.all.length === 2)
     await first.close()
     await append('a', 3, 5)
-    callbacks()
-    await until(() => world.receiver.events('a').length === 5)
-    const messages = world.receiver.all.filter(({ path }) => path === '/events/a')
+    startWebhook()
+    await until(() => fixture.receiver.events('a').length === 5)
+    const messages = fixture.receiver.all.filter(({ path }) => path === '/events/a')
     expect(messages.map(({ sequence }) => sequence)).toEqual(['0-2', '0-2', '3-4'])
     expect(messages[1]?.id).toBe(messages[0]?.id)
   })
 
   it('report a deletion when the receiver may have got the creation before a crash', async () => {
-    await world.engine.create({ id: 'a' })
-    world.receiver.answers.push('lose')
+    await fixture.engine.create({ id: 'a' })
+    fixture.receiver.answers.push('lose')
     // A killed process saves nothing more; a closed one still may.
-    const faults = mortal(world.engine.store)
+    const faults = killable(fixture.engine.store)
     const killed = createEngine({ store: faults.store })
     const first = new WebhookDispatcher(
       killed,
       [
         {
           id: 'hook',
-          url: world.receiver.url,
+          url: fixture.receiver.url,
           secret: SECRET,
           from: 'start',
           retryDelay: 300,
@@ -49,29 +49,31 @@ describe('webhook messages', () => {
       QUICK,
     )
     first.start()
-    await until(() => world.receiver.all.length === 1)
+    await until(() => fixture.receiver.all.length === 1)
     faults.dieAfter(0)
     await first.close()
     await killed.close().catch(() => undefined)
-    await world.engine.delete('a')
-    callbacks()
-    await until(() => world.receiver.all.length === 2)
-    expect(world.receiver.all.map(({ type }) => type)).toEqual([
+    await fixture.engine.delete('a')
+    startWebhook()
+    await until(() => fixture.receiver.all.length === 2)
+    expect(fixture.receiver.all.map(({ type }) => type)).toEqual([
       'conversation.created',
       'conversation.deleted',
     ])
   })
 
   it('report each recreation of an id as a new conversation', async () => {
-    callbacks()
+    startWebhook()
     for (const round of [0, 1, 2]) {
-      if (round > 0) await world.engine.delete('a')
-      await world.engine.create({ id: 'a' })
+      if (round > 0) await fixture.engine.delete('a')
+      await fixture.engine.create({ id: 'a' })
       await append('a', 10 * round, 10 * round + 2)
-      await until(() => world.receiver.events('a').length === 2 * (round + 1))
+      await until(() => fixture.receiver.events('a').length === 2 * (round + 1))
       await new Promise((resolve) => setTimeout(resolve, 3))
     }
-    const types = world.receiver.taken('/conversations').map(({ type }) => type.slice('conversation.'.length))
+    const types = fixture.receiver
+      .taken('/conversations')
+      .map(({ type }) => type.slice('conversation.'.length))
     expect(types.filter((type) => type !== 'updated')).toEqual([
       'created',
       'deleted',
@@ -79,22 +81,22 @@ describe('webhook messages', () => {
       'deleted',
       'created',
     ])
-    const ids = world.receiver.all.filter(({ type }) => type !== 'conversation.updated').map(({ id }) => id)
+    const ids = fixture.receiver.all.filter(({ type }) => type !== 'conversation.updated').map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
   it('go to encoded paths below the webhook URL for any conversation id', async () => {
     for (const id of ['..', 'a?b#c', 'ä/\u{1F600}', '0f8fad5b-d9cb-469f-a165-70867728950e']) {
-      await world.engine.create({ id })
-      await (await world.engine.open(id)).append([user('u')])
+      await fixture.engine.create({ id })
+      await (await fixture.engine.open(id)).append([user('u')])
     }
-    callbacks({
-      url: `${world.receiver.url}/?token=t`,
+    startWebhook({
+      url: `${fixture.receiver.url}/?token=t`,
       headers: { 'Content-Type': 'text/plain', 'Webhook-Id': 'mine' },
     })
-    await until(() => world.receiver.all.length >= 8)
+    await until(() => fixture.receiver.all.length >= 8)
     expect(
-      world.receiver.all
+      fixture.receiver.all
         .map(({ path }) => path)
         .filter((path) => path.startsWith('/events'))
         .toSorted(),
@@ -109,8 +111,8 @@ describe('webhook messages', () => {
   })
 
   it('contain only events of the requested kinds, with encrypted content set to null', async () => {
-    await world.engine.create({ id: 'a/b c' })
-    const conversation = await world.engine.open('a/b c')
+    await fixture.engine.create({ id: 'a/b c' })
+    const conversation = await fixture.engine.open('a/b c')
     const llm_message = {
       role: 'assistant',
       content: [{ type: 'text', text: 'g1' }],
@@ -122,31 +124,31 @@ describe('webhook messages', () => {
       { kind: 'PauseEvent', id: 'p1' },
     ])
     conversation.publish({ kind: 'StreamingDeltaEvent', source: 'agent', content: 'x' })
-    callbacks({ kinds: ['MessageEvent'], headers: { 'x-of-mine': '1' } })
-    await until(() => world.receiver.events('a/b c').length === 2)
+    startWebhook({ kinds: ['MessageEvent'], headers: { 'x-of-mine': '1' } })
+    await until(() => fixture.receiver.events('a/b c').length === 2)
     await conversation.append(user('u2'))
-    await until(() => world.receiver.events('a/b c').includes('u2'))
-    expect(world.receiver.events('a/b c')).toEqual(['u1', 'g1', 'u2'])
-    expect(JSON.stringify(world.receiver.all)).not.toContain('gAAAsecret')
-    expect(JSON.stringify(world.receiver.all)).toContain('"encrypted_content":null')
-    expect(new Set(world.receiver.all.map(({ path }) => path))).toEqual(
+    await until(() => fixture.receiver.events('a/b c').includes('u2'))
+    expect(fixture.receiver.events('a/b c')).toEqual(['u1', 'g1', 'u2'])
+    expect(JSON.stringify(fixture.receiver.all)).not.toContain('gAAAsecret')
+    expect(JSON.stringify(fixture.receiver.all)).toContain('"encrypted_content":null')
+    expect(new Set(fixture.receiver.all.map(({ path }) => path))).toEqual(
       new Set(['/conversations', '/events/a/b c']),
     )
   })
 
   it('stay below maxBatchBytes unless a single event is larger', async () => {
-    await world.engine.create({ id: 'a' })
-    const conversation = await world.engine.open('a')
+    await fixture.engine.create({ id: 'a' })
+    const conversation = await fixture.engine.open('a')
     for (const [index, size] of [10, 400, 5_000, 10, 10, 10, 700, 700].entries()) {
       await conversation.append(user(`e${index}`, 'x'.repeat(size)))
     }
-    callbacks({ maxBatchBytes: 2_000 })
-    await until(() => world.receiver.events('a').length === 8)
-    expect(world.receiver.events('a')).toEqual(ids(0, 8))
-    for (const { body, bytes } of world.receiver.taken('/events/a')) {
+    startWebhook({ maxBatchBytes: 2_000 })
+    await until(() => fixture.receiver.events('a').length === 8)
+    expect(fixture.receiver.events('a')).toEqual(ids(0, 8))
+    for (const { body, bytes } of fixture.receiver.taken('/events/a')) {
       expect(bytes <= 2_000 || (body as unknown[]).length === 1).toBe(true)
     }
-    expect(world.receiver.taken('/events/a').length).toBeLessThan(8)
+    expect(fixture.receiver.taken('/events/a').length).toBeLessThan(8)
   })
 
   it('are signed as in Standard Webhooks, and changed or old ones fail verification', async () => {

@@ -1,4 +1,4 @@
-/** Lets a scheduler alone decide the order of operations. */
+/** A store whose calls a scheduler orders, and a secret box without delays. */
 
 import type fc from 'fast-check'
 import type { JsonObject } from '../../src/event/shapes.ts'
@@ -13,7 +13,7 @@ export const BOX: SecretBox = {
 }
 
 /** Delays each store call until the scheduler releases it. */
-export const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
+export const scheduledStore = (store: Store, scheduler: fc.Scheduler): Store =>
   new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name)

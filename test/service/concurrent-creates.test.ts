@@ -17,8 +17,8 @@ import { changeConversation } from '../../src/service/control-plane/app-conversa
 import { appOf } from '../../src/service/control-plane/app-metadata.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { BOX, inTurn } from './in-turn.ts'
-import { mortal } from './mortal-store.ts'
+import { BOX, scheduledStore } from './scheduled-store.ts'
+import { killable } from './killable-store.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
@@ -38,7 +38,7 @@ const createRequest: fc.Arbitrary<CreateRequest> = fc.record({
 
 /** A process that creates conversations; the scheduler orders its store calls. */
 function processOver(real: Store, scheduler: fc.Scheduler) {
-  const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
+  const { store, dieAfter, isDead } = killable(scheduledStore(real, scheduler))
   const engine = createEngine({ store })
   const starts = new Starts(store, BOX)
   const options = {

@@ -189,7 +189,7 @@ it('due pending messages are delivered although a sandbox cannot be deleted', as
   const message = { id: 'm', content: [{ type: 'text', text: 'Hi' }], created_at: incarnation }
   const queue = { messages: [message], sandbox_id: null, incarnation }
   await store.changeItems([
-    // As another process does that deletes it.
+    // Another process deletes a sandbox in this way.
     { collection: 'sandboxes', id: 'busy', put: null },
     { collection: 'pending-messages', id: 'c', put: { body: queue, dueIn: 0 } },
   ])

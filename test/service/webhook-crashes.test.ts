@@ -1,4 +1,4 @@
-/** Without repeated messages, a receiver has each log once, in order, and the last title, whatever fails. */
+/** After dropping repeated messages, a receiver has each log once and in order, whatever fails. */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { type PooledDatabase, pooledDatabase } from '../postgres/database.ts'
-import { mortal } from './mortal-store.ts'
+import { killable } from './killable-store.ts'
 import { type Received, Receiver, SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
@@ -119,9 +119,9 @@ it.each<[string, () => Store, runs: number, pollInterval: number]>([
       const store = make()
       const engine = createEngine({ store })
       const begin = () => {
-        const faults = mortal(store)
+        const faults = killable(store)
         const engineOfService = createEngine({ store: faults.store })
-        const callbacks = new WebhookDispatcher(
+        const dispatcher = new WebhookDispatcher(
           engineOfService,
           [
             {
@@ -137,12 +137,12 @@ it.each<[string, () => Store, runs: number, pollInterval: number]>([
           ],
           { pollInterval, leaseTtl: 200 },
         )
-        callbacks.start()
+        dispatcher.start()
         return {
           dieAfter: faults.dieAfter,
           holdAfter: faults.holdAfter,
           end: async () => {
-            await callbacks.close()
+            await dispatcher.close()
             await engineOfService.close().catch(() => undefined)
           },
         }

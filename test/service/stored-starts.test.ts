@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { STORES } from './client.ts'
-import { BASE, begin, client, endAll, ID, send, start } from './control-world.ts'
+import { BASE, begin, client, endAll, ID, send, start } from './control-fixture.ts'
 import { until } from './sandbox-commands.ts'
 
 afterEach(endAll)
