@@ -95,7 +95,7 @@ describe('the content of a snapshot', () => {
     ['compacted', evict(whole)],
   ]
 
-  it.each(states)('%s state: it contains the bodies of the view and of pending calls only', (_, state) => {
+  it.each(states)('the %s state keeps only the bodies of the view and of pending calls', (_, state) => {
     expect(encodeState(state)).toBe(encodeState(whole))
     expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual(
       [...viewEventsIn(whole.branch.view)].map((item) => item.event),
@@ -108,7 +108,7 @@ describe('the content of a snapshot', () => {
     expect(listLeavesIn(state.log).map((entry) => entry.id)).toEqual(['p1', 'a2'])
   })
 
-  it.each(states)('%s state: evicted events are reported, and nothing can continue from them', (_, state) => {
+  it.each(states)('the %s state reports evicted events and cannot continue from them', (_, state) => {
     expect(['m1', 'c1', 'a2', 'nowhere'].map((id) => isEvicted(state, id))).toEqual([
       true,
       true,
@@ -127,7 +127,7 @@ describe('the content of a snapshot', () => {
   })
 
   it.each(states)(
-    '%s state: the fold continues from HEAD and the root, as without a snapshot',
+    'the %s state folds later events like the original state',
     (_, state) => {
       const facts: readonly Event[] = [
         fail('o3', 'call-a2'),
@@ -149,21 +149,21 @@ describe('the content of a snapshot', () => {
     },
   )
 
-  it('leaves the state that was compacted unchanged', () => {
+  it('compacting leaves the original state unchanged', () => {
     const before = encodeState(whole)
     evict(whole)
     expect(encodeState(whole)).toBe(before)
     expect(stateAt(whole, 'm1').log.entries.length).toBe(1)
   })
 
-  it('is equivalent to an empty log if it was made from one', () => {
+  it('a snapshot of an empty log opens as an empty state', () => {
     const empty = replay([], { conversationId: 'c' })
     expect(evict(empty)).toBe(empty)
     const state = openSnapshot(encodeSnapshot(empty), 'c')
     expect(encodeState(reduce(state, pause('p')))).toBe(encodeState(reduce(empty, pause('p'))))
   })
 
-  it('preserves lone surrogates, byte order marks and empty response ids', () => {
+  it('a snapshot preserves lone surrogates, byte order marks and empty response ids', () => {
     const odd: readonly Event[] = [
       pause('\uFEFF'),
       action('x', '\uDC00\uFEFF'),
@@ -207,7 +207,7 @@ describe('the parts of a snapshot', () => {
     [length + 1, [0, 1, 2, 3]],
     [-1, [0, 1, 2, 3]],
     [NaN, [0, 1, 2, 3]],
-  ])('after length %s, these are written: %j', (since, expected) => {
+  ])('a save since length %s writes the parts %j', (since, expected) => {
     const parts = encodeSnapshot(state, since)
     expect(numbers(parts)).toEqual(expected)
     const before = since > 0 && since <= length ? encodeSnapshot(stateOfLength(since)) : []
@@ -301,7 +301,7 @@ describe('a damaged snapshot', () => {
 })
 
 describe('the version of the fold', () => {
-  it('must match: a snapshot with another version does not open', () => {
+  it('a snapshot with another version does not open', () => {
     const parts = encodeSnapshot(replay(LOG))
     const relabelled = (by: number) =>
       parts.map(({ part, bytes }) => {
@@ -314,7 +314,7 @@ describe('the version of the fold', () => {
     expect(decodeSnapshot([...parts.slice(0, 1), ...relabelled(-1).slice(1)], '')).toBeNull()
   })
 
-  it('changes with the fold and the format of the parts', () => {
+  it('FOLD_VERSION changes with the fold and the format of the parts', () => {
     // When this fails, raise FOLD_VERSION and write the new pair here.
     const bytes = encodeParts(replay(LOG), 0, 4).map((part) => [...part.bytes].join())
     const fingerprint = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
