@@ -20,7 +20,7 @@ describe('X, secrets', () => {
       tally.count(situationsOf(all))
       checkShown(all)
     })
-    tally.require(['secret_shown'])
+    tally.require(['secret_visible'])
   })
 
   it('X2: `maskSecrets` removes secrets and nothing else', () => {

@@ -21,7 +21,7 @@ const HOSTILE: readonly Across[] = [
   'second_answer_by_call_id',
   'duplicate_id',
   'thinking_loop',
-  'reply_goes_on',
+  'reply_continued',
   'known_response_while_paused',
   'head_moved',
   'child_of_update',

@@ -17,7 +17,7 @@ export type Across =
   | 'second_answer_by_call_id'
   | 'duplicate_id'
   | 'thinking_loop'
-  | 'reply_goes_on'
+  | 'reply_continued'
   | 'known_response_while_paused'
   | 'head_moved'
   | 'child_of_update'
@@ -48,7 +48,7 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
   for (const [index, start] of stretchStarts(units).entries()) {
     const [unit, first] = [units[index], units[start]]
     if (!isOld(first?.first) || isOld(unit?.first)) continue
-    note(first?.type === 'batch' && first.thinking ? 'thinking_loop' : 'reply_goes_on')
+    note(first?.type === 'batch' && first.thinking ? 'thinking_loop' : 'reply_continued')
   }
   const was = (parent as Checkpoint | null)?.branch
   if (was === undefined) return

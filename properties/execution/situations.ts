@@ -25,7 +25,7 @@ const SITUATIONS = [
   'blank_during_request',
   'prompt_during_request',
   'condensed_during_request',
-  'asked_at_forgotten',
+  'requested_at_forgotten',
   'streamed_text_kept',
   'redacted',
   'policy_while_running',
@@ -144,7 +144,7 @@ export function situationsOf(story: Story): Situation[] {
   note('prompt_during_request', during('prompt', false).length > 0)
   note('condensed_during_request', during('condense', false).length > 0)
   note(
-    'asked_at_forgotten',
+    'requested_at_forgotten',
     replies.some(({ seq, after }) =>
       events.some(
         ({ seq: index, event }) =>

@@ -99,8 +99,8 @@ export function readBranch(
           working = [...working, [call, position]].toSorted(
             ([a], [b]) => (a as number) - (b as number),
           ) as typeof working
-          note('call_works')
-          if (open.length > 0) note('works_in_open_batch')
+          note('call_working')
+          if (open.length > 0) note('working_in_open_batch')
         }
         const index = units.findIndex(
           (unit) => unit.type === 'batch' && unit.calls.some((each) => each.position === call),
@@ -215,7 +215,7 @@ function completedBy(
   const before = nodes.slice(0, node.position)
   if (call !== undefined) note('call_completed')
   else if (before.some((each) => isCompletion(each.event, actionId))) note('completed_again')
-  else note('completes_nothing')
+  else note('completion_without_call')
   return call?.[0] ?? null
 }
 
@@ -232,22 +232,22 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   const after = afterOf(item.event)
   if (after === undefined) return []
   const parent = nodes[replyPosition]?.parent ?? null
-  if (after === true) note('asked_at_parent')
+  if (after === true) note('requested_at_parent')
   const requested =
     after === null ? null : after === true ? parent : positionOf(nodes.slice(0, replyPosition), after)
   const isUpdate = requested !== null && nodes[requested]?.kind === 'ConversationStateUpdateEvent'
   if (after !== null && after !== true && (requested === null || isUpdate)) {
     note(
       nodes.some((node) => node.id === after && node.position > replyPosition)
-        ? 'asked_at_later'
-        : 'asked_at_nothing',
+        ? 'requested_at_later'
+        : 'requested_at_nothing',
     )
     return []
   }
   if (requested !== null) {
-    if (!pathOf(nodes, replyPosition).includes(requested)) note('asked_on_another_branch')
+    if (!pathOf(nodes, replyPosition).includes(requested)) note('requested_on_another_branch')
     else if (!units.some((unit) => itemsOf(unit).some(({ position }) => position === requested)))
-      note('asked_at_forgotten')
+      note('requested_at_forgotten')
   }
   const boundary = units.findLastIndex(
     (unit) =>

@@ -33,7 +33,7 @@ function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): v
   if (warnings.includes('duplicate_id')) note('duplicate_id')
   if (warnings.includes('unreadable_timestamp')) note('unreadable_timestamp')
   if (warnings.includes('head_ignored')) note('head_ignored')
-  if (warnings.includes('quarantined')) note(inTree ? 'quarantined_stands' : 'quarantined_out')
+  if (warnings.includes('quarantined')) note(inTree ? 'quarantined_in_tree' : 'quarantined_outside_tree')
   if (fact.id === undefined && node.id !== null) note('absent_id')
   const before = nodes[index - 1]?.head ?? null
   if (warnings.includes('unknown_parent')) {
@@ -41,7 +41,7 @@ function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): v
     note(fact.parent_id === node.id ? 'self_parent' : later ? 'later_parent' : 'unknown_parent')
   }
   if (inTree && parent === null && nodes.slice(0, index).some((each) => each.inTree)) note('second_root')
-  if (inTree && parent !== before) note('stamped_off_head')
+  if (inTree && parent !== before) note('parent_is_not_head')
   if (parent !== null && nodes[parent]?.kind === 'ConversationStateUpdateEvent') note('parent_is_update')
   const sibling = (each: Node) => each.inTree && each.parent === parent && canBeHead(each)
   if (inTree && canBeHead(node) && nodes.slice(0, index).some(sibling)) note('fork')
@@ -67,7 +67,7 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   const items = viewOf(units)
   if (systemPrompt !== null && items.every(({ position: index }) => index !== systemPrompt))
     note('prompt_forgotten')
-  if (new Set(items.map(({ id }) => id)).size < items.length) note('id_of_two_units')
+  if (new Set(items.map(({ id }) => id)).size < items.length) note('units_share_id')
   for (const [index, unit] of units.entries()) {
     if (!hasPendingCall(unit)) continue
     note('open_batch')
@@ -75,11 +75,11 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   }
   const joins = units.map((_, index) => joinReason(units, index))
   if (joins.includes('loop')) note('thinking_loop')
-  if (joins.includes('reply')) note('reply_goes_on')
+  if (joins.includes('reply')) note('reply_continued')
   if (joins.some((join, index) => join === 'reply' && joins[index + 1] === 'reply'))
-    note('reply_goes_on_twice')
+    note('reply_continued_twice')
   if (joins.some((join, index) => join === 'reply' && joins[index + 1] === null && isDone(units[index + 1])))
-    note('reply_waited_for')
+    note('reply_awaited')
   if (node.event?.kind === 'SystemPromptEvent' && readBranch(nodes, node.parent).systemPrompt !== null)
     note('second_prompt')
   if (node.event?.kind !== 'ActionEvent') return
@@ -100,8 +100,8 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
 function noteShown(event: Event, note: Note): void {
   const text = JSON.stringify(event)
   if (/\\ud[89a-f]../.test(text)) note('lone_surrogate')
-  if (text.includes('"image_urls":["')) note('image_shown')
-  if (/"encrypted_content":"[^"]/.test(text)) note('secret_shown')
+  if (text.includes('"image_urls":["')) note('image_visible')
+  if (/"encrypted_content":"[^"]/.test(text)) note('secret_visible')
   if (event.kind === 'MessageEvent' && (event.llm_message.tool_calls ?? []).length > 0)
     note('reply_with_calls')
   if (event.kind === 'ObservationEvent') {
@@ -110,7 +110,7 @@ function noteShown(event: Event, note: Note): void {
       note(event.tool_name === 'finish' ? 'failed_finish' : 'failed_result')
   }
   if (event.kind !== 'ActionEvent') return
-  if (!isObjectText(event.tool_call.arguments)) note('arguments_no_object')
+  if (!isObjectText(event.tool_call.arguments)) note('arguments_not_object')
   if (event.tool_call.id !== event.tool_call_id) note('other_id_of_a_call')
   for (const block of event.thinking_blocks ?? []) {
     if (!('thinking' in block)) note('redacted_thinking')

@@ -36,7 +36,7 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
       error = { code: node.event.code, detail: node.event.detail, event_id: node.id ?? '' }
     }
     if (status !== 'error') error = null
-    else if (error !== null && node.event.kind !== 'ConversationErrorEvent') note('error_kept')
+    else if (error !== null && node.event.kind !== 'ConversationErrorEvent') note('error_remains')
     if (status === 'paused' && before !== 'paused') pausedAt = node.position
     if (status === 'finished' && before !== 'finished') note('finished')
   }

@@ -126,28 +126,25 @@ describe('the content of a snapshot', () => {
     expect(canReduce(whole, move)).toBe(true)
   })
 
-  it.each(states)(
-    'the %s state folds later events like the original state',
-    (_, state) => {
-      const facts: readonly Event[] = [
-        fail('o3', 'call-a2'),
-        pause('p2', { parent_id: '__root__' }),
-        { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: null },
-        message('m3', 'again'),
-        fail('o4', 'call-a1'),
-        pause('m1', { parent_id: 'm1' }),
-      ]
-      let latest = state
-      for (const fact of facts) {
-        expect(canReduce(latest, fact)).toBe(true)
-        latest = reduce(latest, fact)
-      }
-      expect(encodeState(latest)).toBe(encodeState(replay([...LOG, ...facts])))
-      expect(encodeState(evict(latest))).toBe(encodeState(latest))
-      const [m1, o3] = ['m1', 'o3'].map((id) => findEventIn(latest.log, id))
-      expect(m1 !== undefined && o3 !== undefined && isOnPathIn(m1, o3)).toBe(true)
-    },
-  )
+  it.each(states)('the %s state folds later events like the original state', (_, state) => {
+    const facts: readonly Event[] = [
+      fail('o3', 'call-a2'),
+      pause('p2', { parent_id: '__root__' }),
+      { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: null },
+      message('m3', 'again'),
+      fail('o4', 'call-a1'),
+      pause('m1', { parent_id: 'm1' }),
+    ]
+    let latest = state
+    for (const fact of facts) {
+      expect(canReduce(latest, fact)).toBe(true)
+      latest = reduce(latest, fact)
+    }
+    expect(encodeState(latest)).toBe(encodeState(replay([...LOG, ...facts])))
+    expect(encodeState(evict(latest))).toBe(encodeState(latest))
+    const [m1, o3] = ['m1', 'o3'].map((id) => findEventIn(latest.log, id))
+    expect(m1 !== undefined && o3 !== undefined && isOnPathIn(m1, o3)).toBe(true)
+  })
 
   it('compacting leaves the original state unchanged', () => {
     const before = encodeState(whole)
